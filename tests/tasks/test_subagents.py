@@ -138,6 +138,17 @@ def test_a_deny_rule_holds_in_sub_agents(tmp_path: Path) -> None:
     assert "the rule `bash:rm *`" in task_results(world, records(world)[0])[0]
 
 
+def test_a_rule_refuses_an_agent(tmp_path: Path) -> None:
+    child = script(tmp_path, "child", ANSWER)
+    world = world_with(
+        tmp_path,
+        f"{call('general', child)}\n{call('explore', child)}",
+        settings={"permissions": {"deny": ["task:general"]}},
+    )
+    world.run("go")
+    assert "the rule `task:general`" in world.results()[0] and world.results()[1] == "it is in README.md"
+
+
 def test_a_question_of_a_sub_agent_goes_to_the_person_and_names_it(tmp_path: Path) -> None:
     person = Person(PermissionReply("once"))
     child = script(tmp_path, "child", 'call: write {"file_path": "x", "content": "y"}\n---\ntext: yes\n')
