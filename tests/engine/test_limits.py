@@ -111,8 +111,19 @@ def test_every_user_prompt_begins_anew(tmp_path: Path) -> None:
     assert logged(world, "Do not repeat them") == 2
 
 
+def test_a_wait_for_the_same_result_may_be_as_long_as_a_person_sets(tmp_path: Path) -> None:
+    world, result = play(tmp_path, *[A] * 30, "text: end", max_idle_rounds=40)
+    assert (result.cause, logged(world, "Do not repeat them")) == ("done", 1)
+    assert [notice for notice in world.notices() if "nobody can be asked" in notice]
+    (tmp_path / "2").mkdir()
+    (tmp_path / "3").mkdir()
+    _, result = play(tmp_path / "2", *[A] * 30, "text: end")
+    assert result.reason == "loop: 15 rounds brought nothing new (setting max_idle_rounds)"
+    assert play(tmp_path / "3", *[A] * 30, "text: end", max_idle_rounds=0)[1].cause == "done"
+
+
 def test_after_a_compaction_everything_is_new_again() -> None:
-    guard = LoopGuard()
+    guard = LoopGuard(15)
     keys = [("read", str(n), 0) for n in range(9)]
     for key in keys:
         guard.take_calls([key])

@@ -26,12 +26,12 @@ OUT_OF_GIVEN_FUEL = "out of fuel: a handler set how many tool batches and contin
 
 async def check_calls(parts: Parts, turn: Turn, pending: PendingContext, calls: Iterable[CallKey], latest: str) -> None:
     """Count a round, as LoopGuard.take_calls does. Raises TurnStopped("halted") if the turn goes round in circles."""
-    await _act(parts, turn, pending, _guard(turn).take_calls(calls), latest)
+    await _act(parts, turn, pending, _guard(parts, turn).take_calls(calls), latest)
 
 
 async def check_reply(parts: Parts, turn: Turn, pending: PendingContext, text: str) -> None:
     """The same for a final reply after which the agent is to go on by itself."""
-    await _act(parts, turn, pending, _guard(turn).take_reply(text), text)
+    await _act(parts, turn, pending, _guard(parts, turn).take_reply(text), text)
 
 
 async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
@@ -57,17 +57,17 @@ async def check_continuations(parts: Parts, turn: Turn, pending: PendingContext)
     turn.more_continuations += most
 
 
-def _guard(turn: Turn) -> LoopGuard:
+def _guard(parts: Parts, turn: Turn) -> LoopGuard:
     if turn.guard is None:
-        turn.guard = LoopGuard()
+        turn.guard = LoopGuard(parts.settings.max_idle_rounds)
     return turn.guard
 
 
 async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep, latest: str) -> None:
-    guard = _guard(turn)
+    guard = _guard(parts, turn)
     why = f"{guard.rounds} rounds brought nothing new"
     if step is LoopStep.STOP:
-        raise TurnStopped("halted", f"loop: {why}")
+        raise TurnStopped("halted", f"loop: {why} (setting max_idle_rounds)")
     if step is LoopStep.NUDGE:
         pending.context.append(NUDGE.format(count=guard.rounds))
         parts.bus.stream.warn(f"{why}; the model is told")

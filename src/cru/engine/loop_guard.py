@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from enum import IntEnum
 
 CallKey = tuple[str, str, int]
 """Name, arguments, hash of the result."""
-NUDGE_AT, ASK_AT, STOP_AT = 5, 10, 15
-"""Rounds without progress after which the model is told, a person is asked, and the turn is stopped."""
+NUDGE_AT, ASK_AT = 5, 10
+"""Rounds without progress after which the model is told and a person is asked."""
 RECOVERY = 2
 """So many of them a round with progress makes up for."""
 
@@ -28,8 +29,10 @@ class LoopGuard:
     rounds: without progress, less those that were made up for
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        """most: rounds without progress after which the turn is stopped; 0: never"""
         self.rounds = 0
+        self._steps = (NUDGE_AT, ASK_AT, most or sys.maxsize)
         self._seen: set[CallKey] = set()
         self._step = LoopStep.GO_ON
 
@@ -62,7 +65,7 @@ class LoopGuard:
 
     def _count(self) -> LoopStep:
         self.rounds += 1
-        due = LoopStep(sum(self.rounds >= least for least in (NUDGE_AT, ASK_AT, STOP_AT)))
+        due = LoopStep(sum(self.rounds >= least for least in self._steps))
         if due is not LoopStep.STOP and due <= self._step:  # it was taken
             return LoopStep.GO_ON
         self._step = due

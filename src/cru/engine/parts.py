@@ -196,6 +196,7 @@ class EngineSettings(Struct, frozen=True):
         "max_recursion_depth": (0, inf),
         "fuel": (0, inf),
         "max_continuations": (0, inf),
+        "max_idle_rounds": (0, inf),
         "max_nested_runs": (0, inf),
     }
 
@@ -208,6 +209,7 @@ class EngineSettings(Struct, frozen=True):
     max_recursion_depth: int = 30
     fuel: int = 250
     max_continuations: int = 100
+    max_idle_rounds: int = 15
     no_tool_calls: bool = False
     max_nested_runs: int = 5
     on_interrupted: Literal["ask-model", "retry", "fail"] = "ask-model"
@@ -223,6 +225,7 @@ DOCS: dict[str, str] = {
     "max_recursion_depth": "How often a turn may go on by a call of `recurse`.",
     "fuel": "Tool batches and continuations a user prompt may cost before a person is asked, or the run stops; 0 = no limit.",
     "max_continuations": "How often hooks may make the agent go on after one user prompt, likewise; 0 = no limit.",
+    "max_idle_rounds": "Rounds that bring nothing new, in one prompt, after which it is halted; 0 = no limit. Waiting counts, too.",
     "no_tool_calls": "Offer the model no tools: requests carry none, and calls that it makes all the same are refused.",
     "on_interrupted": "What --resume does with calls that were running when a run was killed: tell the model that they may have run, run "
     "them again, or fail. Tools that only read run again in any case.",

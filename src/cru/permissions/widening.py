@@ -45,6 +45,7 @@ TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
     ("max_nested_runs",): ("lets runs start one another more deeply", _always),
     ("fuel",): ("decides how long the model may go on by itself", _always),
     ("max_continuations",): ("decides how long the model may go on by itself", _always),
+    ("max_idle_rounds",): ("decides how long the model may go on by itself", _always),
 }
 
 

@@ -33,7 +33,9 @@ def render_settings(layer: Layer) -> list[str]:
     """The file whole, then what in it lets more happen than before."""
     lines = [layer.text.rstrip()]
     usual = EngineSettings()
-    limits = {name: getattr(usual, name) for name in ("fuel", "max_continuations", "max_nested_runs")}
+    limits = {
+        name: getattr(usual, name) for name in ("fuel", "max_continuations", "max_idle_rounds", "max_nested_runs")
+    }
     widening = list(find_widening(layer.data, limits))
     if widening:
         lines += ["", "what lets more happen than without this file:"]
