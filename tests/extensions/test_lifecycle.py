@@ -279,13 +279,13 @@ def test_what_will_have_no_effect_is_told_when_it_is_registered(tmp_path: Path) 
 def test_changed_new_and_lost_plugins_are_seen_between_prompts(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, watch=True)
     shelf.put("a.lua", "cru.on('turn:complete', function() end)")
-    shelf.put("b.lua", "")
+    shelf.put("b.lua", "cru.log('info', 'b')")
 
     async def work() -> None:
         await shelf.extensions.refresh()
         told = len(shelf.world.notices())
         shelf.put("a.lua", "cru.on('turn:complete', function() end) -- changed")
-        shelf.put("c.lua", "")
+        shelf.put("c.lua", "cru.log('debug', 'c')")
         (shelf.folder / "b.lua").unlink()
         await shelf.extensions.refresh()
         assert shelf.world.notices()[told:] == [

@@ -105,7 +105,7 @@ def test_a_place_that_is_not_there_or_not_named_in_full_is_told(tmp_path: Path) 
 
 
 def test_places_of_the_environment_and_of_the_settings_through_the_command(home: HomeDir, tmp_path: Path) -> None:
-    write(tmp_path / "path" / "one.lua")
+    write(tmp_path / "path" / "one.lua", "cru.log('debug', 'one')\n")
     write(home.path / "more" / "plugins" / "two.lua")
     home.configure('runtimepath = ["~/more"]\n')
     shown = rows(home, CRU_PLUGIN_PATH=str(tmp_path / "path"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.faces.hooks_home import model
 from tests.kit import HomeDir, Terminal, cru, pty
 
@@ -91,6 +92,34 @@ def test_a_required_plugin_that_goes_midway_ends_the_asking(home: HomeDir) -> No
         terminal.eof()
     made = [(home.project / name).exists() for name in ("first", "second")]
     assert made == [False, False] and "three" not in str(home.log())
+
+
+MISSPELT = {
+    "its event": (GUARD.replace("before_call", "befor_call"), "did you mean `tool:before_call`?"),
+    "its pattern": (GUARD.replace("end)", 'end, { pattern = "bsh" })'), "the pattern `bsh` fits no tool"),
+    "an option": (GUARD.replace("end)", 'end, { patern = "bash" })'), "unknown option `patern`"),
+    "all of it": ("local x = 1\n", "this plugin has no effect"),
+}
+
+
+@pytest.mark.parametrize("what", MISSPELT)
+def test_in_a_strict_chat_a_required_plugin_that_becomes_misspelt_ends_the_asking(home: HomeDir, what: str) -> None:
+    """Whatever is wrong with it as it is now, it guards nothing more, or as before; nothing is asked until it is mended."""
+    text, told = MISSPELT[what]
+    scripted(home, "first", "second", config="[plugins]\nwatch = true\n[plugins.guard]\nrequired = true\n")
+    file = home.cru / "plugins" / "guard.lua"
+    file.parent.mkdir()
+    file.write_text(GUARD)
+    with pty("--strict-hooks", home=home) as terminal:
+        terminal.expect("> ")
+        turn(terminal, "one", "ended first")
+        file.write_text(text)
+        turn(terminal, "two", told)
+        file.write_text(GUARD + "-- mended\n")
+        turn(terminal, "three", "ended second")
+        terminal.eof()
+    assert not any((home.project / name).exists() for name in ("first", "second"))
+    assert "two" not in str(home.log())
 
 
 def test_with_strict_hooks_a_chat_asks_nothing_while_a_rule_names_no_tool(home: HomeDir) -> None:

@@ -377,3 +377,29 @@ def test_plugins_of_a_project_that_nobody_accepted_wait(home: HomeDir) -> None:
     out = check(home, 1)
     assert f"waiting  {folder}/guard.lua: guard: awaits that you accept it (cru trust)" in out
     assert "1 plugin; 0 broken" in out
+
+
+# files of plugins → matchers that fit a tool of theirs, and what is said of others
+BRINGING = {
+    "weather.lua": "--- Weather.\n-- @tool\nfunction weather() return 'x' end\n",
+    "rain.py": "TOOLS = {'rain': {'desc': 'x', 'fn': lambda: 'x'}}\n",
+    "program": '#!/bin/sh\necho \'{"name": "sunny", "description": "d", "parameters": {"type": "object"}}\'\n',
+}
+
+
+def test_a_matcher_for_a_tool_of_a_plugin_fits_as_it_does_in_a_run(home: HomeDir) -> None:
+    folder = home.cru / "plugins"
+    folder.mkdir(parents=True)
+    for name, text in BRINGING.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755 if text.startswith("#!") else 0o644)
+    guard = {"event": "tool:before_call", "command": "true"}
+    own(home, *({**guard, "matcher": matcher} for matcher in ("^weather$", "rain", "bash|sunny")))
+    (folder / "guard.lua").write_text(
+        'cru.on("tool:before_call", function() end, { pattern = "{rain,sunny,weather}" })\n'
+    )
+    assert "0 broken, 0 odd" in check(home, 0)
+    assert cru("--strict-hooks", "hello", home=home).code == 0
+    own(home, {**guard, "matcher": "^wether$"})
+    assert "did you mean `weather`?" in check(home, 1)
+    assert cru("--strict-hooks", "hello", home=home).code == 3

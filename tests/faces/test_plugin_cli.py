@@ -211,7 +211,7 @@ def test_a_new_plugin_with_the_name_of_another_is_told(home: HomeDir) -> None:
 
 
 def test_an_unknown_plugin_is_named_with_the_closest(home: HomeDir) -> None:
-    plugin(home, "demo", init="", test=FAILING)
+    plugin(home, "demo", init="cru.log('debug', 'demo')", test=FAILING)
     for verb in ("test", "health"):
         run = cru("plugin", verb, "dmo", home=home)
         assert run.code == 1 and "there is no plugin dmo" in run.err and "demo" in run.err.splitlines()[1]

@@ -34,6 +34,7 @@ class Road(Struct, frozen=True, forbid_unknown_fields=True):
     strict: how a run with --strict-hooks ends
     trusted: the project is trusted before
     required: `[plugins.guard] required = true` ends it, too
+    encoding: of the files
     """
 
     id: str
@@ -46,6 +47,7 @@ class Road(Struct, frozen=True, forbid_unknown_fields=True):
     modes: dict[str, int] = {}
     trusted: bool = False
     required: bool = False
+    encoding: str = "utf-8"
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +65,7 @@ def write(home: HomeDir, road: Road, config: str) -> None:
         if text.startswith(LINK):
             path.symlink_to(text.removeprefix(LINK))
             continue
-        path.write_text(text)
+        path.write_text(text, road.encoding)
         path.chmod(road.modes.get(name, 0o755 if text.startswith("#!") else 0o644))
     if road.trusted:
         trust_project(home)
@@ -104,7 +106,7 @@ def test_a_required_plugin_that_does_not_run_ends_the_run(home: HomeDir, road: R
 
 
 RUN_ONLY = {
-    "lua-error", "lua-no-words", "lua-memory", "python-error", "python-import", "python-exit", "program-schema", "program-setting",
+    "lua-error", "lua-no-words", "lua-memory", "lua-forgotten", "python-error", "python-exit", "program-schema", "program-setting",
 }  # fmt: skip
 """What shows only when a plugin runs."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.extensions.discovery.places import PluginFolders
+    from cru.extensions.lost_guards import LostGuard
 
 
 class FaceSettings(Struct, frozen=True):
@@ -61,6 +62,18 @@ class SettingsLost(CruError):
     """With --strict-hooks: settings that may hold guards are ignored, or a rule names nothing (exit 3)."""
 
     code = 3
+
+    def __init__(self, texts: Sequence[str], hint: str, what: str = "") -> None:
+        lines = [what, *texts] if what else texts
+        super().__init__("--strict-hooks: " + "\n".join(lines), hint)
+        self._texts = texts
+
+    @property
+    def lost(self) -> list[LostGuard]:
+        """Each of them."""
+        from cru.extensions.lost_guards import LossKind, LostGuard
+
+        return [LostGuard(LossKind.LEFT_OUT, "", "settings", text, self.hint) for text in self._texts]
 
 
 class NestedTooDeep(CruError):
@@ -121,7 +134,7 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
 def _ignore(start: Start, notices: list[str], texts: list[str]) -> None:
     """Go on without a project's file; raises SettingsLost where it is a must."""
     if start.strict_hooks:
-        raise SettingsLost("--strict-hooks: " + "\n".join(texts), "mend the file, or move it away")
+        raise SettingsLost(texts, "mend the file, or move it away")
     notices += texts
 
 
@@ -151,9 +164,8 @@ def _check_required(start: Start, project: Layer) -> None:
     names = required_names(tables) if start.strict_hooks and isinstance(tables, dict) else []
     if names:
         place = project.place(("plugins", names[0], "required"))
-        raise SettingsLost(
-            f"--strict-hooks: {place}: the plugin {names[0]} is required by a project that is not trusted", "cru trust"
-        )
+        text = f"{place}: the plugin {names[0]} is required by a project that is not trusted"
+        raise SettingsLost([text], "cru trust")
 
 
 def _misspelt_rules(project: Layer) -> Iterator[str]:

@@ -236,7 +236,7 @@ async def check_rules(parts: Parts, strict: bool = False) -> None:
 
         problems = [str(problem) for problem in unknown_tools(rules, parts.tools.names())]
         if strict and problems:
-            raise SettingsLost("\n".join(("--strict-hooks: not every rule can hold:", *problems)), "mend [permissions]")
+            raise SettingsLost(problems, "mend [permissions]", "not every rule can hold:")
         for text in problems:
             parts.bus.stream.warn(text)
 

@@ -43,7 +43,7 @@ def _plugin_row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, objec
     session, plugin = extensions.session, loaded.discovered
     row: dict[str, Any] = {
         "name": loaded.name, "owner": loaded.name, "version": plugin.manifest.version if plugin.manifest is not None else "",
-        "language": plugin.kind, "state": loaded.state, "layer": plugin.layer, "file": str(plugin.files[0]),
+        "language": plugin.kind, "state": _state_of(loaded), "layer": plugin.layer, "file": str(plugin.files[0]),
         "handlers": [], "tools": [], "commands": [], "services": [],
         "error": loaded.error, "errors": [loaded.error] if loaded.error else [],
     }  # fmt: skip
@@ -63,6 +63,11 @@ def _plugin_row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, objec
     failures = [f"{f.context}: {f.error}" for f in recent_failures(session) if f.plugin == loaded.name]
     row["errors"] += [*sorted(loaded.plugin.problems, key=line_of), *failures]
     return row
+
+
+def _state_of(loaded: LoadedPlugin) -> str:
+    """What a person reads: one that was loaded and does nothing is not called active."""
+    return "no effect" if loaded.is_active and loaded.has_no_effect else loaded.state
 
 
 def line_of(text: str) -> int:

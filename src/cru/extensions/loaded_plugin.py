@@ -27,6 +27,8 @@ class LoadedPlugin(Struct):
     copy: its files as they were loaded
     held: it is the version before, since the files as they are now could not be loaded
     guards: its handlers that could refuse a call when it was last active
+    is_idle: it was loaded, and has neither registered nor called anything
+    has_no_effect: so it is, and no other plugin uses it
     """
 
     discovered: DiscoveredPlugin
@@ -38,6 +40,8 @@ class LoadedPlugin(Struct):
     copy: FileCopy = {}
     held: bool = False
     guards: Sequence[Handler] = ()
+    is_idle: bool = False
+    has_no_effect: bool = False
 
     @property
     def name(self) -> str:

@@ -14,9 +14,10 @@ from cru.events.calling import describe_error
 from cru.extensions import OWN_KEYS
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
+from cru.extensions.effects import has_effect
 from cru.extensions.errors import PluginFailed
 from cru.extensions.loaded_plugin import LoadedPlugin, required_plugins
-from cru.extensions.plugin_files import FileCopy, copy_of, stamp_of, write_copy
+from cru.extensions.plugin_files import FileCopy, copy_of, describe_encoding, stamp_of, write_copy
 from cru.extensions.stand_ins import guards_of
 from cru.namespace.callbacks import cancel_background, report_failure
 from cru.namespace.host import HOST, Host, Plugin, PluginSession, call
@@ -44,8 +45,7 @@ class Language(Protocol):
 
 def _explain(error: BaseException) -> str:
     if isinstance(error, UnicodeDecodeError):
-        line = error.object.count(b"\n", 0, error.start) + 1
-        return f"line {line}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8"
+        return describe_encoding(error)
     return str(error) or describe_error(error)
 
 
@@ -85,6 +85,7 @@ class PluginLoader:
             finally:
                 HOST.reset(token)
             loaded.plugin = host.plugin
+            loaded.is_idle = not has_effect(host)
         except BaseException as error:
             if host is not None:
                 await self._take_back(host)

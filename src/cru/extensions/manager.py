@@ -17,12 +17,13 @@ from cru.events.registry import Handler
 from cru.events.stream import Notice
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
+from cru.extensions.effects import find_idle
 from cru.extensions.errors import PluginFailed, PluginInUse, PluginMissing, UnknownPlugin
 from cru.extensions.loaded_plugin import LoadedPlugin, required_plugins
 from cru.extensions.loader import Language, PluginLoader
 from cru.extensions.patterns import find_unfitting
 from cru.extensions.plugin_files import has_empty_files, stamp_of
-from cru.extensions.requirements import check_all, check_required, required_names
+from cru.extensions.requirements import require_all, require_plugins, required_names
 from cru.extensions.stand_ins import register_stand_ins
 from cru.namespace.host import PluginSession
 
@@ -77,7 +78,7 @@ class Extensions:
         self._opened = PluginLoader(self.session, self.config, lambda: self.places)
         for plugin in self._find():
             await self._load_new(plugin)
-        self._check_patterns({loaded.name for loaded in self.plugins})
+        self._check_effects({loaded.name for loaded in self.plugins})
         named = [_describe(loaded) for loaded in self.plugins if not loaded.is_off]
         if parts.services.is_verbose and named:
             parts.bus.stream.tell(Notice("info", f"plugins: {', '.join(named)}"))
@@ -94,10 +95,9 @@ class Extensions:
             self._check_complete()
 
     def _check_complete(self) -> None:
-        check_required(self.plugins, self.places.config)
+        require_plugins(self.plugins, self.places.config)
         if self.strict:
-            gone = [f"the plugin {name} was active and is gone" for name in sorted(self._gone - self._plugins.keys())]
-            check_all(self.plugins, [*self._problems, *gone])
+            require_all(self.plugins, self._problems, sorted(self._gone - self._plugins.keys()))
 
     async def prepare_prompt(self) -> None:
         """Before each prompt: take in what has changed, if that is watched. Raises PluginMissing as `require` does."""
@@ -115,7 +115,7 @@ class Extensions:
                 self._loader.session.parts.bus.registry.drop_owner(plugin.name)  # what stands in for it
                 loaded = await self._load(plugin)
                 self._guard(loaded, before.guards if before is not None else (), loaded.error)
-                self._check_patterns((plugin.name,))
+                self._check_effects((plugin.name,))
             elif before.plugin is not None and before.plugin.problems:
                 await self._replace(before, plugin)
 
@@ -203,7 +203,7 @@ class Extensions:
                 await self._refresh_one(loaded, plugin)
         for plugin in now.values():
             await self._load_new(plugin)
-            self._check_patterns((plugin.name,))
+            self._check_effects((plugin.name,))
             self._announce(plugin.name, "is new and is loaded")
 
     async def _refresh_one(self, old: LoadedPlugin, plugin: DiscoveredPlugin | None) -> None:
@@ -266,7 +266,7 @@ class Extensions:
         if active is not None and any(active.copy.values()) and has_empty_files(plugin):
             plugin = replace(plugin, problem=f"{plugin.files[0]}: it is empty")
         loaded = await self._load(plugin)
-        self._check_patterns((plugin.name,))
+        self._check_effects((plugin.name,))
         reason = loaded.error if loaded.state == "error" else ""
         if loaded.state == "untrusted":
             reason = "it belongs to a project that is not trusted (`cru trust` shows its files)"
@@ -304,15 +304,17 @@ class Extensions:
         await self._loader.unload(loaded)
         del self._plugins[loaded.name]
 
-    def _check_patterns(self, names: Collection[str]) -> None:
-        """Tell which handlers of these plugins look at no tool, now that all tools are there."""
+    def _check_effects(self, names: Collection[str]) -> None:
+        """Tell which of these plugins do nothing, and which of their handlers look at no tool, now that all are there."""
         parts = self._loader.session.parts
-        tools = parts.tools.names()
-        for owner, text in find_unfitting(parts.bus.registry, names, tools):
-            loaded = self.of(owner)
+        unfitting = find_unfitting(parts.bus.registry, names, parts.tools.names())
+        idle = [(loaded, text) for loaded, text in find_idle(self.plugins) if loaded.name in names]
+        for loaded, _ in idle:
+            loaded.has_no_effect = True
+        for loaded, text in (*((self.of(owner), text) for owner, text in unfitting), *idle):
             if loaded.plugin is not None:
                 loaded.plugin.problems.append(text)
-                self._warn(f"{owner}: {text}", owner)
+                self._warn(f"{loaded.name}: {text}", loaded.name)
 
     def _switch(self, name: str, enabled: bool) -> None:
         config = self.places.config

@@ -57,6 +57,12 @@ def has_empty_files(plugin: DiscoveredPlugin) -> bool:
     return all(not content.strip() for file, content in copy_of(plugin).items() if file in plugin.files)
 
 
+def describe_encoding(error: UnicodeDecodeError) -> str:
+    """Where a file is no UTF-8."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"line {line}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8"
+
+
 def _files_below(folder: Path) -> list[Path]:
     files: list[Path] = []
     for root, folders, names in os.walk(folder):

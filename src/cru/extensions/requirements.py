@@ -5,69 +5,82 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from cru.config.closest import did_you_mean
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginMissing
 from cru.extensions.loaded_plugin import LoadedPlugin
+from cru.extensions.lost_guards import LossKind, LostGuard
 
 SHOWN = 5
 """Of each plugin so many problems are told."""
+PLUGINS = "plugins"
+"""Where a plugin stands that is not there."""
 
 
-def check_required(plugins: Iterable[LoadedPlugin], config: Mapping[str, object]) -> None:
+def require_plugins(plugins: Iterable[LoadedPlugin], config: Mapping[str, object]) -> None:
     """Raises PluginMissing if a plugin that the settings call required does not run, or not all of it. (The version before of one
     that could not be loaded anew guards as it did.)"""
-    by_name = {plugin.name: plugin for plugin in plugins}
-    lines = [
-        f"  {name}: {reason}"
-        for name in required_names(config)
-        if (reason := _why_not_running(name, by_name.get(name), by_name))
-    ]
-    if lines:
+    loaded = {plugin.name: plugin for plugin in plugins}
+    lost = find_unmet(config, {name: plugin.discovered for name, plugin in loaded.items()})
+    required = (loaded[name] for name in required_names(config) if name in loaded)
+    lost += find_not_running(plugin for plugin in required if not plugin.held)
+    if lost:
+        names = dict.fromkeys(guard.owner for guard in lost)
         several = (
-            "a plugin that is required does not run" if len(lines) == 1 else "plugins that are required do not run"
+            "a plugin that is required does not run" if len(names) == 1 else "plugins that are required do not run"
         )
-        raise PluginMissing(
-            "\n".join((f"{several}:", *lines)), "mend it, or take `required = true` out of its table in [plugins]"
-        )
+        reasons = {name: "; ".join(_in_a_row(guard) for guard in lost if guard.owner == name) for name in names}
+        lines = [f"{several}:", *(f"  {name}: {reason}" for name, reason in reasons.items())]
+        raise PluginMissing("\n".join(lines), "mend it, or take `required = true` out of its table in [plugins]")
 
 
-def check_all(plugins: Iterable[LoadedPlugin], problems: Iterable[str]) -> None:
-    """Raises PluginMissing if anything of a plugin that is there is left out. `problems`: what is wrong with the folders and settings."""
-    lines = [f"  {text}" for text in (*problems, *_losses(plugins))]
-    if lines:
-        listed = "\n".join(("--strict-hooks: not every plugin that is there can run as it is written:", *lines))
-        raise PluginMissing(listed, "`cru plugin list` says how each one is")
+def require_all(plugins: Iterable[LoadedPlugin], problems: Iterable[str], gone: Iterable[str]) -> None:
+    """Raises PluginMissing if anything of a plugin that is there is left out. `problems`: what is wrong with the folders and settings;
+    `gone`: the names of plugins that were active."""
+    texts = [*problems, *(f"the plugin {name} was active and is gone" for name in gone)]
+    texts += (f"{guard.owner}: {_in_a_row(guard)}" for guard in find_not_running(plugins))
+    if texts:
+        listed = [f"  {text}" for text in texts]
+        what = "\n".join(("--strict-hooks: not every plugin that is there can run as it is written:", *listed))
+        raise PluginMissing(what, "`cru plugin list` says how each one is")
 
 
 def required_names(config: Mapping[str, object]) -> list[str]:
     return [name for name, own in config.items() if isinstance(own, Mapping) and own.get("required") is True]
 
 
-def _losses(plugins: Iterable[LoadedPlugin]) -> Iterator[str]:
+def find_unmet(config: Mapping[str, object], plugins: Mapping[str, DiscoveredPlugin]) -> list[LostGuard]:
+    """Plugins that are required and not to be loaded at all. plugins: those that were found, by name."""
+    return [guard for name in required_names(config) for guard in _why_not_loaded(name, plugins.get(name), plugins)]
+
+
+def _why_not_loaded(name: str, plugin: DiscoveredPlugin | None, known: Iterable[str]) -> Iterator[LostGuard]:
+    if plugin is None:
+        text = "it is required, and there is no such plugin"
+        yield LostGuard(LossKind.MISSING, name, PLUGINS, text, did_you_mean(name, known))
+    elif not plugin.trusted:
+        text = "it is required, and belongs to a project that is not trusted"
+        yield LostGuard(LossKind.AWAITING, name, str(plugin.files[0]), text, "cru trust")
+    elif not plugin.enabled:
+        text = "it is required, and switched off"
+        yield LostGuard(LossKind.SWITCHED_OFF, name, str(plugin.files[0]), text, f"[plugins.{name}] enabled = true")
+
+
+def find_not_running(plugins: Iterable[LoadedPlugin]) -> list[LostGuard]:
+    """Plugins that failed to load, and parts of others that have no effect."""
+    lost = []
     for loaded in plugins:
-        if loaded.state == "error":
-            yield f"{loaded.name}: {_on_one_line(loaded.error)}"
-        elif loaded.plugin is not None:
-            problems = loaded.plugin.problems
-            yield from (f"{loaded.name}: {_on_one_line(text)}" for text in problems[:SHOWN])
-            if len(problems) > SHOWN:
-                yield f"{loaded.name}: and {len(problems) - SHOWN} more"
+        file = str(loaded.discovered.files[0]) if loaded.discovered.files else PLUGINS
+        texts = [loaded.error] if loaded.state == "error" else []
+        if loaded.plugin is not None:
+            texts += loaded.plugin.problems[:SHOWN]
+            left = len(loaded.plugin.problems) - SHOWN
+            texts += [f"and {left} more"] if left > 0 else []
+        kind = LossKind.LEFT_OUT if loaded.state == "error" else LossKind.POWERLESS
+        lost += [LostGuard(kind, loaded.name, file, text) for text in texts]
+    return lost
 
 
-def _why_not_running(name: str, loaded: LoadedPlugin | None, known: Iterable[str]) -> str:
-    """ "" if it runs."""
-    if loaded is None:
-        hint = did_you_mean(name, known)
-        return f"there is no such plugin; {hint}" if hint else "there is no such plugin"
-    match loaded.state:
-        case "active":
-            problems = loaded.plugin.problems if loaded.plugin is not None and not loaded.held else []
-            return "; ".join(_on_one_line(text) for text in problems[:SHOWN])
-        case "untrusted":
-            return "it belongs to this project, which is not trusted: `cru trust`"
-        case "disabled":
-            return f"it is switched off: [plugins.{name}] enabled = true"
-    return _on_one_line(loaded.error)
-
-
-def _on_one_line(text: str) -> str:
-    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+def _in_a_row(guard: LostGuard) -> str:
+    """Without its place, which the text of a plugin names itself."""
+    text = "; ".join(line.strip() for line in guard.text.splitlines() if line.strip())
+    return f"{text} ({guard.hint})" if guard.hint else text

@@ -59,6 +59,7 @@ class Plugin(Struct):
     stand_in: what stands at a name of `cru` now, for tests, which put functions of their own there; None: what always does
     replaced: what a test in Python has put at names of `cru`, by name; None: this is no test
     include: runs another file (its path, its source) with the globals of the plugin; None: its language has modules for that
+    has_called: it has called a name of cru that reaches its session
     """
 
     name: str
@@ -73,6 +74,7 @@ class Plugin(Struct):
     stand_in: Callable[[str], Callable[..., Any] | None] | None = None
     replaced: dict[str, object] | None = None
     include: Callable[..., Any] | None = None
+    has_called: bool = False
 
 
 Undo = Callable[[], Any]
@@ -138,9 +140,11 @@ HOST: ContextVar[Host] = ContextVar("cru_host")
 def host() -> Host:
     """The host of this call; raises NoSession."""
     try:
-        return HOST.get()
+        here = HOST.get()
     except LookupError:
         raise NoSession("no session: names of cru work only inside a running session") from None
+    here.plugin.has_called = True
+    return here
 
 
 def stand_in(name: str) -> Callable[..., Any] | None:

@@ -14,8 +14,8 @@ from cru.extensions.hooks import MAX_CONFIG_BYTES, loader
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.dialects.gemini.config import quote_folders
 from cru.extensions.hooks.discovery import find_dialects, stamp_files
+from cru.extensions.hooks.lines import LINE, in_a_line
 from cru.extensions.hooks.model.entry import ProblemKind
-from cru.extensions.hooks.notices import LINE, in_a_line
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
 from cru.extensions.hooks.parsing.reading import check_regex

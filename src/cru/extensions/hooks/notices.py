@@ -8,59 +8,20 @@ from pathlib import Path
 from cru.events.stream import Notice
 from cru.extensions.hooks import HookOptions, SessionHookOptions
 from cru.extensions.hooks.discovery import HookPolicy
-from cru.extensions.hooks.errors import Untrusted
 from cru.extensions.hooks.inventory import HookInventory
+from cru.extensions.hooks.lines import SHOWN, count, in_a_line, limit_by_file
+from cru.extensions.hooks.lost_hooks import find_left_out
 from cru.extensions.hooks.model.entry import HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.status import (
-    AWAITING_REVIEW,
-    NEVER_RUNNING,
-    REVIEW,
-    Activation,
-    EntryStatus,
-    LoadedHooks,
-)
-from cru.values.visible import visible
-
-SHOWN = 5
-"""What is wrong in a file is told so often at the start of a session."""
-LINE = 500
-"""Characters of a line that is told."""
-
-
-def require_all_running(inventory: HookInventory, options: HookOptions) -> None:
-    """Raises Untrusted if anything awaits a person, is broken or is not understood."""
-    loaded = inventory.loaded
-    waiting = []
-    for status in loaded.of(*AWAITING_REVIEW):
-        why = f" ({status.why})" if status.changed else ""
-        entry = status.entry
-        waiting.append((entry.source.path, f"{entry.where}: {entry.label}: {status.state}{why}"))
-    waiting += [(Path(missing.file), f"{missing.label}: {missing.why}") for missing in loaded.missing]
-    broken = [
-        *_broken(loaded),
-        *_unavailable(inventory, options),
-        *((problem.path, str(problem)) for problem in _losses(loaded)),
-    ]
-    lines = _limit_by_file(waiting, "cru hooks list") + _limit_by_file(broken, "cru hooks check")
-    if lines:
-        steps = [f"{REVIEW} shows what awaits trust"] if waiting else []
-        steps += ["`cru hooks check` says what is wrong in the files"] if broken else []
-        raise untrusted(lines, "; ".join(steps))
-
-
-def untrusted(lines: list[str], hint: str) -> Untrusted:
-    """What ends a run with --strict-hooks."""
-    listed = "\n".join(f"  {line}" for line in lines)
-    return Untrusted(f"--strict-hooks: not every hook that is there can run:\n{listed}", hint)
+from cru.extensions.hooks.model.status import NEVER_RUNNING, REVIEW, Activation, LoadedHooks
 
 
 def list_notices(inventory: HookInventory, options: HookOptions, policy: HookPolicy) -> list[Notice]:
     loaded = inventory.loaded
     texts = [str(problem) for problem in inventory.trust.store.problems[:1]]
-    reported = (*_losses(loaded), *_oddities(loaded), *_ignored(loaded, options))
-    problems = [(problem.path, str(problem)) for problem in reported]
-    texts += _limit_by_file([*problems, *_broken(loaded), *_unavailable(inventory, options)], "cru hooks check")
+    problems = [(guard.file, str(guard)) for guard in find_left_out(inventory, options)]
+    problems += [(str(p.path), str(p)) for p in (*_oddities(loaded), *_ignored(loaded, options))]
+    texts += limit_by_file(problems, "cru hooks check")
     texts += options.ignored if isinstance(options, SessionHookOptions) else ()
     texts += _awaiting_trust(loaded)
     not_accepted = Counter(status.entry.source.path for status in loaded.of(Activation.NOT_ACCEPTED))
@@ -112,58 +73,6 @@ def _ignored(loaded: LoadedHooks, options: HookOptions) -> list[HookFileProblem]
     return [p for p in loaded.problems if p.kind is ProblemKind.IGNORED and p.path in open_files]
 
 
-def _losses(loaded: LoadedHooks) -> list[HookFileProblem]:
-    """Files and parts of files that are left out; another program's file that is off is its own affair."""
-    off = {status.entry.source.path for status in loaded.of(Activation.NOT_ACCEPTED)}
-    return [
-        problem
-        for problem in loaded.problems
-        if problem.kind is ProblemKind.WHOLE_FILE or (problem.loses_hooks and problem.path not in off)
-    ]
-
-
-def _broken(loaded: LoadedHooks) -> list[tuple[Path, str]]:
-    return [
-        (status.entry.source.path, f"{status.entry.where}: the hook is left out: {status.why}")
-        for status in loaded.of(Activation.BROKEN)
-    ]
-
-
-def _unavailable(inventory: HookInventory, options: HookOptions) -> list[tuple[Path, str]]:
-    """Hooks that cru cannot run, at events where they could refuse something."""
-    return [
-        (
-            status.entry.source.path,
-            f"{status.entry.where}: this guard does not run: {status.why} (to do without: `cru hooks disable {status.entry.id}`)",
-        )
-        for status in unavailable_guards(inventory, options)
-    ]
-
-
-def unavailable_guards(inventory: HookInventory, options: HookOptions) -> list[EntryStatus]:
-    """Hooks that cru cannot run, at events where they could refuse something."""
-    return [
-        status
-        for status in inventory.loaded.of(*NEVER_RUNNING)
-        if (entry := status.entry).enabled
-        and inventory.dialects[entry.dialect].can_refuse(entry)
-        and (entry.of_project or entry.source.own or entry.dialect in options.dialects)
-    ]
-
-
-def _limit_by_file(texts: list[tuple[Path, str]], command: str) -> list[str]:
-    """The first few of each file, each on one line; of the others only how many there are, and the command that shows them."""
-    by_file: dict[Path, list[str]] = {}
-    for path, text in texts:
-        by_file.setdefault(path, []).append(text)
-    lines: list[str] = []
-    for path, of_file in by_file.items():
-        lines += [in_a_line(text) for text in of_file[:SHOWN]]
-        if len(of_file) > SHOWN:
-            lines.append(in_a_line(f"{path}: and {len(of_file) - SHOWN} more: `{command}`"))
-    return lines
-
-
 def _unaccepted(inventory: HookInventory, options: HookOptions) -> list[str]:
     running = [
         entry
@@ -175,16 +84,6 @@ def _unaccepted(inventory: HookInventory, options: HookOptions) -> list[str]:
         return []
     listed = ", ".join(in_a_line(entry.label) for entry in running)
     return [f"--hooks=all: {count(len(running), 'hook')} that nobody has accepted may run: {listed}"]
-
-
-def in_a_line(text: str) -> str:
-    """A stranger's words as one line that a terminal shows as it is."""
-    plain = visible(text[: LINE + 1])
-    return plain if len(text) <= LINE and len(plain) <= LINE else plain[: LINE - 1] + "…"
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _short(path: Path, facts: SessionFacts) -> str:

@@ -13,10 +13,12 @@ from cru.extensions.hooks.dialects import claude_folder
 from cru.extensions.hooks.dialects.transcript import Transcript, link_path
 from cru.extensions.hooks.foreign_settings import accept_settings, find_lost_rules
 from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
+from cru.extensions.hooks.lines import count, in_a_line
+from cru.extensions.hooks.lost_hooks import find_lost_hooks, require_none, untrusted
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.notices import count, in_a_line, list_notices, require_all_running, untrusted
+from cru.extensions.hooks.notices import list_notices
 from cru.extensions.hooks.session import SessionHooks
 
 
@@ -30,7 +32,7 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
         _hold_on(setup, hooks.loaded, inventory)
         _hold_rules(setup, hooks.loaded, inventory.loaded)
     if setup.strict:
-        require_all_running(inventory, setup.options)
+        require_none(find_lost_hooks(inventory, setup.options))
     for notice in list_notices(inventory, setup.options, setup.policy):
         bus.stream.tell(notice)
     _take_settings(setup, inventory)
@@ -120,14 +122,13 @@ def _hold_rules(setup: HookSetup, before: LoadedHooks, now: LoadedHooks) -> None
 
 def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:
     """Tell which hooks cannot guard although they are active, now that all tools are there. Raises Untrusted (only with `strict`)."""
-    from cru.extensions.hooks.report.lost_guards import find_lost_guards
+    from cru.extensions.hooks.report.powerless import find_powerless
 
     parts = setup.parts
-    findings = find_lost_guards(hooks.loaded, hooks.dialects, hooks.facts, parts.tools.names())
-    texts = [f"{f.where}: {f.text}" + (f" ({f.hint})" if f.hint else "") for f in findings]
-    if setup.strict and texts:
-        raise untrusted(texts, "`cru hooks check` says what is wrong")
-    for text in (*texts, *_how_to_require(hooks, {finding.id for finding in findings})):
+    lost = find_powerless(hooks.loaded, hooks.dialects, hooks.facts, parts.tools.names())
+    if setup.strict:
+        require_none(lost)
+    for text in (*map(str, lost), *_how_to_require(hooks, {guard.owner for guard in lost})):
         parts.bus.stream.tell(Notice("warning", in_a_line(text), "hooks"))
 
 

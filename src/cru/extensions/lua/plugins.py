@@ -11,6 +11,7 @@ from cru.events.stream import Notice
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_command, add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.extensions.effects import CODE
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua.annotations import FENNEL, LUA, LuaAnnotation, needs_module, parse_annotations
 from cru.extensions.lua.bridge import install
@@ -51,7 +52,7 @@ class LuaPlugins:
     async def load(self, plugin: DiscoveredPlugin, host: Host, content: FileCopy) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = plugin.name
-        host.own(lambda: self._call_scope("close", name))
+        host.own(lambda: self._call_scope("close", name), CODE)
         specs: list[Mapping[str, Any]] = []
         is_published = False
         try:
@@ -150,6 +151,9 @@ class LuaPlugins:
 
     def _print(self, text: str) -> None:
         """What a plugin prints is for the person, as a toast is: a notice of level "info" would be shown only with -v."""
+        here = HOST.get(None)
+        if here is not None:
+            here.plugin.has_called = True
         self._stream.tell(Notice("warning", text.rstrip("\n"), _calling_plugin() or "lua"))
 
     def _invoke(self, function: Callable[..., object], *args: object) -> object:

@@ -19,6 +19,7 @@ from cru.events.cancellable import run_cancellable, taken_back
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.extensions.effects import CODE
 from cru.extensions.errors import PluginFailed
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.python.forks import leave_if_forked
@@ -59,7 +60,7 @@ class PythonPlugins:
         _keep_prints_apart(host)
         name = plugin.module or MODULE_NAME.format(name=plugin.name)
         _forget_module(name)
-        host.own(lambda: _forget_module(name))
+        host.own(lambda: _forget_module(name), CODE)
         StrayTasks.watch(host, plugin.files, plugin.folder)
         self._guard.remember()
         try:

@@ -19,6 +19,7 @@ import cru
 from cru.events import NotYours
 from cru.events.calling import describe_error
 from cru.events.stream import Stream
+from cru.extensions.effects import TASKS
 from cru.namespace.callbacks import CANCEL_SECONDS
 from cru.namespace.host import HOST, Host, Plugin
 
@@ -51,7 +52,7 @@ class StrayTasks:
             threading.excepthook = partial(handler.thread_failed, loop)
             sys.unraisablehook = partial(handler.finalizer_failed, loop)
         handler.paths.update(dict.fromkeys([str(folder), *map(str, files)], host.plugin.name))
-        host.own(partial(handler.end, host.plugin))
+        host.own(partial(handler.end, host.plugin), TASKS)
 
     def begin(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> asyncio.Task[Any]:
         """A task of the loop. What runs cru's own code in it ends with the call that it belongs to."""

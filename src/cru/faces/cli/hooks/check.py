@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -12,11 +12,12 @@ from cru.app.start import SettingsLost, Start
 from cru.config.layers import Layer
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.inventory import HookInventory
+from cru.extensions.hooks.lost_hooks import find_lost_hooks
 from cru.extensions.hooks.model.status import AWAITING_REVIEW
 from cru.extensions.hooks.records import masked_json
-from cru.extensions.hooks.report.lint import Finding, Level
-from cru.extensions.hooks.report.lost_guards import find_all
+from cru.extensions.hooks.report.lint import Finding, Level, find_problems, finding_of
 from cru.extensions.hooks.report.plugins import PluginReport, check_plugins
+from cru.extensions.lost_guards import LostGuard
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
@@ -24,6 +25,7 @@ from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
 from cru.permissions import layer_rules
 from cru.permissions.rules import parse_rule, unknown_tools
+from cru.tools.builtin import TABLE
 from cru.values.masking import masked
 
 HELP = """\
@@ -41,10 +43,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     inventory = load_inventory(parsed, tell=False)
     start = start_of(parsed, "default")
     settings, layers, _ = load_settings(start)
-    plugins = check_plugins(plugin_places(start, settings), _tools())
-    options = merge_options(settings.of(HookSettings).options, layers)
-    hooks = find_all(inventory, options, _tools())
-    findings = [*hooks, *plugins.findings, *_check_settings(start, layers)]
+    plugins = check_plugins(plugin_places(start, settings), list(TABLE))
+    tools = [*TABLE, *plugins.tools]
+    lost = find_lost_hooks(inventory, merge_options(settings.of(HookSettings).options, layers), tools)
+    others = [finding_of(guard) for guard in (*plugins.lost, *_lost_settings(start))]
+    findings = [*find_problems(inventory, lost, tools), *others, *_check_rules(layers, tools)]
     if args.has("--json"):
         show(masked_json(findings))
     else:
@@ -54,27 +57,25 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 1 if any(finding.level != "odd" for finding in findings) else 0
 
 
-def _check_settings(start: Start, layers: list[Layer]) -> Iterator[Finding]:
-    """Settings that may guard and are ignored, and rules that name no tool."""
+def _lost_settings(start: Start) -> Sequence[LostGuard]:
+    """Settings that may guard and are ignored."""
     try:
         load_settings(replace(start, strict_hooks=True))
     except SettingsLost as error:
-        for text in error.message.removeprefix("--strict-hooks: ").splitlines():
-            yield Finding("broken", "", "settings", text, error.hint)
+        return error.lost
+    return ()
+
+
+def _check_rules(layers: list[Layer], tools: Sequence[str]) -> Iterator[Finding]:
+    """Rules that name no tool."""
     rules = [
         parse_rule(text, f"{layer.file or layer.layer}")
         for layer in layer_rules(layers)
         for text in (*layer.lists.deny, *layer.lists.ask, *layer.lists.allow)
     ]
-    for problem in unknown_tools(rules, _tools()):
+    for problem in unknown_tools(rules, tools):
         level: Level = "broken" if problem.hint else "odd"  # it may be meant for a tool of a plugin
         yield Finding(level, "", problem.where, problem.message, problem.hint)
-
-
-def _tools() -> list[str]:
-    from cru.tools.builtin import TABLE
-
-    return list(TABLE)
 
 
 def _line(finding: Finding) -> str:

@@ -7,22 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from cru.extensions.hooks import HookOptions
-from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import LoadedHooks
-from cru.extensions.hooks.notices import unavailable_guards
 from cru.extensions.hooks.report import runnable
-from cru.extensions.hooks.report.lint import (
-    Finding,
-    check_async,
-    check_condition,
-    check_matcher,
-    find_problems,
-    sort_by_place,
-)
+from cru.extensions.hooks.report.matchers import check_async, check_condition, check_matcher
+from cru.extensions.lost_guards import LossKind, LostGuard
 from cru.shell.programs import names
 
 THEIRS = names(
@@ -33,36 +24,13 @@ THEIRS = names(
 """Tools of other systems that cru has none for: a hook that is for them guards nothing that can happen here."""
 
 
-def find_all(inventory: HookInventory, options: HookOptions, tools: Iterable[str]) -> list[Finding]:
-    """Everything that is wrong or odd. Whatever ends a run with --strict-hooks is broken, or waits for a person. tools: all names of tools
-    that a session is sure to have."""
-    known_tools = tuple(tools)
-    lost = find_lost_guards(inventory.loaded, inventory.dialects, inventory.facts, known_tools)
-    texts = {(finding.id, finding.text) for finding in lost}
-    unavailable = {status.entry.id for status in unavailable_guards(inventory, options)}
-    findings = find_problems(inventory, known_tools)
-    reported = {(finding.id, finding.text) for finding in findings}
-    findings = [
-        replace(finding, level="broken")
-        if finding.id in unavailable or (finding.id, finding.text) in texts
-        else finding
-        for finding in findings
-    ]
-    findings += [finding for finding in lost if (finding.id, finding.text) not in reported]
-    findings += [
-        Finding("waiting", "", missing.file, f"{missing.label}: {missing.why}", "cru hooks review")
-        for missing in inventory.loaded.missing
-    ]
-    return sort_by_place(findings)
-
-
-def find_lost_guards(
+def find_powerless(
     loaded: LoadedHooks, dialects: Mapping[str, Dialect], facts: SessionFacts, tools: Iterable[str]
-) -> list[Finding]:
+) -> list[LostGuard]:
     """Of active hooks that may refuse something: those whose command cannot run for certain, and those that fit nothing or refuse
     nothing. tools: all names of tools in the session."""
     known_tools = tuple(tools)
-    findings: list[Finding] = []
+    lost: list[LostGuard] = []
     for entry in loaded.active():
         dialect = dialects[entry.dialect]
         if not dialect.can_refuse(entry):
@@ -72,8 +40,9 @@ def find_lost_guards(
         texts += _fits_nothing(entry, dialect, known_tools)
         if entry.on_error in ("deny", "ask"):
             texts += check_async(entry, dialect, known_tools)
-        findings += [Finding("broken", entry.id, entry.where, text, hint) for text, hint in texts]
-    return findings
+        file = str(entry.source.path)
+        lost += [LostGuard(LossKind.POWERLESS, entry.id, file, text, hint, entry.line) for text, hint in texts]
+    return lost
 
 
 def _fits_nothing(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
