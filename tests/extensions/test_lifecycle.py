@@ -285,7 +285,7 @@ def test_changed_new_and_lost_plugins_are_seen_between_prompts(tmp_path: Path) -
         await shelf.extensions.refresh()
         told = len(shelf.world.notices())
         shelf.put("a.lua", "cru.on('turn:complete', function() end) -- changed")
-        shelf.put("c.lua", "cru.log('debug', 'c')")
+        shelf.put("c.lua", "cru.get_session()")
         (shelf.folder / "b.lua").unlink()
         await shelf.extensions.refresh()
         assert shelf.world.notices()[told:] == [

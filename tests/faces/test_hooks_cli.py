@@ -25,6 +25,13 @@ def test_one_hook_is_left_out_and_comes_back(home: HomeDir) -> None:
     assert ran(home) == 1
 
 
+def test_what_is_left_out_of_a_file_is_listed(home: HomeDir) -> None:
+    (home.cru).mkdir(exist_ok=True)
+    (home.cru / "hooks.json").write_text('{"hooks": [{"event": "tool:befor_call", "command": "true"}]}')
+    done = cru("hooks", "list", home=home)
+    assert done.out.startswith("left out  there is no event `tool:befor_call`") and "hooks.json:1" in done.out
+
+
 def test_an_id_that_is_none_names_the_closest(home: HomeDir) -> None:
     project(home)
     only = rows(home)[0]["id"]

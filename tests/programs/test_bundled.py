@@ -73,7 +73,7 @@ def test_their_own_tests_pass(tmp_path: Path, name: str) -> None:
 
 def test_they_are_off_until_somebody_turns_them_on(tmp_path: Path) -> None:
     config = "context_window_limit = 300\n"
-    done, here, requests = run(tmp_path, [Reply("- [ ] open")], config, plugin="-- a plugin of the user\n")
+    done, here, requests = run(tmp_path, [Reply("- [ ] open")], config, plugin="cru.log('debug', 'of the user')\n")
     assert (done.code, done.out, done.err, len(requests)) == (0, "- [ ] open\n", "", 1)
     assert state(here, "auto-title") is None
     listed = cru("plugin", "list", home=here).out

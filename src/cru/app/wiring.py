@@ -79,7 +79,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     chosen = settings.of(PluginSettings)
     is_configured = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
     folders = (start.home / "plugins", start.root / ".cru" / "plugins")
-    has_own = any(os.path.isdir(folder) for folder in folders) or os.path.isfile(start.home / "init.lua")
+    has_own = any(map(os.path.lexists, (*folders, start.home / "init.lua")))  # what is none is told
     if not (is_configured or has_own or installed_packages(start.home)):
         return None
     from cru.extensions.manager import Extensions

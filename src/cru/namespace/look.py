@@ -3,7 +3,7 @@ are plain. What a plugin wants to say there goes through `cru.statusline.set`.""
 
 from __future__ import annotations
 
-from cru.namespace.host import Object
+from cru.namespace.host import Object, note_call
 
 
 class LookItem(Object):
@@ -21,6 +21,7 @@ def setup(_look: object = None) -> None:
 
     Example: cru.statusline.setup({bottom={cru.statusline.mode()}}) --> nil
     """
+    note_call()
 
 
 def item(*_: object) -> LookItem:
@@ -36,6 +37,7 @@ def set_highlight(_group: object = None, _style: object = None) -> None:
 
     Example: cru.hl.set("mode", {fg="cyan"}) --> nil
     """
+    note_call()
 
 
 def link_highlight(_group: object = None, _other: object = None) -> None:
@@ -43,3 +45,4 @@ def link_highlight(_group: object = None, _other: object = None) -> None:
 
     Example: cru.hl.link("mode", "title") --> nil
     """
+    note_call()

@@ -30,7 +30,7 @@ def test_files_and_folders_are_plugins_others_are_not(home: HomeDir) -> None:
 def test_a_script_without_the_executable_bit_is_named(home: HomeDir) -> None:
     for name in ("plain", "in.folder/in.folder", "beside"):
         program(home, name, "#!/bin/sh\nexit 9\n", executable=False)
-    program(home, "beside.lua", "", executable=False)
+    program(home, "beside.lua", "cru.log('debug', 'beside')\n", executable=False)
     program(home, "notes", "no script", executable=False)
     os.mkfifo(home.cru / "plugins" / "pipe")
     rows = listed(home)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.extensions.hooks.crush_world import about, config
+from tests.extensions.hooks.test_shell_dispatch import as_somebody
 
 from cru.extensions.hooks import HookLocations, loader
 from cru.extensions.hooks.dialects import FOOTPRINTS, load_dialects
@@ -93,6 +94,20 @@ def test_a_start_looks_at_every_place_of_every_dialect(tmp_path: Path, name: str
     facts.home, facts.user_home = here.home, here.user_home
     seen = [(layer, path) for dialect, layer, path in find_places(here) if dialect == name]
     assert seen == load_dialects([name])[name].places(facts)
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told() -> None:
+    with as_somebody() as folder:
+        here = where(folder)
+        locked = here.user_home / ".claude"
+        locked.mkdir(mode=0)
+        assert find_dialects(here, stamp_files(here)) == ["claude"]
+        facts = about(here.cwd, root=here.root, env={})
+        facts.home, facts.user_home = here.home, here.user_home
+        _, problems = loader.read_sources(load_dialects(["claude"]).values(), facts)
+        locked.chmod(0o700)
+    assert {problem.path.parent for problem in problems} == {locked}
+    assert all(problem.loses_hooks and problem.text == "cannot be read: Permission denied" for problem in problems)
 
 
 def test_only_files_that_may_hold_hooks_name_their_dialect(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def discover_folder(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin],
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except (FileNotFoundError, NotADirectoryError):
-        return [], []
+        return [], [f"{folder}: {text}" for text in [describe_missing(folder)] if text]
     except OSError as error:
         return [], [f"{folder} cannot be read: {error.strerror}"]
     plugins: list[DiscoveredPlugin] = []
@@ -64,6 +64,13 @@ def discover_folder(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin],
         if not is_skipped(entry.name) and (plugin := _read_entry(Path(entry.path), problems)) is not None:
             plugins.append(msgspec.structs.replace(plugin, layer=layer))
     return merge_same_names(plugins), problems
+
+
+def describe_missing(folder: Path) -> str:
+    """Why a folder of plugins is none although somebody meant it to be, "" if nobody did."""
+    if os.path.islink(folder) and not os.path.exists(folder):
+        return f"it is a link to {os.readlink(folder)}, which is not there"
+    return "it is no folder" if os.path.exists(folder) else ""
 
 
 def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:

@@ -14,15 +14,23 @@ from msgspec import Struct
 
 from cru.config.closest import closest, did_you_mean
 from cru.extensions import OWN_KEYS, PATH_VARIABLES
-from cru.extensions.discovery.files import DiscoveredPlugin, Layer, discover_folder, list_untrusted, merge_same_names
+from cru.extensions.discovery.files import (
+    DiscoveredPlugin,
+    Layer,
+    describe_missing,
+    discover_folder,
+    list_untrusted,
+    merge_same_names,
+)
 from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Manifest
 from cru.extensions.packages import Package, installed_packages
+from cru.files.regular import NOT_REGULAR
 from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "plugins"
-INIT = "init"
+INIT, INIT_FILE = "init", "init.lua"
 """The user's own file, as a plugin."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -68,6 +76,8 @@ class PluginFolders(Struct, frozen=True):
             chosen.setdefault(plugin.name, self._with_enabled(plugin))
         if (own := self.init_file) is not None:  # the last: it may set up what the others are
             chosen.setdefault(INIT, self._with_enabled(DiscoveredPlugin(INIT, "lua", (own,), self.home)))
+        elif os.path.lexists(self.home / INIT_FILE):
+            problems.append(f"{self.home / INIT_FILE} is not run: {NOT_REGULAR}")
         return sort_by_dependencies(list(chosen.values())), [
             *problems,
             *project.problems,
@@ -77,7 +87,7 @@ class PluginFolders(Struct, frozen=True):
     @property
     def init_file(self) -> Path | None:
         """The user's own `init.lua` in cru's home, if there is one."""
-        file = self.home / f"{INIT}.lua"
+        file = self.home / INIT_FILE
         return file if file.is_file() else None
 
     def _config_warnings(self, plugins: Mapping[str, DiscoveredPlugin]) -> list[str]:
@@ -152,7 +162,7 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
     """Only a folder that is as it was when a person accepted it gives plugins (`cru trust`)."""
     folder = project_folder(home, root)
     if folder is None:
-        return ProjectPlugins()
+        return ProjectPlugins(problems=tuple(_missing_folder(home, root / ".cru" / "plugins")))
     trust = TrustStore(home / "trust.json")
     why = "it has changed since it was trusted" if trust.is_known(folder) else "this project is not trusted"
     try:
@@ -165,6 +175,12 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
     several = "1 plugin of this project is" if len(untrusted) == 1 else f"{len(untrusted)} plugins of this project are"
     notice = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if untrusted else []
     return ProjectPlugins(None, untrusted, (*(str(problem) for problem in trust.problems[:1]), *notice))
+
+
+def _missing_folder(home: Path, folder: Path) -> Iterator[str]:
+    """What is wrong with a project's folder of plugins that is none; the user's own is told as such."""
+    if os.path.realpath(folder.parent) != os.path.realpath(home) and (text := describe_missing(folder)):
+        yield f"{folder}: {text}"
 
 
 def _named_folder(folder: str, where: str, problems: list[str]) -> Path | None:

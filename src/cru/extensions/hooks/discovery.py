@@ -45,12 +45,22 @@ def stamp_files(where: HookLocations) -> FilesStamp:
     for path in map(os.fspath, (*(path for _, _, path in find_places(where)), where.home / "trust.json")):
         try:
             status = os.stat(path)
-        except OSError:
-            if os.path.lexists(path):  # a link to nothing, or one that may not be looked at: who reads it says so
+        except OSError as error:
+            if _is_meant(path, error):  # who reads it says what is wrong
                 stamps.append((path, 0, 0, 0))
             continue
         stamps.append((path, status.st_mtime_ns, status.st_size, status.st_ino))
     return tuple(stamps)
+
+
+def _is_meant(path: str, error: OSError) -> bool:
+    """Whether a file that nobody can look at is one that somebody meant to be there: a link to nothing, in such a folder, or locked up."""
+    return isinstance(error, PermissionError) or os.path.lexists(path) or is_dead_link(os.path.dirname(path))
+
+
+def is_dead_link(folder: str | Path) -> bool:
+    """Whether a folder is a link to what is not there (not mounted, moved away)."""
+    return os.path.islink(folder) and not os.path.exists(folder)
 
 
 def find_dialects(where: HookLocations, stamp: FilesStamp) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from cru.extensions.hooks import MAX_CONFIG_BYTES
+from cru.extensions.hooks.discovery import is_dead_link
 from cru.extensions.hooks.model.entry import (
     RUNNING,
     HookEntry,
@@ -40,8 +42,7 @@ def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list
             try:
                 text = read_regular(path, MAX_CONFIG_BYTES).decode()
             except (FileNotFoundError, NotADirectoryError):
-                if path.is_symlink():
-                    text = f"it is a link to {os.readlink(path)}, which is not there"
+                if text := _describe_link(path):
                     problems.append(HookFileProblem(path, 0, text, kind=ProblemKind.WHOLE_FILE))
                 continue
             except UnicodeDecodeError:
@@ -53,6 +54,15 @@ def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list
                 continue
             sources.append(HookSource(dialect.name, layer, path, text, own=dialect.footprint.own))
     return sources, problems
+
+
+def _describe_link(path: Path) -> str:
+    """Why a file is not there although somebody meant it to be, "" if nobody did."""
+    if path.is_symlink():
+        return f"it is a link to {os.readlink(path)}, which is not there"
+    if is_dead_link(path.parent):
+        return f"its folder is a link to {os.readlink(path.parent)}, which is not there"
+    return ""
 
 
 def load_hooks(
@@ -84,6 +94,8 @@ def _parse(dialect: Dialect, source: HookSource, facts: SessionFacts, below: Seq
 
 def _decide_status(entry: HookEntry, dialect: Dialect, policy: LoadPolicy) -> EntryStatus:
     problem = entry.problem or ("a text in it has a NUL character" if has_nul(entry.definition) else too_long(entry))
+    if entry.kind in RUNNING and not "".join((entry.command, *(entry.args or ()))).strip() and not problem:
+        problem = f"its `{entry.kind}` is blank, so it would do nothing"
     if problem:
         return EntryStatus(entry, Activation.BROKEN, problem)
     if entry.kind not in RUNNING:

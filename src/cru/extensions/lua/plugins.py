@@ -20,7 +20,7 @@ from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaV
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import HOST, Host, Plugin, Values, call
+from cru.namespace.host import HOST, Host, Plugin, Values, call, note_call
 from cru.namespace.on import register_handler
 
 RUN_FIELDS = ("on_error", "scope")
@@ -151,9 +151,7 @@ class LuaPlugins:
 
     def _print(self, text: str) -> None:
         """What a plugin prints is for the person, as a toast is: a notice of level "info" would be shown only with -v."""
-        here = HOST.get(None)
-        if here is not None:
-            here.plugin.has_called = True
+        note_call()
         self._stream.tell(Notice("warning", text.rstrip("\n"), _calling_plugin() or "lua"))
 
     def _invoke(self, function: Callable[..., object], *args: object) -> object:

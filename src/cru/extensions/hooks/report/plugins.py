@@ -48,7 +48,8 @@ class PluginReport(Struct, frozen=True):
 def check_plugins(places: PluginFolders, tools: Sequence[str]) -> PluginReport:
     """Every plugin that is found. tools: names of tools that every session has."""
     plugins, problems = places.find()
-    awaiting = project_plugins(places.home, places.root).problems
+    project = project_plugins(places.home, places.root)
+    awaiting = project.problems if project.untrusted else ()
     lost = [LostGuard(LossKind.LEFT_OUT, "", PLUGINS, text) for text in problems if text not in awaiting]
     lost += find_unmet(places.config, {plugin.name: plugin for plugin in plugins})
     to_load = [plugin for plugin in plugins if plugin.enabled]

@@ -87,7 +87,9 @@ def _line(finding: Finding) -> str:
 def _summary(inventory: HookInventory, plugins: PluginReport, findings: list[Finding]) -> str:
     statuses = inventory.loaded.known
     files = {finding.entry.source.path for finding in statuses}
-    active, waiting = len(inventory.loaded.active()), len(inventory.loaded.of(*AWAITING_REVIEW))
+    broken = {finding.id for finding in findings if finding.level == "broken"}
+    active = sum(entry.id not in broken for entry in inventory.loaded.active())
+    waiting = len(inventory.loaded.of(*AWAITING_REVIEW))
     levels = Counter(finding.level for finding in findings)
     numbers = ((plugins.plugins, "plugin"), (plugins.programs, "program"))
     others = "".join(f"{_count(number, what)}; " for number, what in numbers if number)

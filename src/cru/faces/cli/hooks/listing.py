@@ -16,9 +16,10 @@ NEVER = ("no moment", "not available yet")
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
-    """Those that never run here are counted only (--all shows them)."""
+    """Those that never run here are counted only (--all shows them). What is left out of a file, a misspelt event or so, comes last."""
     args = CommandArguments("hooks", ("list", *words), switches=("--json", "--all"), verbs=("list",), most=1)
-    statuses = load_inventory(parsed).loaded.known
+    loaded = load_inventory(parsed).loaded
+    statuses = loaded.known
     if args.has("--json"):
         show(masked_json([entry_row(status) for status in statuses]))
         return 0
@@ -26,7 +27,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     for status in shown:
         for line in render_entry(status):
             show(line)
-    if not statuses:
+    left_out = [problem for problem in loaded.problems if problem.loses_hooks]
+    for problem in left_out:
+        show(f"left out  {one_line(masked(problem.text))}")
+        show(f"  {one_line(problem.where)}")
+    if not statuses and not left_out:
         show("there are no hooks in any file that cru looks at")
     elif len(shown) < len(statuses):
         show(f"{len(statuses) - len(shown)} more never run here: `cru hooks list --all`")
