@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from cru.events.payloads import ToolBeforeCall, ToolCompleted
 from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
 from cru.permissions import UnknownMode
+from cru.permissions.updates import take_update
 from cru.tools.protocol import ToolResult
+from cru.values.permission_updates import PermissionUpdate, UpdateKind
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"
 
@@ -308,6 +311,23 @@ def test_a_mode_of_ones_own_narrows_and_judges(tmp_path: Path) -> None:
     assert room(modes.get, "review") is None
     assert room.within(lambda: modes.current_mode(room.session)) == "ask"
     assert room(tools.call, "send") == ("ran", None)
+
+
+def _set_mode(name: str) -> None:
+    session.get_session().mode = name
+
+
+def test_a_mode_that_a_plugin_has_set_is_lifted_by_no_hook(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    gate = room.parts.gate
+    wider = PermissionUpdate(UpdateKind.MODE, items=("auto",), by="hook a")
+    room(modes.set_, "review", {"permissions": {"default": "ask", "deny": ["edit"]}})
+    for name in ("review", "plan", "ask"):
+        room.within(partial(_set_mode, name))
+        assert "stays" in take_update(gate, wider)[0] and room.within(lambda: modes.current_mode(room.session)) == name
+    room.within(partial(_set_mode, "review"))
+    room(modes.set_, "review", None)
+    assert take_update(gate, wider) and gate.mode == "auto"
 
 
 @pytest.mark.parametrize(("command", "runs"), [("git status", True), ("git push", False), ("touch x", False)])

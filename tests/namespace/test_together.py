@@ -20,6 +20,7 @@ REST = ("context", "inject", "fields")
 WORDS = ("halt", "cancel", "deny", "cancelled", "ask", "allow", "handled", *REST)
 CHANGED: dict[str, dict[str, Any]] = {
     "tool:before_call": {"args": {"command": "other"}},
+    "permission:requested": {"args": {"command": "other"}},
     "message:received": {"content": "other"},
     "message:before_send": {"prompt": "other"},
     "output:cached": {"summary": "other"},

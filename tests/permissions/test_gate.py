@@ -170,7 +170,7 @@ def test_the_ways_to_allow_are_told() -> None:
     assert "--mode auto" not in told
     assert allow_hint("edit", "") == "nobody can be asked here; allow `edit` with `-t`"
     asked = allow_hint("bash", "bash:x", "shell", Verdict("ask", "", "bash:*", explicit=True))
-    assert "`bash:*`" in asked and "-t" not in asked
+    assert "take the rule out of [permissions] ask" in asked and "-t" not in asked
 
 
 @pytest.mark.parametrize("text", ["", ":x", " bash", "bash:", "bash: ", "Bash(git:*)", "run this"])

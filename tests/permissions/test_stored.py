@@ -30,7 +30,8 @@ def test_grants_are_kept_by_scope(tmp_path: Path) -> None:
     grants.add("always", "bash:c")
     grants.add("always", "bash:c")
     assert sorted(texts(grants)) == ["bash:a", "bash:b", "bash:c"]
-    assert json.loads(path.read_text()) == {"version": 1, "always": ["bash:c"], "projects": {str(ROOT): ["bash:b"]}}
+    kept = {"version": 1, "always": ["bash:c"], "projects": {str(ROOT): ["bash:b"]}, "hooks": []}
+    assert json.loads(path.read_text()) == kept
     assert path.stat().st_mode & 0o777 == 0o600
     assert sorted(texts(Grants(path, ROOT))) == ["bash:b", "bash:c"]
     assert texts(Grants(path, tmp_path)) == ["bash:c"]

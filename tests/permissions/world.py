@@ -36,11 +36,13 @@ class World:
         ask: tuple[str, ...] = (),
         deny: tuple[str, ...] = (),
         more: tuple[LayerRules, ...] = (),
+        root: Path | None = None,
     ) -> Gate:
+        """root: another project than this world's."""
         rules = LayerRules("user", RuleLists(allow, ask, deny), "config.toml")
-        grants = Grants(self.home / "grants.json", self.root)
+        grants = Grants(self.home / "grants.json", root or self.root)
         readable = [self.home / "contexts" / "c"]
-        places = (self.root, self.home, grants)
+        places = (root or self.root, self.home, grants)
         return Gate(PermissionSettings(mode), [rules, *more], *places, readable=readable, user_home=self.user)
 
 

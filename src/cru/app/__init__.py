@@ -80,7 +80,7 @@ def build(
     redact = wiring.remove_keys_from_env(settings, start.env)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    gate, grant_problems = wiring.build_gate(start, settings, layers, store)
+    gate = wiring.build_gate(start, settings, layers, store)
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
@@ -94,7 +94,7 @@ def build(
     plugins = wiring.add_extensions(parts, start, settings, extensions)
     hook_options = merge_options(settings.of(HookSettings).options, layers)
     wiring.add_hooks(parts, start, hook_options, redact, plugins)
-    _warn(bus, (*bus.registry.problems, *parts.tools.problems, *grant_problems))
+    _warn(bus, (*bus.registry.problems, *parts.tools.problems))
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)
     built = SessionBundle(Session(parts, command), settings, home, store, close, plugins)

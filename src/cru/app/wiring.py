@@ -218,14 +218,12 @@ def built_in_tools(settings: Settings) -> BuiltInTools:
     )
 
 
-def build_gate(start: Start, settings: Settings, layers: list[Layer], store: FileContext) -> tuple[Gate, list[str]]:
-    """The gate, and what is odd about the grants: an unreadable file."""
+def build_gate(start: Start, settings: Settings, layers: list[Layer], store: FileContext) -> Gate:
     grants = Grants(start.home / "grants.json", start.root)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
     readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES))
-    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
-    return gate, [str(p) for p in grants.problems]
+    return Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
 
 
 async def check_rules(parts: Parts, strict: bool = False) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cru.contexts.entries import new_id
 from cru.engine.parts import Parts
 from cru.events.answers import PASS, Answer, add
+from cru.events.bus import Outcome, without
 from cru.events.payloads import (
     FailureKind,
     InteractionCompleted,
@@ -21,6 +22,7 @@ from cru.events.payloads import (
 from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict, allow_hint
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
+from cru.values.permission_updates import PermissionUpdate
 
 REFUSALS = {
     FailureKind.POLICY: "Not allowed by policy: {reason}",
@@ -33,6 +35,20 @@ HUMAN = "human"
 NOBODY_TO_ASK = "nobody can be asked here; run cru on a terminal"
 
 
+class CallRewrite(Struct, frozen=True):
+    """Other arguments than those that a question was about.
+
+    by: who put them there
+    leave_of: those of them that allowed the call with these very arguments
+    asks: who wants a person to decide, and why; "": nobody
+    """
+
+    args: dict[str, object]
+    by: tuple[str, ...]
+    leave_of: tuple[str, ...] = ()
+    asks: str = ""
+
+
 class PermissionDecision(Struct, frozen=True):
     """Whether a call may run, and why.
 
@@ -40,12 +56,16 @@ class PermissionDecision(Struct, frozen=True):
     refusal: of which kind the refusal is; None: the call may run
     reason: in words, for the model and the journal
     answer: what the handlers of the question added
+    leave_of: the owners of the handlers that allowed it; (): it was nobody's leave
+    rewrite: nothing is decided: handlers of the question put another call in its place
     """
 
     by: str
     refusal: FailureKind | None = None
     reason: str = ""
     answer: Answer = PASS
+    leave_of: tuple[str, ...] = ()
+    rewrite: CallRewrite | None = None
 
     @property
     def granted(self) -> bool:
@@ -69,6 +89,9 @@ class PermissionQuestion(Struct, frozen=True):
     paths: what the call touches, as given by the model
     origin: model, user, script or hook
     tool: gives the preview
+    before: the detail as the model gave it, if handlers changed the call; changed_by: who they are
+    rewrite: the call was put in the place of another one at that one's question, and takes no further change
+    asked: what the handlers answered then
     """
 
     name: str
@@ -79,11 +102,26 @@ class PermissionQuestion(Struct, frozen=True):
     paths: tuple[tuple[Access, str], ...] = ()
     origin: str = "model"
     tool: Tool | None = None
+    before: str = ""
+    changed_by: str = ""
+    rewrite: CallRewrite | None = None
+    asked: Answer = PASS
+
+    @property
+    def leave_of(self) -> tuple[str, ...]:
+        return self.rewrite.leave_of if self.rewrite is not None else ()
+
+    @property
+    def asks(self) -> str:
+        return self.rewrite.asks if self.rewrite is not None else ""
 
 
 def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
-    return parts.gate.judge(question.name, question.kind, question.detail, question.paths)
+    verdict = parts.gate.judge(question.name, question.kind, question.detail, question.paths)
+    for text in parts.gate.take_problems():
+        parts.bus.stream.warn(text)
+    return verdict
 
 
 def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
@@ -94,17 +132,59 @@ def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
 async def decide(
     parts: Parts, question: PermissionQuestion, verdict: Verdict, answer: Answer, by: str
 ) -> PermissionDecision:
-    """Decide a call that no deny rule forbids. `answer` is what the hooks of `tool:before_call` said, `by` their owners."""
+    """Decide a call that no deny rule forbids. `answer` is what the hooks of `tool:before_call` said, `by` their owners. A decision with
+    a `rewrite` decides nothing yet."""
+    asks = question.asks
     if answer.decision == "ask":
-        verdict = Verdict("ask", answer.reason or f"{by} wants a person to decide", verdict.rule)
+        asks = _describe_question(by, answer)
+    if asks:
+        by_rule = verdict.decision == "ask" and verdict.explicit
+        verdict = Verdict("ask", asks, verdict.rule, by_rule)
         decision = await _ask_hooks(parts, question, verdict, by_hook=True)
     elif answer.decision == "allow" and not (verdict.decision == "ask" and verdict.explicit):
-        decision = PermissionDecision(by, reason=answer.reason)
+        decision = PermissionDecision(by, reason=answer.reason, leave_of=question.leave_of)
     elif verdict.decision == "allow":
-        decision = PermissionDecision("policy", reason=verdict.reason)
+        decision = PermissionDecision("policy", reason=verdict.reason, leave_of=question.leave_of)
     else:
         decision = await _ask_hooks(parts, question, verdict)
-    return await announce(parts, question, decision)
+    if decision.rewrite is not None:
+        return replace(decision, answer=_tighten(parts, decision.answer))
+    return await announce(parts, question, take_updates(parts, question, decision))
+
+
+def _tighten(parts: Parts, answer: Answer) -> Answer:
+    """What tightens needs no leave, and holds whatever becomes of the call; the rest stays in the answer."""
+    for update in answer.updates:
+        if update.tightening is not None:
+            _tell_updates(parts, update.tightening)
+    return replace(answer, updates=tuple(update for update in answer.updates if update.tightening != update))
+
+
+def _tell_updates(parts: Parts, update: PermissionUpdate) -> None:
+    from cru.permissions.updates import take_update
+
+    for text in take_update(parts.gate, update):
+        parts.bus.stream.warn(f"{update.by}: {text}", update.by)
+
+
+def take_updates(parts: Parts, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
+    """What handlers of the question permit or forbid from now on: what widens, of those whose leave the call has; what tightens, of all.
+    A deny rule among it holds for this very call, too."""
+    updates = (*question.asked.updates, *decision.answer.updates)
+    if not updates:
+        return decision
+    granting = decision.leave_of if decision.granted else ()
+    for update in updates:
+        effective = update if update.by in granting else update.tightening
+        if effective is None:
+            text = "what it permits for later calls does not count, since this call has not got its leave"
+            parts.bus.stream.warn(f"{update.by}: {text}", update.by)
+        else:
+            _tell_updates(parts, effective)
+    verdict = judge(parts, question)
+    if decision.granted and verdict.decision == "deny":
+        return replace(decision, by="policy", refusal=FailureKind.POLICY, reason=verdict.reason)
+    return decision
 
 
 async def announce(parts: Parts, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
@@ -123,43 +203,79 @@ async def announce(parts: Parts, question: PermissionQuestion, decision: Permiss
 async def _ask_hooks(
     parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool = False
 ) -> PermissionDecision:
-    paths = tuple(path for _, path in question.paths)
+    # what a handler or a rule asks is asked every time: an answer that is kept would have no effect, or stand in for a hook that is gone
+    rule = "" if by_hook or verdict.explicit else _rule_of(parts, question)
     request = PermissionRequested(
-        question.name, question.kind, question.detail, question.call_id, verdict.reason, dict(question.args), paths
-    )
-    outcome = await parts.bus.dispatch(request)
+        question.name, question.kind, question.detail, question.call_id, verdict.reason, dict(question.args),
+        tuple(path for _, path in question.paths), rule,
+    )  # fmt: skip
+    with without(question.leave_of):  # they have spoken about this very call
+        outcome = await parts.bus.dispatch(request)
     answer = outcome.answer
     if answer.stops:
         return refuse(outcome.by, answer, outcome.failed)
     if answer.result == "deny":
         return PermissionDecision(outcome.by, FailureKind.HOOK, answer.reason, answer)
-    allowed = (
-        answer.decision == "allow" and not verdict.explicit
-    )  # a rule that asks wants more than a hook's permission
-    if allowed or answer.result == "allow":
-        return PermissionDecision(outcome.by, reason=answer.reason, answer=answer)
-    if answer.result is not None:
+    if answer.result not in (None, "allow"):
         parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
-    decision = await _decide_by_person(parts, question, verdict, by_hook, by_hook or answer.decision == "ask")
+    is_changed = outcome.payload.args != request.args
+    if is_changed and question.rewrite is None:
+        return PermissionDecision(outcome.by, answer=answer, rewrite=_rewrite_of(outcome))
+    if is_changed:
+        text = "the call was changed at its question already; a second change is not made, and a leave for it does not count"
+        parts.bus.stream.warn(f"permission:requested: {text}", outcome.changed_by("args"))
+    leave_of = () if is_changed or question.asks else _leave(outcome)
+    if question.leave_of and not by_hook and answer.decision != "ask":
+        leave_of = (*question.leave_of, *leave_of)
+    if leave_of and not verdict.explicit:  # a rule that asks wants more than a hook's permission
+        return PermissionDecision(", ".join(leave_of), reason=answer.reason, answer=answer, leave_of=leave_of)
+    if answer.decision == "ask":
+        rule, verdict = "", replace(verdict, reason=_describe_question(outcome.by, answer))
+    decision = await _decide_by_person(parts, question, verdict, by_hook, rule, answer.decision == "ask")
     return replace(decision, answer=answer)
 
 
+def _leave(outcome: Outcome[PermissionRequested]) -> tuple[str, ...]:
+    """Whose leave a call has that nobody changed; a question beside it is stronger."""
+    answer = outcome.answer
+    if answer.decision == "allow":
+        return outcome.deciders
+    return outcome.owners if answer.decision == "none" and answer.result == "allow" else ()
+
+
+def _rewrite_of(outcome: Outcome[PermissionRequested]) -> CallRewrite:
+    """The other call that handlers want. Only the leave of who gave it its final form is about it; everybody else is asked again."""
+    owners = [owner for field, owner in outcome.edits if field == "args"]
+    has_leave = outcome.answer.decision == "allow" and owners[-1] in outcome.deciders
+    asks = _describe_question(outcome.by, outcome.answer) if outcome.answer.decision == "ask" else ""
+    return CallRewrite(outcome.payload.args, tuple(dict.fromkeys(owners)), (owners[-1],) if has_leave else (), asks)
+
+
+def _describe_question(by: str, answer: Answer) -> str:
+    return f"{by} asks: {answer.reason or 'a person is to decide'}"
+
+
+def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
+    """The rule that an answer may keep; "" if there is none."""
+    return parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
+
+
 async def _decide_by_person(
-    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool, handler_asks: bool
+    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool, rule: str, handler_asks: bool
 ) -> PermissionDecision:
-    """by_hook: a handler wanted the question although nothing else did; handler_asks: a handler wants it at all."""
+    """by_hook: a handler wanted the question although nothing else did; rule: what an answer may keep; handler_asks: a handler of the
+    question wants a person."""
     if question.origin == "user" and not by_hook and not verdict.explicit:
         return PermissionDecision("user", reason="the user ran it")
     if question.origin == "script":
         return PermissionDecision(
             "policy", FailureKind.POLICY, f"{verdict.reason}; a script may not answer for a person"
         )
-    # what a handler or a rule asks is asked every time: an answer that is kept would have no effect, or stand in for a hook that is gone
-    is_kept = not (handler_asks or verdict.explicit)
-    rule = parts.gate.rule_for(question.name, question.kind, question.detail, question.paths) if is_kept else ""
+    is_kept = not (by_hook or handler_asks or verdict.explicit)
     subject = PermissionSubject(
         question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question),
         why_once="" if is_kept else "a hook or a rule wants this question each time",
+        changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
     )  # fmt: skip
     try:
         reply = await ask_person(parts, subject)

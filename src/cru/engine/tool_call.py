@@ -17,8 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine import log_writer, permission
+from cru.engine.call_arguments import CheckedArguments, check_again, check_arguments, decode_loosely, report_failure
 from cru.engine.parts import Parts
-from cru.engine.permission import PermissionDecision, PermissionQuestion, render_refusal
+from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
 from cru.engine.prompts import context_texts
 from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
 from cru.events.bus import Outcome
@@ -34,8 +35,7 @@ from cru.events.payloads import (
 )
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
-from cru.tools.protocol import Access, ArgumentError, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
-from cru.values.errors import CruError
+from cru.tools.protocol import Access, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.values.messages import ToolCall
 
 NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
@@ -104,36 +104,44 @@ class ToolOutcome(Struct, frozen=True):
     ran: bool = False
 
 
-class CheckedArguments(NamedTuple):
-    """Arguments of a call, what is wrong with the call ("" = nothing), and of which kind that is."""
-
-    args: dict[str, object]
-    problem: str = ""
-    failure_kind: FailureKind | None = None
-
-
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
     tool = None if is_off else parts.tools.find(call.name)
     if is_off:
-        checked = CheckedArguments(_decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY)
+        checked = CheckedArguments(decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY)
     else:
-        checked = _check_arguments(parts, tool, call)
+        checked = check_arguments(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
     before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, not checked.problem, checked.problem, origin)
     outcome = await parts.bus.dispatch(before)
     if tool is not None and outcome.payload.args is not before.args:
-        checked = _check_again(parts, tool, outcome.payload.args)
+        checked = check_again(parts, tool, outcome.payload.args)
         if before.error and not checked.problem and not outcome.answer.stops:
             outcome, checked = await _announce_mended(parts, tool, outcome, checked)
     answer, owners = outcome.answer, outcome.by
     args = checked.args if tool is not None else outcome.payload.args
     prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners)
-    question = PermissionQuestion(call.name, kind, args, call.id, origin=origin)
+    changed_by = outcome.changed_by("args")
+    question = PermissionQuestion(
+        call.name, kind, args, call.id, origin=origin, changed_by=changed_by,
+        before=_describe(tool, before) if changed_by and before.valid else "",
+    )  # fmt: skip
+    return await _decide_announced(parts, prepared, question, outcome, checked)
+
+
+async def _decide_announced(
+    parts: Parts,
+    prepared: PreparedCall,
+    question: PermissionQuestion,
+    outcome: Outcome[ToolBeforeCall],
+    checked: CheckedArguments,
+) -> PreparedCall:
+    """A call that the handlers of `tool:before_call` have heard of."""
+    answer, tool, args = outcome.answer, prepared.tool, prepared.args
     if answer.stops:
-        refusal = permission.refuse(owners, answer, outcome.failed)
+        refusal = permission.refuse(outcome.by, answer, outcome.failed)
         return _refuse(prepared, await permission.announce(parts, question, refusal))
     if checked.problem and answer.result is None:
         return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
@@ -141,8 +149,16 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
         try:
             question = replace(question, detail=tool.subject(args), paths=tuple(tool.paths(args)), tool=tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-            return replace(prepared, content=_report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
+            return replace(prepared, content=report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
     return await _get_permission(parts, prepared, question)
+
+
+def _describe(tool: Tool | None, call: ToolBeforeCall) -> str:
+    """What a call is about, as a question shows it; "" if its tool cannot say it."""
+    try:
+        return tool.subject(call.args) if tool is not None else ""
+    except Exception:  # noqa: BLE001  the boundary around tools: the question is asked without it
+        return ""
 
 
 async def _announce_mended(
@@ -156,7 +172,7 @@ async def _announce_mended(
     mended = replace(outcome.payload, args=checked.args, valid=True, error="")
     again = await parts.bus.dispatch(mended)
     if again.payload.args is not mended.args:
-        checked = _check_again(parts, tool, again.payload.args)
+        checked = check_again(parts, tool, again.payload.args)
     return replace(again, answer=add(first, again.answer), owners=again.owners or outcome.owners), checked
 
 
@@ -168,10 +184,44 @@ async def _get_permission(parts: Parts, prepared: PreparedCall, question: Permis
     if prepared.answer.result is not None:
         return _take_result(prepared)
     decision = await permission.decide(parts, question, verdict, prepared.answer, prepared.decided_by)
+    if decision.rewrite is not None:
+        return await _decide_rewritten(
+            parts, _add_answer(prepared, decision), question, decision.rewrite, decision.answer
+        )
     if not decision.granted:
         return _refuse(prepared, decision)
     paths = question.paths
     return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=_real_paths(parts, paths))
+
+
+async def _decide_rewritten(
+    parts: Parts, prepared: PreparedCall, question: PermissionQuestion, rewrite: CallRewrite, asked: Answer
+) -> PreparedCall:
+    """A call that handlers of its question have put in the place of another one: it goes the whole road from the start, once
+    (docs/decisions/0035). What was allowed or asked of the other one says nothing about it, but the leave that came with it."""
+    tool = prepared.tool
+    earlier = replace(prepared.answer, decision="none", reason="", result=None, updates=())
+    prepared = replace(prepared, answer=earlier)
+    checked = CheckedArguments(rewrite.args) if tool is None else check_again(parts, tool, rewrite.args)
+    if checked.problem:
+        return replace(prepared, args=rewrite.args, content=checked.problem, failure_kind=checked.failure_kind)
+    call = prepared.call
+    before = ToolBeforeCall(call.name, checked.args, call.id, question.kind, prepared.env, True, "", question.origin)
+    outcome = await parts.bus.dispatch(before)
+    if tool is not None and outcome.payload.args is not before.args:
+        checked = check_again(parts, tool, outcome.payload.args)
+        if checked.args != before.args:
+            rewrite = replace(rewrite, leave_of=())
+    prepared = replace(
+        prepared, args=checked.args, env=outcome.payload.env, answer=add(prepared.answer, outcome.answer),
+        injects=prepared.injects + _injects_of(outcome.answer), decided_by=outcome.by,
+    )  # fmt: skip
+    owners = [*filter(None, (question.changed_by, ", ".join(rewrite.by), outcome.changed_by("args")))]
+    question = PermissionQuestion(
+        call.name, question.kind, checked.args, call.id, origin=question.origin, before=question.before or question.detail,
+        changed_by=", ".join(dict.fromkeys(owners)), rewrite=rewrite, asked=asked,
+    )  # fmt: skip
+    return await _decide_announced(parts, prepared, question, outcome, checked)
 
 
 async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | None = None) -> ToolOutcome:
@@ -212,7 +262,7 @@ async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[T
     except ToolError as error:
         return ToolResult(str(error), is_error=True), FailureKind.FAILED
     except Exception as error:  # noqa: BLE001  the boundary around tools: the model and the user read it
-        return ToolResult(_report_failure(parts, tool, error), is_error=True), FailureKind.FAILED
+        return ToolResult(report_failure(parts, tool, error), is_error=True), FailureKind.FAILED
     return result, FailureKind.FAILED if result.is_error else None
 
 
@@ -301,50 +351,6 @@ async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content:
 def _real_paths(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
     """Where paths lead now, links followed: a call of the same reply may have put a link there since it was decided."""
     return tuple(os.path.realpath(parts.root / os.path.expanduser(path)) for _, path in paths)
-
-
-def _check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedArguments:
-    """The arguments as the model wrote them."""
-    loose = _decode_loosely
-    if tool is None:
-        near = parts.tools.closest(call.name)
-        hint = f"; did you mean `{near}`?" if near else ""
-        return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
-    try:
-        return CheckedArguments(tool.check(call.arguments))
-    except ArgumentError as error:
-        problem = f"bad arguments for {call.name}: {error}"
-        return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)
-    except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-        return CheckedArguments(loose(call.arguments), _report_failure(parts, tool, error), FailureKind.FAILED)
-
-
-def _check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArguments:
-    """The arguments as a handler changed them."""
-    try:
-        return CheckedArguments(tool.check(msgspec.json.encode(args).decode()))
-    except ArgumentError as error:
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
-        problem = _report_failure(parts, tool, error)
-    problem = f"bad arguments for {tool.spec.name} (as changed by a hook): {problem}"
-    return CheckedArguments(args, problem, FailureKind.INVALID)
-
-
-def _report_failure(parts: Parts, tool: Tool, error: Exception) -> str:
-    """Tell the person of a defect in a tool; its text for the model."""
-    text = str(error) if isinstance(error, CruError) else f"{type(error).__name__}: {error}"
-    parts.bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
-    return text
-
-
-def _decode_loosely(arguments: str) -> dict[str, object]:
-    """Arguments that do not fit, as far as they are a table at all; the raw text otherwise."""
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return {"_raw": arguments}
-    return value if isinstance(value, dict) else {"_raw": arguments}
 
 
 def _injects_of(answer: Answer) -> tuple[Inject, ...]:

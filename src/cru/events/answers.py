@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from cru.events import BadAnswer
+from cru.values.permission_updates import PermissionUpdate
 
 Decision = Literal["none", "allow", "ask", "deny"]
 Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
@@ -51,6 +52,7 @@ class Answer(Struct, frozen=True, omit_defaults=True):
     inject: a user message for the model
     result: the handler did the thing instead, and this came of it
     note: for the journal
+    updates: what is permitted from now on
     """
 
     decision: Decision = "none"
@@ -62,6 +64,7 @@ class Answer(Struct, frozen=True, omit_defaults=True):
     inject: Inject | None = None
     result: Any = None
     note: str = ""
+    updates: tuple[PermissionUpdate, ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -139,6 +142,7 @@ def add(a: Answer, b: Answer) -> Answer:
         inject=b.inject or a.inject,
         result=a.result if a.result is not None else b.result,
         note="; ".join(filter(None, (a.note, b.note))),
+        updates=a.updates + b.updates,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from time import perf_counter, time
@@ -234,7 +234,18 @@ def purpose(name: str, owner: str = "") -> Iterator[None]:
         FRAME.reset(token)
 
 
-__all__ = ["Bus", "Event", "Outcome", "purpose"]
+@contextmanager
+def without(owners: Iterable[str]) -> Iterator[None]:
+    """Events raised inside are not dispatched to these owners."""
+    frame = FRAME.get()
+    token = FRAME.set(Frame(frame.owners | frozenset(owners), frame.depth, frame.seq, frame.purpose, frame.below))
+    try:
+        yield
+    finally:
+        FRAME.reset(token)
+
+
+__all__ = ["Bus", "Event", "Outcome", "purpose", "without"]
 
 
 class Extension(Protocol):

@@ -111,6 +111,8 @@ def _copied_answer(raw: Answer) -> Answer | None:
 def _is_usual(raw: Answer) -> bool:
     if type(raw) is not Answer or raw.result is not None or raw.inject is not None or type(raw.halt) is not bool:
         return False
+    if raw.updates:
+        return False
     if type(raw.changes) is not tuple or type(raw.context) is not tuple or type(raw.context_files) is not tuple:
         return False
     for text in (raw.decision, raw.reason, raw.note, *raw.context, *raw.context_files):

@@ -24,6 +24,7 @@ class EventRow(Struct, frozen=True):
     context: where added context lands; "": it has no place
     inject: whether an inject has a place
     result: what a result means; "": it has no place
+    updates: whether changes of what is permitted have a place
     scope: of handlers that name none
     ident: the field of the payload that patterns match
     fails: what a failing in-process handler means
@@ -40,6 +41,7 @@ class EventRow(Struct, frozen=True):
     context: Lands = ""
     inject: bool = False
     result: str = ""
+    updates: bool = False
     scope: Literal["main", "tree"] = "main"
     ident: str = ""
     fails: Literal["pass", "deny"] = "pass"
@@ -135,10 +137,12 @@ CATALOG: tuple[EventRow, ...] = (
         p.PermissionRequested,
         "gate",
         "a question would be asked",
+        writable=("args",),
         cancel="the call is denied",
         context=_RESULT,
         inject=True,
         result="answers the question",
+        updates=True,
         scope="tree",
         ident="tool",
         fails="deny",

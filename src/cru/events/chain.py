@@ -221,6 +221,8 @@ class Chain:
             self.edits.append((change.field, handler.owner))
         if answer.context or answer.context_files or answer.inject or answer.result is not None or answer.halt:
             answer = _placed(row, answer, rejected)
+        if answer.updates:
+            answer = _signed(row, answer, handler.owner, rejected)
         for what in rejected:
             self._warn(handler, f"{row.name}: {what}")
         if self.payload is not before:
@@ -289,3 +291,11 @@ def _placed(row: EventRow, answer: Answer, rejected: list[str]) -> Answer:
         without.update(halt=False, decision="deny")
         rejected.append("there is no turn to halt")
     return replace(answer, **without) if without else answer
+
+
+def _signed(row: EventRow, answer: Answer, owner: str, rejected: list[str]) -> Answer:
+    """Updates with the name of who gives them, where they have a place."""
+    if not row.updates:
+        rejected.append("changes of what is permitted have no place here")
+        return replace(answer, updates=())
+    return replace(answer, updates=tuple([replace(update, by=owner) for update in answer.updates]))

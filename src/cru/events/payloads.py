@@ -143,6 +143,8 @@ class ToolBeforeCall(Struct, frozen=True):
 
 
 class PermissionRequested(Struct, frozen=True):
+    """suggestion: the rule that a person's answer may keep; "": none. args: other ones are another call, which is judged from the start."""
+
     tool: str
     kind: str
     detail: str
@@ -150,6 +152,7 @@ class PermissionRequested(Struct, frozen=True):
     why: str = ""
     args: dict[str, Any] = {}
     paths: tuple[str, ...] = ()
+    suggestion: str = ""
 
 
 class PermissionResolved(Struct, frozen=True):

@@ -15,7 +15,7 @@ from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.namespace.tools import matching_names
-from cru.permissions.modes import MODE_DESCRIPTIONS, MODES, check_mode
+from cru.permissions.modes import MODE_DESCRIPTIONS, MODES
 
 ALIASES = {"normal": "ask"}
 STANCES = ("ask", "allow", "deny")
@@ -100,14 +100,15 @@ def current_mode(session: PluginSession) -> str:
     return _session_modes(session).current or session.parts.gate.mode
 
 
-def switch_mode(session: PluginSession, name: str) -> None:
-    """Change the mode. Raises UnknownMode."""
-    known = _session_modes(session)
+def switch_mode(session: PluginSession, name: str, plugin: str = "") -> None:
+    """Change the mode. plugin: who wants it, and holds it from then on. Raises UnknownMode."""
+    known, gate = _session_modes(session), session.parts.gate
+    holder = f"the plugin {plugin}" if plugin else ""
     if name in known.own:
-        session.parts.gate.mode = _BASE
+        gate.set_mode(_BASE, holder or f"the mode {name}")
         known.current = name
     else:
-        session.parts.gate.mode = check_mode(ALIASES.get(name, name))
+        gate.set_mode(ALIASES.get(name, name), holder)
         known.current = ""
 
 

@@ -48,7 +48,7 @@ class SessionObject(Object):
     def __setattr__(self, name: str, value: object) -> None:
         session: PluginSession = object.__getattribute__(self, "_session")
         if name == "mode":
-            modes.switch_mode(session, text("session.mode", "mode", value))
+            modes.switch_mode(session, text("session.mode", "mode", value), host().plugin.name)
         elif name in KNOBS:
             _set_knob(session, name, value)
         elif name in FIXED:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.permissions.grants import GrantedLists
 from cru.permissions.modes import MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
 from cru.permissions.paths import (
     JudgedCall,
@@ -65,6 +66,7 @@ class _GateState(Struct):
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
+    granted: GrantedLists | None = None
 
 
 class Gate:
@@ -92,6 +94,7 @@ class Gate:
         self._outer: Gate | None = None
         self._narrow: Callable[[PathRoots], PathRoots] = lambda places: places
         self._own_mode = check_mode(settings.mode)
+        self._own_holder = ""
         self.take_over(())
 
     def narrowed(self, mode: str = "", *, root: Path | None = None, readable: Sequence[Path] = ()) -> Gate:
@@ -112,8 +115,17 @@ class Gate:
         state.deny = _rules(layers, "deny")
 
     @property
+    def _granted(self) -> GrantedLists:
+        """What is permitted beside the settings."""
+        return self._grants.lists()
+
+    @property
     def _places(self) -> PathRoots:
-        return self._narrow(self._state.places)
+        granted, state = self._granted, self._state
+        if granted is not state.granted:
+            state.places = replace(state.places, folders=tuple(resolve(folder) for folder in granted.folders))
+            state.granted = granted
+        return self._narrow(state.places)
 
     @property
     def _allow(self) -> tuple[Rule, ...]:
@@ -121,11 +133,11 @@ class Gate:
 
     @property
     def _ask(self) -> tuple[Rule, ...]:
-        return self._state.ask
+        return (*self._state.ask, *self._granted.ask)
 
     @property
     def _deny(self) -> tuple[Rule, ...]:
-        return self._state.deny
+        return (*self._state.deny, *self._granted.deny)
 
     @property
     def _mode(self) -> str:
@@ -137,7 +149,36 @@ class Gate:
 
     @mode.setter
     def mode(self, name: str) -> None:
+        self.set_mode(name)
+
+    def set_mode(self, name: str, holder: str = "") -> None:
+        """holder: the plugin that sets it, which no hook takes it away from; perhaps for a mode of its own that stands on this one. Raises
+        UnknownMode."""
         self._own_mode = check_mode(name)
+        self._own_holder = holder
+
+    @property
+    def mode_holder(self) -> str:
+        """The plugin that has set the mode, of this agent or of those above it; "" if none has."""
+        return self._own_holder or (self._outer.mode_holder if self._outer is not None else "")
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it is a sub-agent's."""
+        return self._outer is not None
+
+    @property
+    def grants(self) -> Grants:
+        return self._grants
+
+    def rules_that(self, decision: Decision) -> tuple[Rule, ...]:
+        """The rules of the settings and of hooks that decide so, and for allow the kept answers."""
+        return {"allow": (*self._allow, *self._granted.allow), "ask": self._ask, "deny": self._deny}[decision]
+
+    def take_problems(self) -> list[str]:
+        """What was wrong with the kept answers since the last look: they are read when a call needs them."""
+        problems, self._grants.problems = self._grants.problems, []
+        return [str(problem) for problem in problems]
 
     @property
     def settings_file(self) -> str:
@@ -148,7 +189,7 @@ class Gate:
 
     def rules(self) -> tuple[Rule, ...]:
         """Every rule of every layer, for `unknown_tools` and for showing."""
-        return (*self._deny, *self._ask, *self._allow)
+        return (*self._state.deny, *self._state.ask, *self._state.allow)
 
     def judge(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> Verdict:
         """What is to happen with this call: refusals first (deny rules, places, mode), then questions, then permissions."""
@@ -290,8 +331,7 @@ def allow_hint(
 ) -> str:
     """What to tell when nobody can be asked: the ways to allow this call beforehand. `file` holds the user's rules."""
     if verdict is not None and verdict.decision == "ask" and verdict.explicit:
-        way = "run cru on a terminal, or take the rule out of [permissions] ask"
-        return f"nobody can be asked here, and the rule `{verdict.rule}` wants a question; {way}"
+        return "nobody can be asked here; run cru on a terminal, or take the rule out of [permissions] ask"
     from msgspec import json
 
     ways = ["`--mode auto`"] if kind == "write" and rule else []
@@ -326,6 +366,7 @@ class PermissionSubject(Struct, frozen=True):
     preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
     is_limit: it is no call, but a turn that may go on or end here
     why_once: why no rule is offered, if somebody wants the question each time
+    changed_by: the handlers that changed the call; before: what it was, if `detail` does not say the same
     agent: the sub-agent that wants to do it, "" for the main agent
     """
 
@@ -338,6 +379,8 @@ class PermissionSubject(Struct, frozen=True):
     is_limit: bool = False
     why_once: str = ""
     agent: str = ""
+    changed_by: str = ""
+    before: str = ""
 
 
 class PermissionReply(Struct, frozen=True):

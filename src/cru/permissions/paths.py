@@ -155,6 +155,7 @@ class PathRoots(Struct, frozen=True):
     user_home: the user's home
     readable: folders outside the project that may be read freely
     guarded: files that are protected although their names do not tell
+    folders: further folders that count as part of the project
     """
 
     root: str
@@ -162,6 +163,11 @@ class PathRoots(Struct, frozen=True):
     user_home: str
     readable: tuple[str, ...] = ()
     guarded: frozenset[str] = frozenset()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        return (self.root, *self.folders)
 
 
 def resolve(path: str | os.PathLike[str]) -> str:
@@ -187,7 +193,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 def is_outside(path: ResolvedPath, places: PathRoots) -> bool:
     """Whether it leads out of the project; freely readable folders count as inside for reading."""
-    if is_inside(path.real, places.root):
+    if any(is_inside(path.real, root) for root in places.roots):
         return False
     return path.access == "write" or not any(is_inside(path.real, folder) for folder in places.readable)
 
@@ -229,8 +235,8 @@ def is_decisive(path: ResolvedPath, places: PathRoots) -> bool:
 def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
     if path in places.guarded or is_inside(path, places.home):
         return True
-    if is_inside(path, places.root):
-        inner = path[len(places.root.rstrip("/")) :].casefold().split("/")
+    for root in places.roots:
+        inner = path[len(root.rstrip("/")) :].casefold().split("/") if is_inside(path, root) else ()
         if not PROTECTED_NAMES.isdisjoint(inner):
             return True
     return _is_at_home(path, places, PROTECTED_AT_HOME)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cru.config.layers import SettingsProblem
 from cru.permissions import NotStored
+from cru.permissions.hook_grants import HookGrant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,10 +29,12 @@ class GrantFile(Versioned, frozen=True):
 
     always: rules that hold everywhere
     projects: rules by the absolute root of a project
+    hooks: what hooks gave, never what a person answered
     """
 
     always: tuple[str, ...] = ()
     projects: dict[str, tuple[str, ...]] = {}
+    hooks: tuple[HookGrant, ...] = ()
 
 
 class HookJudgement(Struct, frozen=True):

@@ -38,7 +38,7 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
     ("PreToolUse", p.ToolBeforeCall("bash", ARGS, "c"), CALL),
     ("PreToolUse", p.ToolBeforeCall("own", {"a": 1}, "c"), {"tool_name": "own", "tool_input": {"a": 1}, "tool_use_id": "c"}),
     ("PermissionRequest", p.PermissionRequested("bash", "shell", "ls", "c", "why", ARGS),
-     {**CALL, "permission_suggestions": [], "reason": "why"}),
+     {**CALL, "reason": "why"}),
     ("PostToolUse", p.ToolCompleted("bash", ARGS, "out", "c", 12.4),
      {**CALL, "duration_ms": 12,
       "tool_response": {"stdout": "out", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False, "text": "out"}}),

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tests.extensions.hooks.claude_world import about, entry, said
 
 from cru.events import payloads as p
-from cru.events.answers import PASS, Answer, Change, Inject
+from cru.events.answers import PASS, Answer, Change, Inject, allow
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.parsing.common import LONGEST_CONTEXT
 
@@ -229,16 +229,14 @@ def test_json_cannot_unblock_status_2(tmp_path: Path, out: Any, reason: str) -> 
     assert said("PreToolUse", CALL, tmp_path, out, exit=2, err="stderr\n").answer == denied(reason)
 
 
+OTHER = Answer(decision="allow", changes=(Change("args", "set", {"command": "ls -a"}),))
 # ruling → answer, what is warned of
 RULINGS: list[tuple[dict[str, Any], Answer, str]] = [
-    ({"behavior": "allow"}, Answer(result="allow"), ""),
-    ({"behavior": "allow", "updatedInput": {"command": "ls"}}, Answer(result="allow"), ""),
-    ({"behavior": "allow", "updatedInput": {"command": "ls -a"}}, PASS, "`updatedInput` is not available yet"),
-    (
-        {"behavior": "allow", "updatedPermissions": [{}]},
-        Answer(result="allow"),
-        "`updatedPermissions` is not available yet",
-    ),
+    ({"behavior": "allow"}, allow(), ""),
+    ({"behavior": "allow", "updatedInput": {"command": "ls"}}, allow(), ""),
+    ({"behavior": "allow", "updatedInput": {"command": "ls -a", "description": "x"}}, OTHER, ""),
+    ({"behavior": "allow", "updatedPermissions": []}, allow(), ""),
+    ({"behavior": "deny", "message": "no", "updatedInput": 7, "updatedPermissions": 7}, DENY, "beside an allow only"),
     ({"behavior": "deny", "message": "no"}, DENY, ""),
     ({"behavior": "deny", "message": "no", "interrupt": True}, HALT, ""),
     ({"behavior": "deny"}, Answer(decision="deny", reason="blocked by a hook"), ""),
@@ -251,7 +249,10 @@ def test_a_question_is_answered(tmp_path: Path, ruling: dict[str, Any], answer: 
     assert got.answer == answer and warning in got.warning and bool(got.warning) is bool(warning)
 
 
-@pytest.mark.parametrize("ruling", [{"behavior": "ask"}, {}, "allow"])
+@pytest.mark.parametrize(
+    "ruling",
+    [{"behavior": "ask"}, {}, "allow", {"behavior": "allow", "updatedInput": 7}, {"behavior": "allow", "updatedPermissions": [{}]}],
+)  # fmt: skip
 def test_a_question_is_not_answered_by_what_does_not_fit(tmp_path: Path, ruling: Any) -> None:
     got = said("PermissionRequest", ASKED, tmp_path, own(decision=ruling))
     assert got.answer is PASS and got.failed

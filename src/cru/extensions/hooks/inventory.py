@@ -11,6 +11,7 @@ from cru.extensions.hooks import HookLocations, HookOptions, SessionHookOptions
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.loader import load_hooks, read_sources
+from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy, MissingHook
@@ -53,9 +54,16 @@ def take_inventory(
     sources, problems = read_sources(dialects.values(), facts)
     loaded = load_hooks(sources, dialects, load_policy, facts)
     loaded.problems[:0] = problems
+    if everything:
+        loaded.unaccepted = frozenset(entry.id for entry in loaded.active() if not _is_accepted(entry, trust, options))
     missing = find_missing(loaded, files, trust.judgements())
     note_missing(loaded, missing)
     return HookInventory(loaded, dialects, trust, facts, missing)
+
+
+def _is_accepted(entry: HookEntry, trust: HookTrust, options: HookOptions) -> bool:
+    """Whether it would run without `--hooks=all`."""
+    return trust.is_trusted(entry) if entry.of_project else entry.source.own or entry.dialect in options.dialects
 
 
 def session_facts(

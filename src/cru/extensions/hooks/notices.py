@@ -74,12 +74,8 @@ def _ignored(loaded: LoadedHooks, options: HookOptions) -> list[HookFileProblem]
 
 
 def _unaccepted(inventory: HookInventory, options: HookOptions) -> list[str]:
-    running = [
-        entry
-        for entry in inventory.loaded.active()
-        if (entry.of_project and not inventory.trust.is_trusted(entry))
-        or (not entry.of_project and not entry.source.own and entry.dialect not in options.dialects)
-    ]
+    loaded = inventory.loaded
+    running = [entry for entry in loaded.active() if entry.id in loaded.unaccepted]
     if not running:
         return []
     listed = ", ".join(in_a_line(entry.label) for entry in running)

@@ -121,6 +121,8 @@ def effects_of(answer: Answer) -> tuple[str, ...]:
     more = [name for name in ("context", "context_files", "inject") if getattr(answer, name)]
     if answer.result is not None:
         more.append("result")
+    if answer.updates:
+        more.append("permission_updates")
     return (*dict.fromkeys(change.field for change in answer.changes), *more)
 
 

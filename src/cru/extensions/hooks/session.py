@@ -248,6 +248,9 @@ class SessionHooks:
     def explain_revocation(self, entry: HookEntry) -> str:
         return self._trust.explain_revocation(entry) if self._trust is not None and entry.of_project else ""
 
+    def is_accepted(self, entry: HookEntry) -> bool:
+        return entry.id not in self.loaded.unaccepted
+
     async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
         why = self.explain_revocation(entry)
         if why:

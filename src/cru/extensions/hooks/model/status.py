@@ -94,6 +94,7 @@ class LoadedHooks(Struct):
     sources: the files that were read
     missing: what a person had accepted of the project's files and that is not there as it was
     settings: what the files say beside hooks
+    unaccepted: ids of those that run although nobody has accepted them (`--hooks=all`)
     """
 
     known: list[EntryStatus] = field(default_factory=list)
@@ -101,6 +102,7 @@ class LoadedHooks(Struct):
     sources: list[HookSource] = field(default_factory=list)
     missing: list[MissingHook] = field(default_factory=list)
     settings: list[tuple[HookSource, ForeignSettings]] = field(default_factory=list)
+    unaccepted: frozenset[str] = frozenset()
 
     def active(self) -> list[HookEntry]:
         return [status.entry for status in self.known if status.state is Activation.ACTIVE]

@@ -80,7 +80,9 @@ def describe_owner(owner: str, known: Mapping[str, EntryStatus]) -> str:
 def describe_answer(decision: str, reason: str, effects: tuple[str, ...]) -> str:
     """What an answer did, in words."""
     parts = [SAYS[decision] + (f": {reason}" if reason else "")] if decision in SAYS else []
-    additions = [name for name in effects if name in ("context", "context_files", "inject", "result")]
+    additions = [
+        name for name in effects if name in ("context", "context_files", "inject", "result", "permission_updates")
+    ]
     changes = [name for name in effects if name not in additions]
     if changes:
         parts.append(f"changed {', '.join(changes)}")

@@ -19,6 +19,7 @@ from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.records import CANCELLED, SLOW_MS, make_firing
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import GuardSnapshot, deny_answer
+from cru.extensions.hooks.trust.updates import limit_updates
 
 AFTER_CALLS = ("tool:completed", "tool:failed")
 """Events of calls that have run."""
@@ -140,6 +141,8 @@ class CommandHook:
             result = replace(result, failed=_join(result.failed, run.note))
         elif run.note:
             result = replace(result, warning=_join(result.warning, run.note))
+        if result.answer.updates:
+            result = limit_updates(entry, result, is_accepted=runtime.is_accepted(entry))
         if result.failed:
             result = apply_failure_policy(entry, event, result)
         result = runtime.redact(result)

@@ -32,6 +32,10 @@ class HookRuntime(Protocol):
         """Why a project's hook is not what a person has trusted any more; "" if it is."""
         ...
 
+    def is_accepted(self, entry: HookEntry) -> bool:
+        """Whether a person has accepted it: with `--hooks=all` others run, too."""
+        ...
+
     async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
         """Run its command; a project's only if it is still what a person has trusted."""
         ...

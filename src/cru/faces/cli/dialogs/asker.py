@@ -123,7 +123,15 @@ def render_question(subject: PermissionSubject) -> str:
     seen = _preview(getattr(subject, "preview", ""))
     who = f"[sub-agent {_shown(subject.agent)}] " if subject.agent else ""
     head = f"{who}{_shown(subject.tool)}{_detail(subject.detail)}"
-    return f"\r\n{head}\n{seen}  {_shown(subject.why)}{keep}\n  {_choices(subject)} > "
+    return f"\r\n{head}\n{seen}{_change(subject)}  {_shown(subject.why)}{keep}\n  {_choices(subject)} > "
+
+
+def _change(subject: PermissionSubject) -> str:
+    """Who changed the call, and what the model wanted before: whole, as the call itself."""
+    if not subject.changed_by:
+        return ""
+    before = _detail(subject.before).removeprefix(":") if subject.before else ""
+    return f"  changed by {_shown(subject.changed_by)}" + (f"; before:{before}\n" if before else "\n")
 
 
 def _detail(text: str) -> str:

@@ -9,12 +9,13 @@ from msgspec import UNSET, Struct, field
 
 from cru.events.answers import Change, Decision
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.claude import labels, tools
+from cru.extensions.hooks.dialects.claude import labels, permission_updates, tools
 from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude.output import ClaudeEventOutput, ParsedClaudeOutput
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
+from cru.values.permission_updates import PermissionUpdate
 
 CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 BLOCKED = "blocked by a hook"
@@ -36,6 +37,7 @@ class AnswerDraft(Struct):
     """An answer while it is put together.
 
     warnings: what a person should know of the output
+    failed: why nothing of it counts
     """
 
     decision: Decision = "none"
@@ -45,8 +47,10 @@ class AnswerDraft(Struct):
     context: list[str] = field(default_factory=list)
     inject: str = ""
     result: str | None = None
+    updates: list[PermissionUpdate] = field(default_factory=list)
     to_user: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    failed: str = ""
 
 
 class EventEffect(Struct, frozen=True):
@@ -134,28 +138,37 @@ def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, fac
     ruling = specific.decision
     if ruling is None:
         return
-    if ruling.updated_permissions:
-        draft.warnings.append(NOT_YET.format("updatedPermissions"))
     if ruling.behavior == "deny":
+        if ruling.updated_permissions or ruling.updated_input:
+            draft.warnings.append("`updatedInput` and `updatedPermissions` count beside an allow only")
         draft.decision, draft.reason, draft.halt = (
             "deny",
             common.spill_text(ruling.message or BLOCKED, facts),
             ruling.interrupt,
         )
-    elif _differs(ruling.updated_input, event, facts):
-        draft.warnings.append(
-            f"{NOT_YET.format('updatedInput')} on PermissionRequest, so its answer does not count: PreToolUse has it"
-        )
     else:
-        draft.result = "allow"
+        _allow(draft, ruling, event, facts)
 
 
-def _differs(changed: dict[str, object] | None, event: Event, facts: SessionFacts) -> bool:
-    """Whether other arguments are wanted than those that are asked about."""
-    if changed is None:
-        return False
+def _allow(draft: AnswerDraft, ruling: out.ClaudePermissionDecision, event: Event, facts: SessionFacts) -> None:
+    """A leave, perhaps for other arguments than those that are asked about, and perhaps for more than this call. What cannot be read
+    of it voids it."""
+    changed = ruling.updated_input
+    if changed is not None and not isinstance(changed, dict):
+        draft.failed = "the output does not fit: `updatedInput` is no object"
+        return
+    if ruling.updated_permissions is not None:
+        try:
+            parsed = permission_updates.read_updates(ruling.updated_permissions, facts)
+        except permission_updates.BadUpdates as error:
+            draft.failed = str(error)
+            return
+        draft.updates += parsed.updates
+        draft.warnings += parsed.warnings
+    draft.decision = "allow"
     tool, args = common.tool_name(event), common.tool_arguments(event)
-    return changed not in (args, tools.call_fields(tool, args, "", facts)["tool_input"])
+    if changed is not None and changed not in (args, tools.call_fields(tool, args, "", facts)["tool_input"]):
+        draft.changes.append(Change("args", "set", TOOLS.to_own(tool, changed)))
 
 
 def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from cru.events import payloads as p
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import effects, responses, tools
+from cru.extensions.hooks.dialects.claude.permission_updates import suggestions
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
 
@@ -79,7 +80,7 @@ def tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 
 def permission_fields(event: Event[p.PermissionRequested], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    return {**tool_fields(event, facts), "permission_suggestions": [], "reason": payload.why}
+    return {**tool_fields(event, facts), **suggestions(payload, facts), "reason": payload.why}
 
 
 def tool_result_fields(event: Event[p.ToolCompleted], facts: SessionFacts) -> dict[str, Any]:

@@ -29,11 +29,11 @@ class ClaudePreToolUseOutput(ClaudeEventOutput, frozen=True):
 
 
 class ClaudePermissionDecision(Struct, frozen=True, rename="camel"):
-    """How a question is answered."""
+    """How a question is answered. What only an allow may have is looked at there: nothing in it may void a deny."""
 
     behavior: Behavior
-    updated_input: dict[str, Any] | None = None
-    updated_permissions: list[object] | None = None
+    updated_input: Any = None
+    updated_permissions: Any = None
     message: str | None = None
     interrupt: bool = False
 

@@ -4,13 +4,13 @@ rules are left out there; what has no counterpart is a problem, so that it is to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from cru.config.closest import did_you_mean, is_misprint
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
-from cru.extensions.hooks.model.entry import ProblemKind
+from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
 from cru.files.glob import escape
@@ -103,6 +103,14 @@ def _tell_others(reading: Reading, table: Mapping[str, object], mode: str) -> No
 
 def _tell_ignored(reading: Reading, key: str, text: str, hint: str, kind: ProblemKind) -> None:
     reading.wrong(f"`permissions.{key}` {text}", hint, line=reading.line("permissions", key), kind=kind)
+
+
+def translate_rules(texts: Iterable[str], effect: Effect, facts: SessionFacts) -> tuple[tuple[str, ...], list[str]]:
+    """(rules such as `Bash(git *)` of no file in our writing, what cannot be read)."""
+    reading = Reading(HookSource("claude", "user", Path(), "{}"))
+    rules = (rule for text in texts for rule in _rules(reading, effect, 0, text, facts))
+    kept = tuple(dict.fromkeys(rule for rule in rules if _is_readable(reading, effect, rule)))
+    return kept, [problem.text for problem in reading.problems]
 
 
 def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: SessionFacts) -> Iterator[str]:

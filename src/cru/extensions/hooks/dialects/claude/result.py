@@ -45,6 +45,8 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
     _fill(draft, entry, effect, read, event, facts)
+    if draft.failed:
+        return HookResult(failed=draft.failed)
     context, deferred = (draft.context, ()) if event.row.context else ([], tuple(draft.context))
     shown = "\n".join(spill_text(text, facts) for text in draft.to_user if text)
     return HookResult(_answer(draft, context, read), shown, "; ".join(dict.fromkeys(draft.warnings)), deferred=deferred)
@@ -120,7 +122,7 @@ def _answer(draft: AnswerDraft, context: list[str], read: ParsedClaudeOutput) ->
     answer = Answer(
         decision=draft.decision, halt=draft.halt, reason=draft.reason, changes=tuple(draft.changes),
         context=tuple(context), inject=Inject(draft.inject) if draft.inject else None,
-        result=draft.result, note=note,
+        result=draft.result, note=note, updates=tuple(draft.updates),
     )  # fmt: skip
     return PASS if answer == PASS else answer
 

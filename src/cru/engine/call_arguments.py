@@ -1,0 +1,65 @@
+"""Arguments of a call, checked: as the model wrote them, and as handlers changed them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from cru.engine.parts import Parts
+from cru.events.payloads import FailureKind
+from cru.tools.protocol import ArgumentError, Tool
+from cru.values.errors import CruError
+from cru.values.messages import ToolCall
+
+
+class CheckedArguments(NamedTuple):
+    """Arguments of a call, what is wrong with the call ("" = nothing), and of which kind that is."""
+
+    args: dict[str, object]
+    problem: str = ""
+    failure_kind: FailureKind | None = None
+
+
+def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedArguments:
+    """The arguments as the model wrote them."""
+    loose = decode_loosely
+    if tool is None:
+        near = parts.tools.closest(call.name)
+        hint = f"; did you mean `{near}`?" if near else ""
+        return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
+    try:
+        return CheckedArguments(tool.check(call.arguments))
+    except ArgumentError as error:
+        problem = f"bad arguments for {call.name}: {error}"
+        return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)
+    except Exception as error:  # noqa: BLE001  the boundary around tools: reported
+        return CheckedArguments(loose(call.arguments), report_failure(parts, tool, error), FailureKind.FAILED)
+
+
+def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArguments:
+    """The arguments as a handler changed them."""
+    try:
+        return CheckedArguments(tool.check(msgspec.json.encode(args).decode()))
+    except ArgumentError as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
+        problem = report_failure(parts, tool, error)
+    problem = f"bad arguments for {tool.spec.name} (as changed by a hook): {problem}"
+    return CheckedArguments(args, problem, FailureKind.INVALID)
+
+
+def report_failure(parts: Parts, tool: Tool, error: Exception) -> str:
+    """Tell the person of a defect in a tool; its text for the model."""
+    text = str(error) if isinstance(error, CruError) else f"{type(error).__name__}: {error}"
+    parts.bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
+    return text
+
+
+def decode_loosely(arguments: str) -> dict[str, object]:
+    """Arguments that do not fit, as far as they are a table at all; the raw text otherwise."""
+    try:
+        value = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {"_raw": arguments}
+    return value if isinstance(value, dict) else {"_raw": arguments}
