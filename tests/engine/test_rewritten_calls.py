@@ -9,12 +9,23 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, Person, World, always
 
-from cru.events.answers import Answer, Change, Inject, allow, ask, cancel, handled
+from cru.events.answers import (
+    Answer,
+    Change,
+    GrantKind,
+    GrantScope,
+    Inject,
+    PermissionUpdate,
+    UpdateKind,
+    allow,
+    ask,
+    cancel,
+    handled,
+)
 from cru.events.payloads import PermissionResolved, ToolCalled
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.permissions.gate import PermissionReply
-from cru.values.permission_updates import GrantKind, GrantScope, PermissionUpdate, UpdateKind
 
 ECHO = 'call: bash {"command":"echo first"}\n---\ntext: end\n'
 TWICE = 'call: bash {"command":"echo first"}\n---\ncall: bash {"command":"echo second"}\n---\ntext: end\n'

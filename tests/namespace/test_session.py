@@ -11,14 +11,13 @@ import pytest
 from tests.engine.support import MadeTool
 from tests.namespace.support import Room
 
-from cru.events.answers import cancel
+from cru.events.answers import PermissionUpdate, UpdateKind, cancel
 from cru.events.payloads import ToolBeforeCall, ToolCompleted
 from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
 from cru.permissions import UnknownMode
 from cru.permissions.updates import take_update
 from cru.tools.protocol import ToolResult
-from cru.values.permission_updates import PermissionUpdate, UpdateKind
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World, touch
 
+from cru.events.answers import GrantKind, GrantScope, PermissionUpdate, UpdateKind
 from cru.permissions import LayerRules, RuleLists
 from cru.permissions.gate import Gate, PermissionReply, PermissionSubject
 from cru.permissions.updates import take_update
-from cru.values.permission_updates import GrantKind, GrantScope, PermissionUpdate, UpdateKind
 
 ADD, REPLACE, REMOVE = UpdateKind.ADD, UpdateKind.REPLACE, UpdateKind.REMOVE
 SESSION, LOCAL, PROJECT, USER = GrantScope.SESSION, GrantScope.LOCAL, GrantScope.PROJECT, GrantScope.USER

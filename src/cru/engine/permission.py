@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
 from cru.engine.parts import Parts
-from cru.events.answers import PASS, Answer, add
+from cru.events.answers import PASS, Answer, PermissionUpdate, add
 from cru.events.bus import Outcome, without
 from cru.events.payloads import (
     FailureKind,
@@ -22,7 +22,6 @@ from cru.events.payloads import (
 from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict, allow_hint
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
-from cru.values.permission_updates import PermissionUpdate
 
 REFUSALS = {
     FailureKind.POLICY: "Not allowed by policy: {reason}",

@@ -6,6 +6,7 @@ A dialect only translates into this record; `add` is the one fold, and `apply` t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, TypeGuard, TypeVar, get_type_hints
 
@@ -13,7 +14,6 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from cru.events import BadAnswer
-from cru.values.permission_updates import PermissionUpdate
 
 Decision = Literal["none", "allow", "ask", "deny"]
 Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
@@ -39,6 +39,62 @@ class Inject(Struct, frozen=True):
     content: str
     position: Position = "user_prefix"
     model: str = ""
+
+
+class UpdateKind(StrEnum):
+    """What becomes of the rules or folders: added, put in the place of all others, taken away; or the mode is changed."""
+
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+    MODE = "mode"
+
+
+class GrantKind(StrEnum):
+    """What is given: a rule of one of the three lists, or a folder that counts as part of the project."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+    FOLDER = "folder"
+
+
+class GrantScope(StrEnum):
+    """How far it reaches. `local` and `project` both reach as far as the project; each holds only what was given there."""
+
+    SESSION = "session"
+    LOCAL = "local"
+    PROJECT = "project"
+    USER = "user"
+
+
+TIGHTENING = (GrantKind.ASK, GrantKind.DENY)
+
+
+class PermissionUpdate(Struct, frozen=True, omit_defaults=True):
+    """One change of what is permitted.
+
+    grant: what `items` are; without meaning for a mode
+    items: rules in cru's writing, absolute folders, or the one mode
+    by: the owner of the handler that gives it; the bus says it
+    """
+
+    kind: UpdateKind
+    scope: GrantScope = GrantScope.SESSION
+    grant: GrantKind = GrantKind.ALLOW
+    items: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def tightening(self) -> PermissionUpdate | None:
+        """The part that forbids or asks more than before, which nobody has to permit; None if there is none."""
+        if self.kind is UpdateKind.MODE:
+            return None
+        if self.kind is UpdateKind.REMOVE:
+            return None if self.grant in TIGHTENING else self
+        if self.grant not in TIGHTENING:
+            return None
+        return msgspec.structs.replace(self, kind=UpdateKind.ADD) if self.items else None
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):

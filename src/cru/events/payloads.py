@@ -1,7 +1,5 @@
-"""The payload of every event: one frozen record each, named as its row in the catalog (docs/events.md).
-
-Durations are milliseconds. A field that handlers may change is listed in the catalog, not here.
-"""
+"""The payload of every event: one frozen record each, named as its row in the catalog (docs/events.md). Durations are milliseconds. A
+field that handlers may change is listed in the catalog, not here."""
 
 from __future__ import annotations
 
@@ -143,8 +141,6 @@ class ToolBeforeCall(Struct, frozen=True):
 
 
 class PermissionRequested(Struct, frozen=True):
-    """suggestion: the rule that a person's answer may keep; "": none. args: other ones are another call, which is judged from the start."""
-
     tool: str
     kind: str
     detail: str

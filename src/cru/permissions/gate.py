@@ -115,13 +115,8 @@ class Gate:
         state.deny = _rules(layers, "deny")
 
     @property
-    def _granted(self) -> GrantedLists:
-        """What is permitted beside the settings."""
-        return self._grants.lists()
-
-    @property
     def _places(self) -> PathRoots:
-        granted, state = self._granted, self._state
+        granted, state = self._grants.lists(), self._state
         if granted is not state.granted:
             state.places = replace(state.places, folders=tuple(resolve(folder) for folder in granted.folders))
             state.granted = granted
@@ -133,11 +128,11 @@ class Gate:
 
     @property
     def _ask(self) -> tuple[Rule, ...]:
-        return (*self._state.ask, *self._granted.ask)
+        return (*self._state.ask, *self._grants.lists().ask)
 
     @property
     def _deny(self) -> tuple[Rule, ...]:
-        return (*self._state.deny, *self._granted.deny)
+        return (*self._state.deny, *self._grants.lists().deny)
 
     @property
     def _mode(self) -> str:
@@ -171,9 +166,9 @@ class Gate:
     def grants(self) -> Grants:
         return self._grants
 
-    def rules_that(self, decision: Decision) -> tuple[Rule, ...]:
-        """The rules of the settings and of hooks that decide so, and for allow the kept answers."""
-        return {"allow": (*self._allow, *self._granted.allow), "ask": self._ask, "deny": self._deny}[decision]
+    def rules_of(self, decision: str) -> tuple[Rule, ...]:
+        """The rules of the settings and of hooks that allow, ask or deny; those that allow with the kept answers."""
+        return {"allow": (*self._allow, *self._grants.rules()), "ask": self._ask, "deny": self._deny}[decision]
 
     def take_problems(self) -> list[str]:
         """What was wrong with the kept answers since the last look: they are read when a call needs them."""
@@ -309,9 +304,7 @@ class Gate:
                 return Verdict("ask", f"`{path.text}` is protected: changing it always needs a question")
             if not self._is_named_by_rule(call, path):
                 return Verdict("ask", f"`{path.text}` is protected: reading it needs a question")
-        if not is_outside(path, self._places):
-            return None
-        if self._is_named_by_rule(call, path):
+        if not is_outside(path, self._places) or self._is_named_by_rule(call, path):
             return None
         target = "" if path.real == path.lexical else f" (it leads to {path.real})"
         return Verdict("ask", f"`{path.text}`{target} is outside the project folder {self._places.root}")

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.config.layers import SettingsProblem
+    from cru.events.answers import PermissionUpdate
     from cru.permissions.hook_grants import HookGrant
     from cru.permissions.rules import Rule
     from cru.permissions.stored import GrantFile
-    from cru.values.permission_updates import PermissionUpdate
 
 Scope = Literal["session", "project", "always"]
 
@@ -95,8 +95,8 @@ class Grants:
     def update(self, update: PermissionUpdate) -> list[str]:
         """Take over rules or folders of a hook; what a person should know of it. Raises BadRule, or NotStored (it then holds for the
         session, if it gives something)."""
+        from cru.events.answers import GrantKind, GrantScope, UpdateKind
         from cru.permissions.hook_grants import apply_update, describe_change
-        from cru.values.permission_updates import GrantKind, GrantScope, UpdateKind
 
         if update.grant is not GrantKind.FOLDER:
             from cru.permissions.rules import parse_rule
@@ -119,9 +119,9 @@ class Grants:
         return notices + describe_change(before, after, self.file)
 
     def _change_kept(self, update: PermissionUpdate) -> None:
+        from cru.events.answers import GrantScope, UpdateKind
         from cru.permissions import NotStored
         from cru.permissions.hook_grants import apply_update
-        from cru.values.permission_updates import GrantScope, UpdateKind
 
         try:
             self._change(lambda old: replace(old, hooks=apply_update(old.hooks, update, self._root)))
@@ -133,7 +133,7 @@ class Grants:
 
     def _take_back_answers(self, update: PermissionUpdate) -> list[str]:
         """A hook may name a person's answer of its scope, which then ends."""
-        from cru.values.permission_updates import GrantScope
+        from cru.events.answers import GrantScope
 
         scopes: dict[GrantScope, Scope] = {
             GrantScope.SESSION: "session",
@@ -173,7 +173,7 @@ class Grants:
         return tuple(parsed)
 
     def _collect(self) -> GrantedLists:
-        from cru.values.permission_updates import GrantKind
+        from cru.events.answers import GrantKind
 
         stored = self._file.hooks if self._file is not None else ()
         grants = (*self._session_hooks, *(grant for grant in stored if grant.root in ("", self._root)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cru.events.answers import GrantKind, PermissionUpdate, UpdateKind
 from cru.permissions import PermissionsError
 from cru.permissions.modes import MODE_DESCRIPTIONS, STRICTNESS, check_mode
-from cru.values.permission_updates import GrantKind, PermissionUpdate, UpdateKind
 
 if TYPE_CHECKING:
     from cru.permissions.gate import Gate
@@ -22,7 +22,8 @@ def take_update(gate: Gate, update: PermissionUpdate) -> list[str]:
         return [f"what it permits or forbids from now on is not kept: {error}"]
     if update.kind is not UpdateKind.REMOVE or update.grant is GrantKind.FOLDER:
         return texts
-    staying = [rule for rule in gate.rules_that(update.grant.value) if rule.text in update.items]
+    rules = gate.rules_of(update.grant)
+    staying = [rule for rule in rules if rule.text in update.items]
     return texts + [f"`{rule.text}` stays: it is a rule of {rule.source}" for rule in staying]
 
 

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from tests.extensions.hooks.claude_world import about, entry, given, said
 
 from cru.events import payloads as p
-from cru.events.answers import Answer
+from cru.events.answers import Answer, GrantKind, GrantScope, PermissionUpdate, UpdateKind
 from cru.extensions.hooks.dialects.claude.permission_updates import BadUpdates, read_updates
 from cru.extensions.hooks.model.result import HookResult
 from cru.extensions.hooks.trust.updates import NARROWED, UNACCEPTED, limit_updates
-from cru.values.permission_updates import GrantKind, GrantScope, PermissionUpdate, UpdateKind
 
 ADD, REPLACE, REMOVE, MODE = UpdateKind.ADD, UpdateKind.REPLACE, UpdateKind.REMOVE, UpdateKind.MODE
 SESSION, LOCAL, PROJECT, USER = GrantScope.SESSION, GrantScope.LOCAL, GrantScope.PROJECT, GrantScope.USER

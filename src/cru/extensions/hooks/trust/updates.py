@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from cru.events.answers import GrantScope, PermissionUpdate
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import HookResult
-from cru.values.permission_updates import GrantScope, PermissionUpdate
 
 UNACCEPTED = "it permits more for later calls, which does not count: nobody has accepted this hook (`cru hooks review`)"
 NARROWED = "a hook of a project permits and forbids in that project only, not everywhere"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, field
 
-from cru.events.answers import Change, Decision
+from cru.events.answers import Change, Decision, PermissionUpdate
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import labels, permission_updates, tools
 from cru.extensions.hooks.dialects.claude import output as out
@@ -15,7 +15,6 @@ from cru.extensions.hooks.dialects.claude.output import ClaudeEventOutput, Parse
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
-from cru.values.permission_updates import PermissionUpdate
 
 CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 BLOCKED = "blocked by a hook"
