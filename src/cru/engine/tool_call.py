@@ -10,14 +10,13 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine import log_writer, permission
-from cru.engine.call_arguments import CheckedArguments, check_again, check_arguments, decode_loosely, report_failure
 from cru.engine.parts import Parts
 from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
 from cru.engine.prompts import context_texts
@@ -37,6 +36,9 @@ from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.values.messages import ToolCall
+
+if TYPE_CHECKING:
+    from cru.engine.call_arguments import CheckedArguments
 
 NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
 PATH_MOVED = "the path leads elsewhere now than when it was allowed"
@@ -106,6 +108,8 @@ class ToolOutcome(Struct, frozen=True):
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
+    from cru.engine.call_arguments import CheckedArguments, check_again, check_arguments, decode_loosely
+
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
     tool = None if is_off else parts.tools.find(call.name)
@@ -139,6 +143,8 @@ async def _decide_announced(
     checked: CheckedArguments,
 ) -> PreparedCall:
     """A call that the handlers of `tool:before_call` have heard of."""
+    from cru.engine.call_arguments import report_failure
+
     answer, tool, args = outcome.answer, prepared.tool, prepared.args
     if answer.stops:
         refusal = permission.refuse(outcome.by, answer, outcome.failed)
@@ -166,6 +172,8 @@ async def _announce_mended(
 ) -> tuple[Outcome[ToolBeforeCall], CheckedArguments]:
     """A call that a handler has made valid, announced again: some guards hear of valid calls only (docs/decisions/0029). An allow
     covers what it was given to, so one of the first time does not count."""
+    from cru.engine.call_arguments import check_again
+
     first = (
         replace(outcome.answer, decision="none", reason="") if outcome.answer.decision == "allow" else outcome.answer
     )
@@ -199,6 +207,8 @@ async def _decide_rewritten(
 ) -> PreparedCall:
     """A call that handlers of its question have put in the place of another one: it goes the whole road from the start, once
     (docs/decisions/0035). What was allowed or asked of the other one says nothing about it, but the leave that came with it."""
+    from cru.engine.call_arguments import CheckedArguments, check_again
+
     tool = prepared.tool
     earlier = replace(prepared.answer, decision="none", reason="", result=None, updates=())
     prepared = replace(prepared, answer=earlier)
@@ -250,6 +260,8 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
 
 
 async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
+    from cru.engine.call_arguments import report_failure
+
     call_id = prepared.call.id
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
     env = {**parts.env, **prepared.env} if prepared.env else parts.env
