@@ -28,6 +28,13 @@ def test_nothing_recorded_is_said(home: HomeDir) -> None:
     assert why(home).startswith("no turn is recorded in the context default")
 
 
+def test_what_is_left_out_of_a_file_is_said(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"command": "true"}, event="PreToolUsee")
+    turn(home)
+    assert "left out: " in why(home) and "(did you mean `PreToolUse`?)" in why(home)
+
+
 def test_a_denied_call_names_who_denied_it_and_what_the_others_said(home: HomeDir) -> None:
     model(home)
     crush(

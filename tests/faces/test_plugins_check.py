@@ -69,3 +69,13 @@ def test_a_matcher_for_a_tool_of_a_plugin_fits_as_it_does_in_a_run(home: HomeDir
     own(home, {**guard, "matcher": "^wether$"})
     assert "did you mean `weather`?" in check(home, 1)
     assert cru("--strict-hooks", "hello", home=home).code == 3
+
+
+def test_a_plugin_in_python_may_name_its_encoding(home: HomeDir) -> None:
+    folder = home.cru / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "guard.py").write_bytes(
+        b"# -*- coding: latin-1 -*-\nfrom cru import on\non('tool:before_call', lambda ctx, event: None, name='caf\xe9')\n"
+    )
+    assert "0 broken, 0 odd" in check(home, 0)
+    assert cru("--strict-hooks", "hello", home=home).code == 0

@@ -98,7 +98,6 @@ class _PluginChecker:
                 yield from (self._lost(file, text, hint) for text, hint in problems)
                 return
             source = read_regular(file)
-            source.decode()
             yield from (
                 self._check_lua(plugin, file, source) if plugin.kind == "lua" else self._check_python(file, source)
             )

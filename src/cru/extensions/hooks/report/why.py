@@ -11,6 +11,7 @@ from cru.events.answers import strength
 from cru.events.catalog import BY_NAME
 from cru.events.journal import HandlerRecord, JournalLine, SkipKind, SkipReason
 from cru.extensions.hooks.inventory import HookInventory
+from cru.extensions.hooks.lines import SHOWN, in_a_line
 from cru.extensions.hooks.model.entry import HookEntry, hook_id
 from cru.extensions.hooks.model.status import Activation, EntryStatus
 from cru.extensions.hooks.records import FiringRecord, effects_of
@@ -130,6 +131,10 @@ class _TurnExplainer:
             remarks.append(f"the model did not call {tool} in this turn{others}")
         if self._turn.load is None and self._statuses:
             remarks.append("the session of this turn knew no hooks: the files came later, or --hooks=none was given")
+        left_out = [problem for problem in self._inventory.loaded.problems if problem.loses_hooks]
+        remarks += [in_a_line(f"left out: {problem}") for problem in left_out[:SHOWN]]
+        if len(left_out) > SHOWN:
+            remarks.append(f"and {len(left_out) - SHOWN} more are left out: `cru hooks list`")
         return remarks
 
     # dispatches --------------------------------------------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ def render_explanation(explanation: TurnExplanation, place: str) -> list[str]:
     """The story for people."""
     time_text = time.strftime("%H:%M:%S", time.localtime(explanation.began))
     prompt = one_line(masked(explanation.prompt), 60)
-    lines = [f"turn {place}, {time_text}, “{prompt}”: {explanation.cause or 'not finished'}", *explanation.remarks]
+    lines = [f"turn {place}, {time_text}, “{prompt}”: {explanation.cause or 'not finished'}"]
+    lines += [one_line(masked(remark)) for remark in explanation.remarks]
     for item in explanation.occasions:
         lines += ["", *_render_dispatch(item)]
     if explanation.silent:
