@@ -77,6 +77,10 @@ _NAMES = {
     "retry": "timing:retry",
     "ratelimit.new": "timing:new_bucket",
     "spawn": "schedule:spawn",
+    "background.spawn": "background:spawn",
+    "background.list": "background:list_",
+    "background.get": "background:get",
+    "background.cancel": "background:cancel",
     "schedule": "schedule:schedule",
     "schedule.cancel": "schedule:cancel",
     "paths.kiln": "paths:kiln",
@@ -277,7 +281,6 @@ _ABSENT: dict[str, AbsentFamily] = {
             AbsentAnswer.FALSE: "has_tool",
         },
     ),
-    "background.": AbsentFamily("cru has no sub-agents yet", {AbsentAnswer.PAIR: "spawn"}),
     "context.": AbsentFamily("cru validates no replies yet", {AbsentAnswer.PAIR: "register_validator"}),
     "sessions.": AbsentFamily(
         "no daemon connected: cru has no sessions beside this one yet",

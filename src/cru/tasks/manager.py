@@ -72,6 +72,7 @@ class Task(Struct, eq=False):
     request: as the handlers left it
     context: texts of theirs for the sub-agent
     outcome: None: it has not ended
+    on_end: hears of its end before the agent that started it does; it raises nothing
     cancel: asks its work to end; what is set here before it begins has no effect
     send: gives its work a line of input, None: it takes none
     """
@@ -83,6 +84,7 @@ class Task(Struct, eq=False):
     outcome: TaskOutcome | None = None
     cancel: Callable[[], object] | None = None
     send: Callable[[bytes], Awaitable[None]] | None = None
+    on_end: Callable[[Task], Awaitable[object]] | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_cancelled: bool = False
 
@@ -109,6 +111,7 @@ class TaskManager:
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._slots: dict[tuple[TaskKind, int], asyncio.Semaphore] = {}
         self._finished: dict[str, list[Completion]] = {}
+        self._heard: set[str] = set()
         self._changed = asyncio.Event()
         self._ending: set[asyncio.Task[bool]] = set()
 
@@ -131,8 +134,18 @@ class TaskManager:
             work = _already_done(TaskOutcome(text))
         job = asyncio.get_running_loop().create_task(self._run(parts, task, work), context=Context())
         self._jobs[task.id] = job
-        job.add_done_callback(lambda _: self._jobs.pop(task.id, None))
+        job.add_done_callback(lambda _: self._forget_job(task))
         return task
+
+    def _forget_job(self, task: Task) -> None:
+        self._jobs.pop(task.id, None)
+        self._changed.set()
+
+    def _is_coming(self, task: Task, agent_id: str, kind: TaskKind | None) -> bool:
+        """Whether this agent may yet hear of it."""
+        record = task.record
+        is_asked_for = record.parent == agent_id and record.background and kind in (None, record.kind)
+        return is_asked_for and task.id in self._jobs
 
     def _check_limits(self, request: TaskRequest) -> None:
         settings = self.settings
@@ -190,9 +203,11 @@ class TaskManager:
         self._save(task)
         task.ended.set()
         injects = await self._announce_end(parts, task)
-        if record.background or injects:
+        if (record.background and record.id not in self._heard) or injects:
             completion = Completion(record, outcome.result if record.background else "", task.folder, injects)
             self._finished.setdefault(record.parent, []).append(completion)
+        if task.on_end is not None:
+            await task.on_end(task)
         self._changed.set()
 
     async def _announce_end(self, parts: Parts, task: Task) -> tuple[Inject, ...]:
@@ -272,6 +287,12 @@ class TaskManager:
         await asyncio.gather(*(self.cancel(task) for task in running))
         return [task.record for task in running]
 
+    def forget(self, task: Task) -> None:
+        """Its agent knows already how it ended; what handlers want said of that is said all the same."""
+        self._heard.add(task.id)
+        waiting = self._finished.get(task.record.parent, [])
+        self._finished[task.record.parent] = [c for c in waiting if c.record.id != task.id or c.injects]
+
     def running(self, agent_id: str = MAIN, kind: TaskKind | None = None) -> Iterable[Task]:
         """What this agent started and has not ended."""
         return [
@@ -290,8 +311,7 @@ class TaskManager:
     async def wait_finished(self, agent_id: str, kind: TaskKind | None = None) -> bool:
         """Wait until there is something that this agent has not heard of; False if nothing that runs in the background could bring it."""
         while not self.has_finished(agent_id):
-            jobs = [task for task in self.running(agent_id, kind) if task.record.background]
-            if not jobs:
+            if not any(self._is_coming(task, agent_id, kind) for task in self.tasks.values()):
                 return False
             self._changed.clear()
             await self._changed.wait()

@@ -1,0 +1,136 @@
+"""`cru.background`: sub-agents that a script starts beside the conversation (docs/agents.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from cru.engine import tool_call
+from cru.engine.parts import Parts
+from cru.namespace.arguments import function, options, text
+from cru.namespace.callbacks import Callback, bind_callback, report_failure
+from cru.namespace.host import BadArgument, NamespaceError, Values, host
+from cru.tasks.agent_tasks import TOOL, AgentTasks
+from cru.tasks.manager import Task
+from cru.tasks.record import TaskRecord
+from cru.tools.protocol import AgentRequest
+from cru.values.errors import CruError
+from cru.values.messages import ToolCall
+
+SECONDS = 60.0
+"""For which a session waits for on_complete."""
+_KNOWN = ("agent", "prompt", "description", "model", "tools", "isolation", "on_complete")
+
+
+async def spawn(opts: dict[str, object]) -> Values:
+    """background.spawn{agent, prompt, description?, model?, tools?, isolation?, on_complete=fn(result)?} -> the id of the task, or
+    (nil, message). A sub-agent works beside the conversation, under all rules. When it has ended, on_complete gets {id, status, output,
+    error}, status "completed", "failed" or "cancelled"; without on_complete the model gets the answer. Raises BadArgument.
+
+    Example: cru.background.spawn({agent="nobody", prompt="x"}) --> nil
+    """
+    where = "cru.background.spawn"
+    fields = options(where, opts, _KNOWN)
+    on_complete = fields.pop("on_complete", None)
+    done = None if on_complete is None else bind_callback(function(where, "on_complete", on_complete)).detached()
+    request = _request(where, fields)
+    try:
+        tasks = _agent_tasks()
+        card = tasks.cards().find(request.agent)
+        prepared = await tool_call.decide(host().session.parts, _call(request), "script")
+        if not prepared.may_run:
+            return Values((None, prepared.content))
+        request = msgspec.convert({**prepared.args, "background": True}, AgentRequest)
+        task = await tasks.start_agent(card, request)
+    except CruError as error:
+        return Values((None, error.message))
+    if done is not None:
+        tasks.manager.forget(task)
+        task.on_end = partial(_report, done)
+    return Values((task.id, None))
+
+
+def _request(where: str, fields: dict[str, Any]) -> AgentRequest:
+    """Raises BadArgument."""
+    for name in ("agent", "prompt"):
+        text(where, name, fields.get(name))
+    try:
+        return msgspec.convert({**fields, "background": True}, AgentRequest)
+    except msgspec.ValidationError as error:
+        raise BadArgument(f"{where}: {error}") from error
+
+
+def _call(request: AgentRequest) -> ToolCall:
+    from cru.contexts.entries import new_id
+
+    return ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
+
+
+async def _report(done: Callback, task: Task) -> None:
+    outcome = task.outcome
+    assert outcome is not None
+    result = {
+        "id": task.id, "status": task.record.status.value, "output": outcome.result, "error": outcome.error or None,
+    }  # fmt: skip
+    try:
+        async with asyncio.timeout(SECONDS):
+            await done.guarded("on_complete", result)
+    except TimeoutError as error:
+        report_failure(done.host, error, f"on_complete: it took longer than {SECONDS:g} s and was ended")
+
+
+def list_() -> list[dict[str, object]]:
+    """background.list() -> {{id, kind, status, agent, description, prompt, background}, ...}: the tasks of this session, the oldest first.
+
+    Example: #cru.background.list() --> 0
+    """
+    tasks = host().session.parts.services.background
+    return [_describe(task.record) for task in tasks.manager.tasks.values()] if isinstance(tasks, AgentTasks) else []
+
+
+def get(task_id: str) -> dict[str, object] | None:
+    """background.get(id) -> the same of one task, with output and error once it has ended; nil if there is none.
+
+    Example: cru.background.get("none") --> nil
+    """
+    tasks = host().session.parts.services.background
+    task = tasks.manager.tasks.get(task_id) if isinstance(tasks, AgentTasks) else None
+    if task is None:
+        return None
+    ended = task.outcome if task.ended.is_set() else None
+    return {**_describe(task.record), **({"output": ended.result, "error": ended.error or None} if ended else {})}
+
+
+async def cancel(task_id: str) -> bool:
+    """background.cancel(id) -> whether it ran; it is ended, with what it started.
+
+    Example: cru.background.cancel("none") --> false
+    """
+    tasks = host().session.parts.services.background
+    task = tasks.manager.tasks.get(task_id) if isinstance(tasks, AgentTasks) else None
+    return task is not None and await tasks_of(tasks).manager.cancel(task)
+
+
+def tasks_of(tasks: object) -> AgentTasks:
+    """Raises NamespaceError."""
+    if not isinstance(tasks, AgentTasks):
+        raise NamespaceError("this session has no tasks")
+    return tasks
+
+
+def _agent_tasks() -> AgentTasks:
+    """Those of the session; they are made when first needed. Raises NamespaceError."""
+    parts: Parts = host().session.parts
+    make: Callable[[], object] | None = parts.tool_services.spawner
+    return tasks_of(None if make is None else make())
+
+
+def _describe(record: TaskRecord) -> dict[str, object]:
+    return {
+        "id": record.id, "kind": record.kind.value, "status": record.status.value, "agent": record.agent,
+        "description": record.description, "prompt": record.prompt, "background": record.background,
+    }  # fmt: skip
