@@ -26,7 +26,10 @@ def test_a_turn_is_told_in_order_with_times(home: HomeDir) -> None:
     two_rounds(home)
     out = cru("trace", home=home).out
     name = home.lines("default", "trace.jsonl")[0]["turn"]
-    assert out.splitlines()[0] == f"turn 1 of 1 ({name}): 2 requests, done"
+    assert (
+        out.splitlines()[0]
+        == f"turn 1 of 1 ({name}): 2 requests, done; 200 tokens in (0 cached), 20 out, cost not known"
+    )
     assert cru("trace", "1", home=home).out == out == cru("trace", "--turn", "1", home=home).out
     for words in (("one",), ("1", "2")):
         run = cru("trace", *words, home=home)

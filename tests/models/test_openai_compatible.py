@@ -11,7 +11,15 @@ from tests.models.wire import Step, broken_stream, delta, finish, open_stream, s
 from cru.models.exchange import SseDecoder
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, endpoint
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
+from cru.models.protocol import (
+    BrokenReply,
+    ContentRefused,
+    ContextTooLong,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    OutOfCredit,
+)
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -240,9 +248,11 @@ def test_an_error_object_in_the_stream_is_the_right_error(error: Any, kind: type
         (400, {"error": {"message": "no such parameter"}}, ModelRefused),
         (400, {"detail": "vllm style"}, ModelRefused),
         (401, {"error": {"message": f"bad key {KEY}"}}, ModelRefused),
-        (402, {"error": {"message": "no credit"}}, ModelRefused),
+        (402, {"error": {"message": "no credit"}}, OutOfCredit),
         (404, "<html>not found</html>", ModelRefused),
-        (429, {"error": {"message": "quota", "code": "insufficient_quota"}}, ModelRefused),
+        (400, {"error": {"message": "no", "code": "content_filter"}}, ContentRefused),
+        (403, {"error": {"message": "x requires moderation on OpenRouter"}}, ContentRefused),
+        (429, {"error": {"message": "quota", "code": "insufficient_quota"}}, OutOfCredit),
     ],
 )
 def test_statuses_become_errors_with_the_providers_words_and_never_the_key(

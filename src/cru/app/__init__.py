@@ -28,6 +28,7 @@ from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
+from cru.engine.spending import UsageLedger
 from cru.events.bus import Bus
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.models import ModelSettings
@@ -75,7 +76,7 @@ def build(
     home = Home(start.home, context_settings)
     problems = home.prepare()
     store = home.open(start.context)
-    notices += wiring.enlist(home, store)
+    notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
     redact = wiring.remove_keys_from_env(settings, start.env)
     journal, trace = wiring.open_records(bus, store, redact)
@@ -88,7 +89,7 @@ def build(
         env=wiring.children_env(start), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
         username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
-        compaction_prompt=wiring.compaction_prompt(start.home),
+        compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)
     plugins = wiring.add_extensions(parts, start, settings, extensions)

@@ -128,6 +128,16 @@ def enlist(home: Home, store: FileContext) -> list[str]:
     return []
 
 
+def model_problems(settings: Settings, env: Mapping[str, str]) -> list[str]:
+    """What is wrong with categories and prices."""
+    chosen = settings.of(ModelSettings)
+    if not chosen.categories and not chosen.models:
+        return []
+    from cru.models.categories import find_problems
+
+    return list(find_problems(chosen, env))
+
+
 def make_bus(store: FileContext, watch: Callable[[Bus], None] | None, notices: Iterable[str]) -> Bus:
     """The main agent's bus; `watch` hears what is known so far."""
     bus = Bus(Origin(store.session_id, new_id()[:8]))

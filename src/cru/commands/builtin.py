@@ -39,6 +39,7 @@ TABLE = (
         "compact", "replace the conversation by a summary that the model writes (cru -z); words say what it is to heed", "session.compact",
         "[words]",
     ),
+    CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost.cost", reads=True),
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),

@@ -12,7 +12,7 @@ from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
 from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
-from cru.models.protocol import ContextTooLong
+from cru.models.protocol import ContextTooLong, ModelError
 from cru.values.errors import CruError
 from cru.values.messages import Span, ToolCall, ToolSpec
 
@@ -47,6 +47,7 @@ class Leg:
         self._text = ""
         self._reply: ModelReply | None = None
         self._model = ""
+        self._is_rescued = False
         self._sync: asyncio.Future[None] | None = None
         self._known_compactor: Compactor | None = None
         self._again: tuple[ToolCall, ...] = ()
@@ -85,13 +86,13 @@ class Leg:
 
     async def _run_rounds(self) -> None:
         parts, prompt = self.parts, self._prompt
-        text, context = prompt.text, tuple[str, ...]()
+        text, context, model = prompt.text, tuple[str, ...](), prompt.model
         if not prompt.resolved:
-            text, context = await receive_prompt(parts, prompt, self.ref, self._pending)
+            text, context, model = await receive_prompt(parts, prompt, self.ref, self._pending)
         elif not self._resume():
             return
         self._machine.to(LegState.PREPARING)
-        resolved = await parts.choose(prompt.model)
+        resolved = await parts.choose(model)
         spans, tools = await self._prepare(resolved, text)
         plan = RequestPlan(resolved, spans, tools, self.ref, text, not prompt.resolved, context)
         self._warn_if_full(plan)
@@ -102,6 +103,7 @@ class Leg:
         while True:
             self.rounds += 1
             plan.round = self.rounds
+            await self._check_budget()
             if await self._compact_if_full(plan):
                 self._forget_results()
                 plan.spans = await self._build_system_prompt()
@@ -177,22 +179,22 @@ class Leg:
         return (*built.payload.sections, *extra)
 
     async def _call(self, plan: RequestPlan) -> ModelReply:
-        """One request, again if the reply is empty, and once more after a compaction if it was too large."""
-        parts, empty, compacted = self.parts, 0, False
+        """One request; again if the reply is empty, once more after a compaction if it was too large, and to the next model of a category
+        if one fails or refuses."""
+        parts, empty = self.parts, 0
+        plan.tries, self._is_rescued = [], False
         while True:
             if self._machine.state is not LegState.CALLING:
                 self._machine.to(LegState.CALLING)
-            self._flush_pending(plan)
+            await self._check_budget()
+            await self._flush_pending(plan)
             reply = self._reply = ModelReply()
             try:
                 self._model = await ask_model(parts, plan, reply)
-            except ContextTooLong:
-                if compacted or not await self._compactor.rescue(plan.resolved, self.ref):
-                    raise
-                compacted = True
-                self._forget_results()
-                self._machine.to(LegState.PREPARING)
-                plan.spans = await self._build_system_prompt()
+            except ModelError as error:
+                await self._recover(plan, error, reply)
+                continue
+            if await self._is_refused(plan, reply):
                 continue
             if reply.reason == "length":
                 _warn_cut(parts, plan)
@@ -200,11 +202,55 @@ class Leg:
                 return reply
             empty += 1
             if empty > EMPTY_RETRIES:
-                raise _empty_reply(plan.resolved)
+                raise _empty_reply(plan.asked or plan.resolved)
             await self._count_empty_reply()
-            parts.bus.stream.warn(
-                f"empty reply from {plan.resolved.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
-            )
+            parts.bus.stream.warn(f"empty reply from {reply.model}, asking again ({empty} of {EMPTY_RETRIES})")
+
+    async def _recover(self, plan: RequestPlan, error: ModelError, reply: ModelReply) -> None:
+        """Make it possible to ask again after an error: by a compaction, else with another model. Raises the error if neither can be."""
+        asked = plan.asked or plan.resolved
+        if isinstance(error, ContextTooLong) and not self._is_rescued:
+            self._is_rescued = True
+            if await self._compactor.rescue(asked, self.ref):
+                self._forget_results()
+                self._machine.to(LegState.PREPARING)
+                plan.spans = await self._build_system_prompt()
+                return
+        if not error.others_may_answer or not asked.category:
+            raise error
+        from cru.engine.fallback import name_tries
+
+        if not await self._fall_back(plan, error.message, reply):
+            raise name_tries(error, plan.tries)
+
+    async def _is_refused(self, plan: RequestPlan, reply: ModelReply) -> bool:
+        """Whether a model of a category refused to answer, and another one is asked."""
+        if plan.asked is None or not plan.asked.category:
+            return False
+        from cru.engine.fallback import REFUSALS
+
+        return reply.reason in REFUSALS and await self._fall_back(plan, f"it refused ({reply.reason})", reply)
+
+    async def _fall_back(self, plan: RequestPlan, why: str, reply: ModelReply) -> bool:
+        """Whether another model of the category answers. It answers the rest of the leg too, unless a handler had chosen the category."""
+        from cru.engine.fallback import fall_back
+
+        await self.parts.bus.flush()
+        asked = plan.asked or plan.resolved
+        following = await fall_back(self.parts, asked, why, plan.tries, reply.content)
+        if following is None:
+            return False
+        self._reply = None
+        if asked is plan.resolved:
+            plan.resolved = following
+        return True
+
+    async def _check_budget(self) -> None:
+        """Raises TurnStopped("halted") if a budget is used up, and no person gives more."""
+        if self.parts.ledger.reached() is not None or self.parts.ledger.must_tell_unpriced:
+            from cru.engine import limits
+
+            await limits.check_budget(self.parts, self._pending)
 
     def _forget_results(self) -> None:
         if self.turn.guard is not None:
@@ -215,11 +261,16 @@ class Leg:
 
         await limits.check_calls(self.parts, self.turn, self._pending, (), "an empty reply")
 
-    def _flush_pending(self, plan: RequestPlan) -> None:
-        """What waits for the next request becomes one user message; a fresh prompt has taken its share along already."""
-        waiting = "" if plan.fresh else self._pending.drain()
+    async def _flush_pending(self, plan: RequestPlan) -> None:
+        """What waits for the next request becomes one user message; a fresh prompt has taken its share along already. A model that an
+        inject names answers from here on."""
+        if plan.fresh:
+            return
+        model, waiting = self._pending.model, self._pending.drain()
         if waiting:
             log_writer.inject(self.parts, waiting)
+        if model:
+            plan.resolved = await self.parts.choose(model)
 
     async def _respond(self, reply: ModelReply) -> tuple[ToolCall, ...]:
         """Log the reply, then tell the handlers."""

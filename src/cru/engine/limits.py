@@ -1,4 +1,5 @@
-"""What keeps a turn from costing without end: rounds without progress, fuel, continuations. A person who is there is asked for more."""
+"""What keeps a turn from costing without end: rounds without progress, fuel, continuations, budgets. A person who is there is asked for
+more."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from cru.engine import permission
 from cru.engine.loop_guard import CallKey, LoopGuard, LoopStep
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext
+from cru.engine.spending import BudgetKind, BudgetReached, ScopeKind, format_cost
 from cru.engine.turn import Turn, TurnStopped
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.values.errors import CruError
@@ -41,7 +43,8 @@ async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
     if turn.is_fuel_set:
         raise TurnStopped("halted", OUT_OF_GIVEN_FUEL)
     more = parts.settings.fuel
-    if not await _allows(parts, pending, "fuel", f"{turn.fuel_given} tool batches and continuations", more):
+    cost = f"this prompt has cost {turn.fuel_given} tool batches and continuations"
+    if not await _allows(parts, pending, "fuel", f"{cost}; go on for {more} more?"):
         raise TurnStopped("halted", OUT_OF_FUEL.format(cost=turn.fuel_given))
     turn.fuel = more
     turn.fuel_given += more
@@ -52,7 +55,8 @@ async def check_continuations(parts: Parts, turn: Turn, pending: PendingContext)
     most = parts.settings.max_continuations
     if not most or turn.continuations < most + turn.more_continuations:
         return
-    if not await _allows(parts, pending, "max_continuations", f"{turn.continuations} continuations", most):
+    cost = f"this prompt has cost {turn.continuations} continuations"
+    if not await _allows(parts, pending, "max_continuations", f"{cost}; go on for {most} more?"):
         raise TurnStopped("halted", f"{turn.continuations} continuations for one prompt (setting max_continuations)")
     turn.more_continuations += most
 
@@ -81,12 +85,58 @@ async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep
             guard.forgive()
 
 
-async def _allows(parts: Parts, pending: PendingContext, setting: str, cost: str, more: int) -> bool:
+async def check_budget(parts: Parts, pending: PendingContext) -> None:
+    """Raises TurnStopped("halted") if a budget is used up, and no person gives more. Tells once that a price is not known."""
+    ledger = parts.ledger
+    if ledger.must_tell_unpriced:
+        ledger.has_told_unpriced = True
+        parts.bus.stream.warn(_unpriced(ledger.needs_cost))
+    while (reached := ledger.reached()) is not None:
+        cost, more = describe_reached(reached)
+        is_allowed = not reached.scope.refused and await _allows(
+            parts, pending, f"budget.{reached.kind.value}", f"{cost}; go on{more}?"
+        )
+        if not is_allowed:
+            reached.scope.refused = True
+            raise TurnStopped("halted", f"budget: {cost}; {_raise_hint(reached)}")
+        ledger.extend(reached)
+
+
+def describe_reached(reached: BudgetReached) -> tuple[str, str]:
+    """What is used up, and what a yes gives."""
+    whose, used, limit = reached.scope.kind.value, reached.used, reached.limit
+    if reached.kind is BudgetKind.PRICE:
+        return f"the price of a request of {whose} is not known, and `budget.strict` is set", ""
+    step = getattr(reached.scope.initial_limits, reached.kind.value)
+    if reached.kind is BudgetKind.TOKENS:
+        return f"{whose} has used {used:,.0f} tokens of {limit:,.0f}", f" for {step:,.0f} more"
+    if reached.kind is BudgetKind.COST:
+        return f"{whose} has cost {format_cost(used)} of {format_cost(limit)}", f" for {format_cost(step)} more"
+    return f"{whose} has taken {used:,.0f} s of {limit:,.0f}", f" for {step:,.0f} s more"
+
+
+def _raise_hint(reached: BudgetReached) -> str:
+    name = reached.kind.value
+    if reached.kind is BudgetKind.PRICE:
+        return 'the price can be set (`[models."ID"] input_price`, `output_price`), and `-s budget.strict=false` goes on without'
+    if reached.scope.kind is ScopeKind.SESSION:
+        return f"a new run begins at 0, and `-s budget.session.{name}=N` allows more for one"
+    if reached.scope.kind is ScopeKind.TASK:
+        return "what it has done so far is kept"
+    return f"a new prompt (`go on`) may use as much again, and `-s budget.{name}=N` allows more for one run"
+
+
+def _unpriced(needs_cost: bool) -> str:
+    from cru.models.prices import load_table
+
+    why = load_table()[1] if needs_cost else ""
+    advice = 'set `[models."ID"] input_price` and `output_price`' + (f" ({why})" if why else "")
+    return f"what this model costs is not known, so `max_cost` cannot hold for it: {advice}; `budget.strict` ends the turn instead"
+
+
+async def _allows(parts: Parts, pending: PendingContext, setting: str, question: str) -> bool:
     """Whether a person who is there allows as much again."""
-    subject = PermissionSubject(
-        setting, "flow", "", f"this prompt has cost {cost}; go on for {more} more?", is_limit=True
-    )
-    reply = await _ask(parts, pending, subject)
+    reply = await _ask(parts, pending, PermissionSubject(setting, "flow", "", question, is_limit=True))
     return reply is not None and reply.choice != "no"
 
 

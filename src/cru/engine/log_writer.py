@@ -55,9 +55,12 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
     return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUATION_SOURCES else logged
 
 
-def resolved(parts: Parts, ref: str, original: str, text: str, context: Sequence[str], taking: str) -> None:
-    """What a prompt became; the text is left out if nobody changed it. `taking`: of the messages in it, see contexts/inbox.py."""
-    metadata: dict[str, Any] = {"ref": ref}
+def resolved(
+    parts: Parts, ref: str, original: str, text: str, context: Sequence[str], taking: str, model: str = ""
+) -> None:
+    """What a prompt became; the text is left out if nobody changed it. `taking`: of the messages in it, see contexts/inbox.py. `model`:
+    which one is to answer, if a handler said so."""
+    metadata: dict[str, Any] = {"ref": ref, **({"model": model} if model else {})}
     if text != original:
         metadata["rewritten"] = True
     if context:

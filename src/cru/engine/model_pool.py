@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from cru.engine.parts import ResolvedModel
 from cru.events.bus import Bus
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Notice
-from cru.models import ModelSettings
+from cru.models import ModelPrice, ModelSettings, price_of
+from cru.models.protocol import NoModel
 
 if TYPE_CHECKING:
     from cru.net.transport import Transport
@@ -35,7 +36,7 @@ class ModelPool:
         self._transport: Transport | None = None
 
     async def choose(self, name: str) -> ResolvedModel:
-        """The model of that name, "" = the configured one. Raises NoModel."""
+        """The model of that name, "" = the configured one; of a category the first that can be asked. Raises NoModel."""
         if name in self._made:
             return self._made[name]
         resolved = await self.check(name)
@@ -46,13 +47,55 @@ class ModelPool:
         """The same; nobody hears of it. Raises NoModel."""
         if name in self._made:
             return self._made[name]
+        category = (name or self._settings.model).strip()
+        if category in self._settings.categories:
+            resolved = await self._first_of(category)
+        else:
+            resolved = await self._check_model(name)
+        self._made[name] = resolved
+        return resolved
+
+    async def _first_of(self, category: str) -> ResolvedModel:
+        """The first model of a category that can be asked; the others are told. Raises NoModel."""
+        from cru.models.categories import models_of
+
+        members = models_of(category, self._settings)
+        reasons: list[str] = []
+        for at, member in enumerate(members):
+            try:
+                resolved = await self._check_model(member)
+            except NoModel as error:
+                reasons.append(f"{member} ({error.message})")
+                continue
+            for reason in reasons:
+                self._say(f"category {category}: left out is {reason}")
+            first = replace(resolved, category=category, fallbacks=members[at + 1 :])
+            self._why[id(first)] = f"the category {category}: {', '.join(members)}"
+            return first
+        raise NoModel(
+            f"no model of the category `{category}` can be asked: {'; '.join(reasons) or 'it has none'}",
+            f"mend `{category}` in [categories]",
+        )
+
+    async def _check_model(self, name: str) -> ResolvedModel:
+        """A model that is no category's name. Raises NoModel."""
+        if name in self._made and not self._made[name].category:
+            return self._made[name]
         from cru.models.registry import build_model, choose_model
 
-        settings = msgspec.structs.replace(self._settings, model=name) if name else self._settings
+        if self._settings.categories:
+            from cru.models.categories import refuse_misspelt_category
+
+            refuse_misspelt_category(name or self._settings.model, self._settings)
+        settings = replace(self._settings, model=name) if name else self._settings
         choice = await choose_model(settings, self._env, self._folder, self._say)
         model = build_model(choice, settings, self._env, self.transport(), say=self._say, auth=self._headers)
-        resolved = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
-        self._made[name] = self._made[model.name] = resolved
+        resolved = ResolvedModel(
+            model, choice.parameters, choice.context_window or 0, _shown(choice.base_url), choice.price
+        )
+        self._made[name] = resolved
+        if model.name not in self._settings.categories:
+            self._made[model.name] = resolved
         self._why[id(resolved)] = choice.why
         return resolved
 
@@ -78,8 +121,16 @@ class ModelPool:
         return self._why[id(resolved)]
 
     def aliases(self) -> tuple[str, ...]:
-        """Names that the settings give to models."""
-        return tuple(name for name, about in self._settings.models.items() if about.model)
+        """Names that the settings give to models, categories too."""
+        named = (name for name, about in self._settings.models.items() if about.model)
+        return (*named, *self._settings.categories)
+
+    def own_price(self, provider: str, model: str) -> ModelPrice | None:
+        """What the settings say that a model costs, under its own name or another."""
+        names = (model, f"{provider}:{model}", f"{provider}/{model}")
+        about = self._settings.models.items()
+        prices = (price_of(alias) for name, alias in about if name in names or alias.model in names)
+        return next((price for price in prices if price is not None), None)
 
     def transport(self) -> Transport:
         """One HTTP transport for the session, made on the loop's thread when first needed."""
@@ -94,8 +145,8 @@ class ModelPool:
 
     async def close(self) -> None:
         """Close every connection."""
-        for resolved in {id(v): v for v in self._made.values()}.values():
-            await resolved.model.close()
+        for model in {id(resolved.model): resolved.model for resolved in self._made.values()}.values():
+            await model.close()
         if self._transport is not None:
             await self._transport.close()
 

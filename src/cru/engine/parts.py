@@ -14,7 +14,9 @@ from cru.contexts.store import ContextStore
 from cru.engine.commands import Commands
 from cru.engine.history import History
 from cru.engine.recorder import Recorder
+from cru.engine.spending import BudgetSettings, UsageLedger
 from cru.events.bus import Bus
+from cru.models import ModelPrice
 from cru.models.protocol import Model
 from cru.permissions.gate import Asker, Gate
 from cru.tools.builtin import ToolRegistry as Tools
@@ -28,12 +30,28 @@ ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 
 
 class ResolvedModel(Struct, frozen=True):
-    """A model ready to be asked, its parameters, its window in tokens (0 = unknown), its address for the trace."""
+    """A model ready to be asked.
+
+    parameters: its own
+    window: tokens, 0 = unknown
+    base_url: its address for the trace
+    price: what settings say that it costs
+    category: what was asked for, if that was a category
+    fallbacks: names of the models of the category behind this one
+    """
 
     model: Model
     parameters: dict[str, Any]
     window: int = 0
     base_url: str = ""
+    price: ModelPrice | None = None
+    category: str = ""
+    fallbacks: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """provider:model"""
+        return f"{self.model.provider}:{self.model.name}"
 
 
 class SectionSource(Protocol):
@@ -143,6 +161,7 @@ class Parts(Struct, kw_only=True):
     choose: a model by name ("" = the configured one), made when first needed
     tools, gate, asker: what the model may call, and who permits it
     recorder: the trace
+    ledger: what requests have cost, here and in agents below
     root: the project root
     env: the environment of children
     sections: the system prompt
@@ -177,6 +196,7 @@ class Parts(Struct, kw_only=True):
     compaction_prompt: str = ""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     commands: Commands = field(default_factory=Commands)
+    ledger: UsageLedger = field(default_factory=UsageLedger)
 
     def offers_tools(self, resolved: ResolvedModel) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""
@@ -198,6 +218,7 @@ class EngineSettings(Struct, frozen=True):
         "max_continuations": (0, inf),
         "max_idle_rounds": (0, inf),
         "max_nested_runs": (0, inf),
+        **BudgetSettings.RANGES,
     }
 
     context_window_limit: int = 0
@@ -213,6 +234,7 @@ class EngineSettings(Struct, frozen=True):
     no_tool_calls: bool = False
     max_nested_runs: int = 5
     on_interrupted: Literal["ask-model", "retry", "fail"] = "ask-model"
+    budget: BudgetSettings = BudgetSettings()
 
 
 DOCS: dict[str, str] = {
@@ -229,5 +251,12 @@ DOCS: dict[str, str] = {
     "no_tool_calls": "Offer the model no tools: requests carry none, and calls that it makes all the same are refused.",
     "on_interrupted": "What --resume does with calls that were running when a run was killed: tell the model that they may have run, run "
     "them again, or fail. Tools that only read run again in any case.",
+    "budget": "What one prompt may use, its sub-agents included, before a person is asked, or the run stops "
+    "([budgets](models.md#budgets)); 0 = any amount.",
+    "budget.max_tokens": "Tokens of its requests and replies, cached ones too.",
+    "budget.max_cost": "US dollars.",
+    "budget.max_seconds": "Seconds on the clock.",
+    "budget.session": "The same for all prompts of one run or chat together.",
+    "budget.strict": "With a max_cost: whether a request whose price is not known is the last.",
     "max_nested_runs": "How deep runs of cru may start one another through tools, plugins and hooks.",
 }

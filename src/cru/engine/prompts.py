@@ -47,7 +47,7 @@ def find_unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
         ref=prompt.id,
         resolved=bool(resolutions),
         before=(GO_ON,) if cut else (),
-        model=str(prompt.metadata.get("model", "")),
+        model=next((str(e.metadata["model"]) for e in (*resolutions, prompt) if e.metadata.get("model")), ""),
     )
 
 
@@ -103,26 +103,27 @@ INBOX_CLOSE = "[end of messages]"
 
 async def receive_prompt(
     parts: Parts, prompt: Prompt, ref: str, pending: PendingContext
-) -> tuple[str, tuple[str, ...]]:
-    """Take in a prompt that is in the log as `ref`; returns the outgoing text and the context beside it. Raises TurnStopped if it was
-    cancelled or halted."""
+) -> tuple[str, tuple[str, ...], str]:
+    """Take in a prompt that is in the log as `ref`; returns the outgoing text, the context beside it, and the model that is asked for.
+    Raises TurnStopped if it was cancelled or halted."""
     payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
     outcome = await parts.bus.dispatch(payload)
     answer = outcome.answer
     if answer.stops:
         log_writer.blocked(parts, ref, answer.reason)
         raise stop_for(answer, "the prompt")
+    model = answer.inject.model if answer.inject is not None else ""
     text = place_inject(answer, outcome.payload.content)
     text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
     context = (*pending.context, *context_texts(parts, answer))
     reading = parts.store.inbox()
     with reading as messages:
         text = _inbox(messages) + text
-        log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking)
+        log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking, model)
     for problem in parts.store.new_problems():  # lines of the inbox that are no messages
         parts.bus.stream.warn(problem.text(parts.store.folder))
     pending.context.clear()
-    return text, context
+    return text, context, model or prompt.model
 
 
 def place_inject(answer: Answer, text: str) -> str:
@@ -182,12 +183,22 @@ class PendingContext(Struct):
         if inject is not None:
             self.injects.append(inject)
 
+    @property
+    def model(self) -> str:
+        """The model that the last inject which names one asks for, "" if none does."""
+        return last_model(self.injects)
+
     def drain(self) -> str:
         """Everything as one text, in order; empty afterwards."""
         texts = [*self.context, *(i.content for i in self.injects)]
         self.context.clear()
         self.injects.clear()
         return "\n\n".join(texts)
+
+
+def last_model(injects: Sequence[Inject]) -> str:
+    """The model that the last of them which names one asks for, "" if none does."""
+    return next((inject.model for inject in reversed(injects) if inject.model), "")
 
 
 def context_texts(parts: Parts, answer: Answer) -> list[str]:

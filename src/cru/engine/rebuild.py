@@ -60,6 +60,15 @@ class _ReplyFields(Struct):
     error: str
 
 
+class _FallbackFields(Struct):
+    n: int
+    turn: str
+    time: float
+    failed: str
+    why: str
+    next: str
+
+
 class _EndFields(Struct):
     turn: str
     time: float
@@ -69,7 +78,8 @@ class _EndFields(Struct):
 
 
 _KINDS: dict[object, type[Struct]] = {
-    "leg": _LegFields, "states": _StatesFields, "request": RequestLine, "reply": _ReplyFields, "end": _EndFields,
+    "leg": _LegFields, "states": _StatesFields, "request": RequestLine, "reply": _ReplyFields,
+    "fallback": _FallbackFields, "end": _EndFields,
 }  # fmt: skip
 """What a line of each kind has at least."""
 

@@ -1,6 +1,6 @@
 """The trace: what happened in each turn, and the recipe of every request (docs/turn.md).
 
-Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, states, end. A recipe names log entries and spans; the text of
+Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, fallback, states, end. A recipe names log entries and spans; the text of
 each span and each tool list is stored once, by hash, in `spans/`, until it has not been used for long (spans.py). So a request costs the
 same few hundred bytes however long the conversation is, and can still be rebuilt to the byte.
 """
@@ -45,7 +45,8 @@ KeptSpan: TypeAlias = tuple[str, str, str]
 
 class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="request"):
     """The recipe of one request. n counts within the turn; upto is the newest log entry it contains; spans are
-    (name, origin, hash); messages is filled only if a handler changed them for this one request; sha is SHA-256 of the body."""
+    (name, origin, hash); messages is filled only if a handler changed them for this one request; sha is SHA-256 of the body; category is
+    what was asked for, if not a model."""
 
     n: int
     turn: str
@@ -63,6 +64,7 @@ class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="r
     messages: tuple[Message, ...] | None = None
     changed_by: str = ""
     purpose: str = ""
+    category: str = ""
 
 
 class BodyHash:
@@ -147,6 +149,10 @@ class Recorder:
 
     def reply(self, n: int, **facts: Any) -> None:
         self._hold({"k": "reply", "n": n, "turn": self._turn, "time": time.time(), **facts})
+
+    def fallback(self, **facts: Any) -> None:
+        """A request failed, and another model is asked."""
+        self._hold({"k": "fallback", "n": self._count, "turn": self._turn, "time": time.time(), **facts})
 
     def end(self, ref: str, cause: str, counts: dict[str, int], error: str = "") -> None:
         """The leg is over; everything held goes out."""

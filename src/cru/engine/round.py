@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import time
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.engine import log_writer
+from cru.engine.history import BYTES_PER_TOKEN
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import context_texts, place_inject
 from cru.engine.turn import stop_for
@@ -34,6 +35,9 @@ from cru.values.messages import (
     Usage,
 )
 
+if TYPE_CHECKING:
+    from cru.engine.fallback import FailedTry
+
 NO_MEMORY = "no memory is left for the request and its reply"
 
 
@@ -52,7 +56,7 @@ class ModelReply(Struct):
     thoughts: list[str] = field(default_factory=list)
     thinking: list[Thinking] = field(default_factory=list)
     parts: dict[int, ReplyCall] = field(default_factory=dict)
-    usage: Usage = Usage()
+    usage: Usage = Usage()  # as the server counted it, with the cost if that is known
     reason: str = ""
     ended: bool = False
     model: str = ""
@@ -60,6 +64,12 @@ class ModelReply(Struct):
     @property
     def content(self) -> str:
         return "".join(self.text)
+
+    @property
+    def size(self) -> int:
+        """Characters of all that came."""
+        arguments = sum(len(piece) for part in self.parts.values() for piece in part.arguments)
+        return sum(map(len, self.text)) + sum(map(len, self.thoughts)) + arguments
 
     def forget(self) -> None:
         """Let go of all that came."""
@@ -102,12 +112,15 @@ async def announce_request(parts: Parts, request: Request, prompt: str, number: 
     payload = MessageBeforeSend(request.model, request.parameters, request.messages, prompt, number)
     outcome = await parts.bus.dispatch(payload)
     after = outcome.payload
+    inject = outcome.answer.inject
+    if inject is not None and inject.model and after.model == request.model:
+        after = replace(after, model=inject.model)
     changed = after.messages is not request.messages and after.messages != request.messages
     if after is not payload:
         request = replace(request, model=after.model, parameters=after.parameters, messages=after.messages)
     return AnnouncedRequest(
         request, outcome.answer, after.prompt, outcome.changed_by("messages") if changed else "", outcome.by,
-        outcome.changed_by("model"),
+        outcome.changed_by("model") or outcome.by,
     )  # fmt: skip
 
 
@@ -120,7 +133,9 @@ async def send_request(
         await _send(parts, resolved, request, reply, facts)
     except MemoryError:
         reply.forget()  # what is left must be enough to write down how this ended
-        raise BrokenReply(NO_MEMORY, "`reply_size_limit` sets how long a reply may be", retryable=False) from None
+        error = BrokenReply(NO_MEMORY, "`reply_size_limit` sets how long a reply may be", retryable=False)
+        error.others_may_answer = False
+        raise error from None
 
 
 async def _send(
@@ -129,7 +144,7 @@ async def _send(
     body = resolved.model.encode(request)
     number = parts.recorder.request(
         request, body, provider=resolved.model.provider, base_url=resolved.base_url,
-        purpose=FRAME.get().purpose, **facts,
+        purpose=FRAME.get().purpose, category=resolved.category, **facts,
     )  # fmt: skip
     started = time.perf_counter()
     error = ""
@@ -145,7 +160,36 @@ async def _send(
         if not reply.ended and not error:
             error = "interrupted"
         took = round((time.perf_counter() - started) * 1000, 2)
-        parts.recorder.reply(number, ms=took, usage=reply.usage, reason=reply.reason, error=error)
+        usage = _charge(parts, resolved, body, reply)
+        parts.recorder.reply(number, ms=took, usage=usage, reason=reply.reason, error=error)
+
+
+def _charge(parts: Parts, resolved: ResolvedModel, body: RequestBody, reply: ModelReply) -> Usage:
+    """Count what a request has cost, also one that broke off. Where the server did not count, tokens are estimated."""
+    usage = counted = reply.usage = _not_negative(reply.usage)
+    if not counted.tokens and (size := reply.size):
+        usage = replace(
+            counted, input=body.size // BYTES_PER_TOKEN, output=-(-size // BYTES_PER_TOKEN), is_estimated=True
+        )
+    if resolved.price is not None:
+        usage = replace(usage, cost=resolved.price.cost(usage) if usage.tokens else None)
+    elif usage.cost is None and usage.tokens and parts.ledger.needs_cost:
+        from cru.models.prices import table_cost
+
+        usage = replace(usage, cost=table_cost(resolved.model.provider, resolved.model.name, resolved.base_url, usage))
+    if usage.cost is not counted.cost:
+        reply.usage = replace(counted, cost=usage.cost)
+    parts.ledger.add(usage)
+    return usage
+
+
+def _not_negative(usage: Usage) -> Usage:
+    """What a server counted; a number below zero, which would take back what others have cost, as nothing."""
+    counts = (usage.input, usage.output, usage.cache_read, usage.cache_write)
+    if min(counts) >= 0 and (usage.cost is None or usage.cost >= 0):
+        return usage
+    counted, written, read, cached = (max(count, 0) for count in counts)
+    return Usage(counted, written, read, cached, usage.cost if usage.cost is not None and usage.cost >= 0 else None)
 
 
 async def _stream(parts: Parts, resolved: ResolvedModel, body: RequestBody, reply: ModelReply) -> None:
@@ -188,6 +232,8 @@ class RequestPlan(Struct):
     fresh: it is the first round of a prompt that was received just now, so the prompt may still change
     context: what `message:received` put beside the prompt
     round: counts from 1
+    asked: the model of the last request, which a handler may have chosen
+    tries: models that failed in this round
     """
 
     resolved: ResolvedModel
@@ -198,6 +244,8 @@ class RequestPlan(Struct):
     fresh: bool
     context: tuple[str, ...] = ()
     round: int = 0
+    asked: ResolvedModel | None = None
+    tries: list[FailedTry] = field(default_factory=list)
 
 
 async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
@@ -209,6 +257,11 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
         raise stop_for(announced.answer, "the request")
     if announced.request.model != resolved.model.name:
         resolved = await _choose(parts, announced)
+    if plan.tries:
+        from cru.engine.fallback import choose_next
+
+        resolved = await choose_next(parts, resolved, plan.tries) or resolved
+    plan.asked = resolved
     request = adapt_request(announced.request, resolved, plan.resolved)
     if _log_additions(parts, plan, announced):
         request = replace(request, messages=_merge_logged(request.messages, before, parts.history.messages(), plan.ref))
@@ -218,10 +271,9 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
         parts.bus.stream.warn(
             f"{announced.messages_by} replaced the messages: the prompt cache breaks here", announced.messages_by
         )
-    label = f"{resolved.model.provider}:{resolved.model.name}"
-    reply.model = label
+    reply.model = resolved.label
     await send_request(parts, resolved, request, reply, **facts)
-    return label
+    return resolved.label
 
 
 async def _choose(parts: Parts, announced: AnnouncedRequest) -> ResolvedModel:

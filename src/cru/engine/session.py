@@ -307,6 +307,7 @@ class Session:
         parts.store.sync()
         if continuation.halted:
             result = replace(result, cause="halted", reason=continuation.drained)
+        result = replace(result, usage=parts.ledger.prompt.totals)
         return result, None if self._queue.closed else continuation.prompt
 
     async def _next(self) -> Prompt | None:
@@ -372,6 +373,7 @@ class Session:
         """A user's prompt starts a turn; continuations belong to the one that runs, limits and all."""
         if self._turn is None or prompt.source in TYPED_SOURCES:
             self._turn_count += 1  # the length of the log would not do: it may become shorter
+            self.parts.ledger.begin_prompt()
             fuel = self.parts.settings.fuel
             self._turn = Turn(f"{self.parts.bus.origin.run_id}-{self._turn_count}", fuel or -1, fuel_given=fuel)
         return self._turn

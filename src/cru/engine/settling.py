@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cru.engine import log_writer
 from cru.engine.parts import Parts
-from cru.engine.prompts import PendingContext, context_texts
+from cru.engine.prompts import PendingContext, context_texts, last_model
 from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
 from cru.events.answers import Answer, Inject
 from cru.events.bus import Outcome
@@ -120,7 +120,7 @@ async def _continue(
 ) -> Continuation:
     text = "\n\n".join(inject.content for inject in injects)
     turn.recursions += is_recursion
-    prompt = Prompt(text, "recurse" if is_recursion else "continuation", model=injects[-1].model)
+    prompt = Prompt(text, "recurse" if is_recursion else "continuation", model=last_model(injects))
     ref = log_writer.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
     announced = await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
     if announced.answer.halt:
@@ -133,8 +133,7 @@ def join_injects(queued: Prompt, injects: list[Inject]) -> Prompt:
     """A queued prompt with what handlers want said before and after its text."""
     before = tuple(i.content for i in injects if i.position == "user_prefix")
     after = tuple(i.content for i in injects if i.position == "user_suffix")
-    model = next((i.model for i in reversed(injects) if i.model), queued.model)
-    return replace(queued, before=before, after=after, model=model)
+    return replace(queued, before=before, after=after, model=last_model(injects) or queued.model)
 
 
 def inject_recursion(event: Event[TurnComplete]) -> Answer | None:

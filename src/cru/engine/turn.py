@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from cru.engine.commands import split_command
+from cru.engine.spending import UsageTotals
 from cru.events.answers import Answer
 from cru.events.payloads import Attachment
 
@@ -94,6 +95,7 @@ class LegResult(Struct, frozen=True):
     hint: the next step for them
     code: the exit status of an error
     recurse: the note of a call of `recurse`; None: there was none
+    usage: what the requests of its turn have used so far, those of sub-agents included
     """
 
     cause: Cause
@@ -105,6 +107,7 @@ class LegResult(Struct, frozen=True):
     hint: str = ""
     code: int = 0
     recurse: str | None = None
+    usage: UsageTotals = UsageTotals()
 
 
 class TurnStopped(Exception):

@@ -42,6 +42,14 @@ class ToolOutput(Struct, frozen=True):
     text: str
 
 
+class ReplyDropped(Struct, frozen=True):
+    """What was streamed of a reply counts no more, since its model failed or refused: what is streamed from here on is the reply of
+    another one. Both are provider:model."""
+
+    model: str
+    next: str
+
+
 class CommandSaid(Struct, frozen=True):
     """What a command shows to the person who typed it; `is_error` for what went wrong."""
 

@@ -7,6 +7,8 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
+from cru.values.messages import Usage
+
 
 class ModelAlias(Struct, frozen=True):
     """`[models."name"]`: another name for a model, or facts about one.
@@ -14,11 +16,45 @@ class ModelAlias(Struct, frozen=True):
     model: the id; "": the name itself is the id
     context_window: tokens
     api: parameters as in `[api]`
+    input_price, output_price, cache_read_price, cache_write_price: US dollars for a million tokens; None: not known, of the last two:
+    as input_price
     """
 
     model: str = ""
     context_window: int | None = None
     api: dict[str, object] = {}
+    input_price: float | None = None
+    output_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+
+
+class ModelPrice(Struct, frozen=True):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+
+    def cost(self, usage: Usage) -> float:
+        """Of a request that used so many tokens, in US dollars."""
+        plain = max(usage.input - usage.cache_read - usage.cache_write, 0)
+        whole = plain * self.input + usage.cache_read * self.cache_read + usage.cache_write * self.cache_write
+        return (whole + usage.output * self.output) / 1_000_000
+
+
+def price_of(alias: ModelAlias) -> ModelPrice | None:
+    """What settings say that a model costs; None if they do not say it of input and output."""
+    if alias.input_price is None or alias.output_price is None:
+        return None
+    read, write = alias.cache_read_price, alias.cache_write_price
+    return ModelPrice(
+        alias.input_price,
+        alias.output_price,
+        alias.input_price if read is None else read,
+        alias.input_price if write is None else write,
+    )
 
 
 API_RANGES: dict[str, tuple[float, float]] = {
@@ -30,6 +66,7 @@ API_RANGES: dict[str, tuple[float, float]] = {
 
 
 _SECONDS = (0.01, 604_800)
+_PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 
 
 class ModelSettings(Struct, frozen=True):
@@ -37,6 +74,7 @@ class ModelSettings(Struct, frozen=True):
 
     RANGES: ClassVar[dict[str, tuple[float, float]]] = {
         "models.*.context_window": (0, inf),
+        **dict.fromkeys((f"models.*.{name}" for name in _PRICES), (0, inf)),
         **dict.fromkeys(("connect_timeout", "first_byte_timeout", "idle_timeout"), _SECONDS),
         **dict.fromkeys(("stall_timeout", "reply_timeout"), _SECONDS),
         "request_tries": (1, 100),
@@ -50,6 +88,7 @@ class ModelSettings(Struct, frozen=True):
     base_url: str = ""
     api: dict[str, object] = {}
     models: dict[str, ModelAlias] = {}
+    categories: dict[str, list[str]] = {}
     connect_timeout: float = 10.0
     first_byte_timeout: float = 120.0
     idle_timeout: float = 300.0
@@ -58,13 +97,20 @@ class ModelSettings(Struct, frozen=True):
     request_tries: int = 4
     reply_size_limit: int = 16_000_000
 
+    def __post_init__(self) -> None:
+        for name, members in self.categories.items():
+            if not members or not all(member.strip() for member in members):
+                raise ValueError(f'the category `{name}` needs models: {name} = ["PROVIDER:MODEL", …]')
+
 
 DOCS: dict[str, str] = {
     "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, local, scripted",
     "api_key": "the key for `base_url`, or for OpenRouter if no `base_url` is set; better kept in an environment variable",
     "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
     "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",
-    "models": "aliases: an id, a `context_window` and an `api` table for each name; it wins over `[api]`",
+    "models": "aliases: an id, a `context_window`, an `api` table (it wins over `[api]`) and "
+    "[prices](models.md#prices) for each name: US dollars for a million tokens",
+    "categories": '`NAME = ["MODEL", …]`: a name for several models; where one fails the next answers ([categories](models.md#categories))',
     "connect_timeout": "seconds that a connection to a server may take",
     "first_byte_timeout": "seconds until a model's answer must begin; a slow server may need more for a long prompt",
     "idle_timeout": "seconds that a server may send nothing in the middle of an answer",

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
+from cru.models.protocol import (
+    BrokenReply,
+    ContentRefused,
+    ContextTooLong,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    OutOfCredit,
+)
 
 _TOO_LONG = (
     "context_length_exceeded",
@@ -23,6 +31,9 @@ _TOO_LONG = (
     "request_too_large",
 )
 """Codes and sentences (lower case) by which providers say that a request does not fit."""
+
+_FORBIDDEN = ("content_filter", "content_policy_violation", "moderation_blocked", "requires moderation", "was flagged")
+"""Codes and sentences (lower case) by which providers say that their rules forbid what a request holds."""
 
 _STATUS_OF_TYPE = {
     "overloaded_error": 529,
@@ -112,10 +123,12 @@ def error_for(facts: RequestFacts, status: int, error: ErrorObject) -> ModelErro
     searched = f"{error.code} {error.type} {text}".lower()
     if (status in (0, 400, 413, 422, 500) and any(word in searched for word in _TOO_LONG)) or status == 413:
         return ContextTooLong(message, "shorten the conversation: `/compact`, `cru -A` or a new context")
+    if status in (0, 400, 403, 451) and any(word in searched for word in _FORBIDDEN):
+        return ContentRefused(message, "say it in other words, or name another model with `model`")
     if status in (401, 403):
         return ModelRefused(message, _key_hint(facts))
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return ModelRefused(message, f"the account of {facts.provider} has no credit left for this request")
+        return OutOfCredit(message, f"the account of {facts.provider} has no credit left for this request")
     if status == 404:
         return ModelRefused(message, f"is the model id {facts.model!r} right, and base_url?")
     if is_retryable_status(status):

@@ -389,5 +389,5 @@ def _to_usage(usage: _OpenAIUsage) -> Usage:
         output=usage.completion_tokens or 0,
         cache_read=details.cached_tokens or usage.prompt_cache_hit_tokens or 0,
         cache_write=details.cache_write_tokens or 0,
-        cost=usage.cost or 0.0,
+        cost=usage.cost,
     )

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 
 
 class ModelError(CruError):
-    """A request could not be answered. `retryable` says whether the same request may succeed later.
+    """A request could not be answered. `retryable` says whether the same request may succeed later, `others_may_answer` whether
+    another model of a category is asked.
 
     ModelError
     ├── NoModel           nothing is configured (exit 5)
     ├── ModelUnavailable  connection refused or lost, 5xx, 408/409/429 after all retries
-    ├── ModelRefused      4xx: key, quota, bad request
+    ├── ModelRefused      4xx: key, bad request
+    │   ├── OutOfCredit     402, quota
+    │   └── ContentRefused  the provider's rules forbid the content
     ├── ContextTooLong    the provider says that the request is too large
     └── BrokenReply       the stream ended early or cannot be understood
     """
 
     retryable = False
+    others_may_answer = False
     retry_after: float | None = None
     """Seconds that the server asks to wait before the next try."""
 
@@ -36,17 +40,28 @@ class NoModel(ModelError):
 
 class ModelUnavailable(ModelError):
     retryable = True
+    others_may_answer = True
 
 
 class ModelRefused(ModelError):
     pass
 
 
+class OutOfCredit(ModelRefused):
+    others_may_answer = True
+
+
+class ContentRefused(ModelRefused):
+    others_may_answer = True
+
+
 class ContextTooLong(ModelError):
-    pass
+    others_may_answer = True
 
 
 class BrokenReply(ModelError):
+    others_may_answer = True
+
     def __init__(self, message: str, hint: str = "", *, retryable: bool = True) -> None:
         super().__init__(message, hint)
         self.retryable = retryable

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from cru.models import ModelAlias, ModelSettings, check_api, merge_api, providers
+from cru.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
 from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, Say
 from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
 from cru.net.transport import Transport
@@ -22,6 +22,7 @@ class ModelChoice(Struct, frozen=True):
     base_url: the provider's address; for local and scripted the file
     parameters: `[api]` of all layers with the alias's `api` over it; adapters add none
     context_window: tokens, if settings say how many
+    price: what settings say that it costs
     why: the setting that decided, for people
     """
 
@@ -31,6 +32,7 @@ class ModelChoice(Struct, frozen=True):
     parameters: dict[str, object] = {}
     context_window: int | None = None
     why: str = ""
+    price: ModelPrice | None = None
 
 
 class AdapterModel(Model, Protocol):
@@ -58,8 +60,11 @@ async def choose_model(
         say(f"settings: {sentence}")
 
     def chosen(provider: str, identity: str, base_url: str, why: str) -> ModelChoice:
-        window = alias.context_window or settings.models.get(identity, ModelAlias()).context_window
-        return ModelChoice(provider, identity, base_url, parameters, window, why)
+        own = settings.models.get(identity, ModelAlias())
+        price = price_of(alias) or price_of(own)
+        return ModelChoice(
+            provider, identity, base_url, parameters, alias.context_window or own.context_window, why, price
+        )
 
     provider, identity = providers.split_model(model.strip(), settings, env)
     if provider in ("local", "scripted"):

@@ -151,6 +151,7 @@ class ModelScript(Struct, frozen=True):
     by_order: bool = False
 
 
+COUNTS = ("input", "output", "cache_read", "cache_write", "cost")
 ITEMS = ("think", "text", "call", "delay", "usage", "end", "error", "drop", "repeat")
 HEADERS = ("loop", "by")
 
@@ -258,11 +259,11 @@ class _Builder:
         fields: dict[str, float] = {}
         for pair in value.split():
             name, _, number = pair.partition("=")
-            if name not in Usage.__struct_fields__ or not number.replace(".", "", 1).isdigit():
-                raise self._wrong(f"`usage:` takes {', '.join(Usage.__struct_fields__)} as name=number, not {pair!r}")
+            if name not in COUNTS or not number.replace(".", "", 1).isdigit():
+                raise self._wrong(f"`usage:` takes {', '.join(COUNTS)} as name=number, not {pair!r}")
             fields[name] = float(number)
-        counts = {name: int(number) for name, number in fields.items() if name != "cost"}
-        return Usage(**counts, cost=fields.get("cost", 0.0))
+        counted, written, read, cached = (int(fields.get(name, 0)) for name in COUNTS[:-1])
+        return Usage(counted, written, read, cached, fields.get("cost"))
 
     def _failure(self, value: str) -> ScriptedFailure:
         status, _, text = value.partition(" ")

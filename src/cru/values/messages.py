@@ -64,13 +64,22 @@ class Request(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens of one request as the provider counted them. `input` includes cache reads and writes. cost is in US dollars."""
+    """Tokens of one request as the provider counted them. `input` includes cache reads and writes.
+
+    cost: US dollars; None: not known
+    is_estimated: the provider counted nothing, so the tokens are estimated from the sizes of the texts
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-    cost: float = 0.0
+    cost: float | None = None
+    is_estimated: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return self.input + self.output
 
 
 def system_text(spans: tuple[Span, ...]) -> str:

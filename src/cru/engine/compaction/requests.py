@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cru.engine import NothingToCompact
+from cru.engine.fallback import ask_beside
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.round import ModelReply, adapt_request, announce_request, send_request
 from cru.engine.turn import TurnStopped
@@ -27,25 +28,29 @@ CUT = "[… {left:,} characters left out here …]"
 async def ask(parts: Parts, resolved: ResolvedModel, system: Span, text: str) -> str:
     """What the model answers; "" if it says nothing. Raises NothingToCompact if a handler cancelled the request or the reply is no
     whole answer, TurnStopped if a handler halted there, and ModelError."""
-    request = Request(resolved.model.name, (system,), (Message("user", text),), (), resolved.parameters)
-    reply = ModelReply()
     with purpose("compaction", "cru"):
-        announced = await announce_request(parts, request, "", 0)
-        if announced.answer.halt:
-            raise TurnStopped("halted", announced.answer.reason)
-        if announced.answer.stops:
-            raise NothingToCompact(f"the request was cancelled: {announced.answer.reason}")
-        request = announced.request
-        used = resolved if request.model == resolved.model.name else await parts.choose(request.model)
-        request = adapt_request(request, used, resolved)
-        facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
-        await send_request(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
+        reply = await ask_beside(parts, resolved, lambda model: _ask(parts, model, system, text))
     if reply.parts:
         raise NothingToCompact("the model called a tool instead of answering", "try again, or another model")
     if reply.reason.lower() not in WHOLE:
         why = BROKEN_OFF.get(reply.reason, f"ended with `{reply.reason}`")
         raise NothingToCompact(f"the model's answer {why}", "try again, or another model")
     return reply.content
+
+
+async def _ask(parts: Parts, resolved: ResolvedModel, system: Span, text: str) -> ModelReply:
+    request = Request(resolved.model.name, (system,), (Message("user", text),), (), resolved.parameters)
+    announced = await announce_request(parts, request, "", 0)
+    if announced.answer.halt:
+        raise TurnStopped("halted", announced.answer.reason)
+    if announced.answer.stops:
+        raise NothingToCompact(f"the request was cancelled: {announced.answer.reason}")
+    request, reply = announced.request, ModelReply()
+    used = resolved if request.model == resolved.model.name else await parts.choose(request.model)
+    request = adapt_request(request, used, resolved)
+    facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
+    await send_request(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
+    return reply
 
 
 def fitted(texts: Sequence[str], room: int) -> list[str]:

@@ -69,6 +69,7 @@ async def open_run(
     others are told who find the context held."""
     built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
     built.session.parts.services.divert_prints = divert_prints
+    built.session.parts.ledger.needs_cost |= face.tells_cost
     face.dress(built.settings.of(FaceSettings))
     end_startup()
     signals = SignalHandlers(built.session)

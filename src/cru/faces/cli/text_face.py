@@ -23,7 +23,7 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
 )
-from cru.events.stream import CommandSaid, FactPublished, Notice, Published, StateChanged, StatusChanged
+from cru.events.stream import CommandSaid, FactPublished, Notice, Published, ReplyDropped, StateChanged, StatusChanged
 from cru.faces.cli.console import TerminalOutput, one_line, print_above_prompt, printable, say, show
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class TextFace:
 
     def __init__(self, verbose: bool) -> None:
         self.tells_failures = True  # of calls; else whoever made the call does
+        self.tells_cost = False
         self._verbose = verbose
         self._hides_tools = False
         self._progress = _open_progress() if sys.stderr.isatty() else None
@@ -137,6 +138,7 @@ class TextFace:
         self._bus, self._stream = bus, bus.stream
         self._on(StreamingDelta, self._show_delta)
         self._on(AgentResponded, self._end_answer)
+        self._on(ReplyDropped, lambda _dropped: self._end_reply())
         self._on(Notice, self._show_notice)
         self._on(CommandSaid, self._show_command_text)
         self._on(ToolFailed, self._show_failure)
@@ -287,9 +289,13 @@ class TextFace:
 
     def _end_answer(self, answer: AgentResponded) -> None:
         """Shows `display` if deltas were held back."""
-        self._end_thought()
         if not self._is_streamed and answer.display:
             self._answer.write(answer.display)
+        self._end_reply()
+
+    def _end_reply(self) -> None:
+        """What comes next begins on a line of its own."""
+        self._end_thought()
         self._is_streamed = False
         self._answer.end()
 

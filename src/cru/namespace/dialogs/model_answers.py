@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from cru.engine import round
+from cru.engine.fallback import ask_beside
+from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.round import ModelReply
 from cru.events.bus import purpose
 from cru.models.protocol import ModelError
@@ -51,20 +53,25 @@ async def ask_model(questions: list[dict[str, object]]) -> tuple[ChoiceAnswer, .
 async def _request_reply(prompt: str) -> str:
     here = host()
     parts = here.session.parts
-    reply = ModelReply()
     with purpose("ask", here.plugin.name):
         try:
             resolved = await parts.choose("")
-            request = Request(resolved.model.name, (), (Message("user", prompt),), (), resolved.parameters)
-            announced = await round.announce_request(parts, request, "", 0)
-            if announced.answer.stops:
-                raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
-            entries = parts.store.entries()
-            facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
-            await round.send_request(parts, resolved, announced.request, reply, **facts)
+            reply = await ask_beside(parts, resolved, lambda model: _ask(parts, model, prompt))
         except ModelError as error:
             raise NamespaceError(f"cru.ask.agent: {error.message}", error.hint) from error
     return reply.content
+
+
+async def _ask(parts: Parts, resolved: ResolvedModel, prompt: str) -> ModelReply:
+    reply = ModelReply()
+    request = Request(resolved.model.name, (), (Message("user", prompt),), (), resolved.parameters)
+    announced = await round.announce_request(parts, request, "", 0)
+    if announced.answer.stops:
+        raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
+    entries = parts.store.entries()
+    facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
+    await round.send_request(parts, resolved, announced.request, reply, **facts)
+    return reply
 
 
 def _question_text(number: int, question: dict[str, Any]) -> str:

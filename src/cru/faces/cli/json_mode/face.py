@@ -16,6 +16,7 @@ from cru.events.stream import (
     FactPublished,
     Notice,
     Published,
+    ReplyDropped,
     StateChanged,
     StatusChanged,
     ToolOutput,
@@ -30,6 +31,7 @@ VERSION = 1
 NAMES: dict[type[msgspec.Struct], str] = {
     Notice: "notice",
     ToolOutput: "tool:output",
+    ReplyDropped: "reply:dropped",
     CommandSaid: "command",
     StatusChanged: "status:changed",
     FactPublished: "fact:published",
@@ -46,11 +48,12 @@ class JsonFace:
     """Writes each line with one write to standard output, at once.
 
     last: how this process' last run ended
-    tells_failures: as the text face has it; a program reads everything
+    tells_failures, tells_cost: as the text face has it; a program reads everything
     """
 
     last: ClassVar[LegResult | None] = None
     tells_failures = True
+    tells_cost = True
 
     def __init__(self) -> None:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode

@@ -15,6 +15,7 @@ from cru.contexts.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_trace import RecordedTrace, pick_turn
+from cru.engine.recorded_usage import describe_cost, describe_tokens, requests_of, sum_up
 from cru.engine.recorder import RequestLine
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
@@ -165,4 +166,9 @@ def _headline(turn: list[TraceLine], place: str) -> str:
         purposes = dict.fromkeys(line.data.get("purpose") or "requests" for line in requests)
         return f"{', '.join(purposes)}: {count} outside of a turn ({place})"
     ends = [line.data["cause"] for line in turn if line.kind == "end"]
-    return f"turn {place} ({turn[0].turn}): {count}, {', '.join(ends) or 'not finished (cru --resume)'}"
+    used = (
+        f"; {describe_tokens(totals)}, {describe_cost(totals)}"
+        if (totals := sum_up(requests_of(turn))).requests
+        else ""
+    )
+    return f"turn {place} ({turn[0].turn}): {count}, {', '.join(ends) or 'not finished (cru --resume)'}{used}"

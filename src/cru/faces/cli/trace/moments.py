@@ -10,6 +10,8 @@ from msgspec import Struct
 from cru.contexts.entries import LogProblem
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_journal import read_dispatches
+from cru.engine.recorded_usage import decode_usage, describe_tokens
+from cru.engine.spending import format_cost
 from cru.events.answers import Answer
 from cru.events.journal import HandlerRecord, JournalLine, SkipKind
 
@@ -21,7 +23,7 @@ class TurnMoment(Struct, frozen=True):
     """One thing that happened.
 
     time: Unix seconds
-    what: leg, state, request, reply, end, events (how many of each) or event (what a handler did)
+    what: leg, state, request, reply, fallback, end, events (how many of each) or event (what a handler did)
     text: the rest of it, for a person
     """
 
@@ -56,13 +58,17 @@ def _from_trace(line: TraceLine, began: float) -> Iterator[TurnMoment]:
         for name, ms in data["at"]:
             yield TurnMoment(began + ms / 1000, "state", name)
     elif line.kind == "request":
-        text = f"{data['n']}: {data['provider']}:{data['model']}, {data['bytes']} bytes"
+        category = f" (category {data['category']})" if data.get("category") else ""
+        text = f"{data['n']}: {data['provider']}:{data['model']}{category}, {data['bytes']} bytes"
         yield TurnMoment(data["time"], "request", text)
     elif line.kind == "reply":
-        usage = data["usage"]
-        tokens = f"{usage['input']} tokens in ({usage['cache_read']} cached), {usage['output']} out"
-        text = f"{data['n']}: {data['ms']} ms, {data['error'] or data['reason']}, {tokens}"
+        usage = decode_usage(data["usage"])
+        cost = f", {format_cost(usage.cost)}" if usage.cost is not None else ""
+        text = f"{data['n']}: {data['ms']} ms, {data['error'] or data['reason']}, {describe_tokens(usage)}{cost}"
         yield TurnMoment(data["time"], "reply", text)
+    elif line.kind == "fallback":
+        text = f"{data['n']}: {data['failed']} failed ({data['why']}), {data['next']} answers instead"
+        yield TurnMoment(data["time"], "fallback", text)
     elif line.kind == "end":
         counts = ", ".join(f"{name} {count}" for name, count in data["counts"].items())
         yield TurnMoment(data["time"], "end", f"{data['cause']} {data['error']}".strip())

@@ -1,0 +1,72 @@
+"""/cost: what the last prompt, this run, and all that is recorded of this context have used."""
+
+from __future__ import annotations
+
+from cru.commands.context import CommandContext
+from cru.engine.commands import CommandResult
+from cru.engine.recorded_usage import (
+    RecordedRequest,
+    describe_cost,
+    describe_tokens,
+    priced,
+    read_requests,
+    table_price,
+)
+from cru.engine.spending import UsageTotals
+from cru.values.messages import Usage
+
+NOTHING = "nothing was asked of a model here yet"
+
+
+async def cost(context: CommandContext, _words: str) -> CommandResult:
+    """Raises StoreUnreadable."""
+    parts = context.session.parts
+    by_model: dict[str, UsageTotals] = {}
+    everything = last = UsageTotals()
+    turn = ""
+
+    def price(request: RecordedRequest, usage: Usage) -> float | None:
+        own = context.models.own_price(request.provider, request.model)
+        return table_price(request, usage) if own is None else own.cost(usage)
+
+    parts.recorder.flush()
+    for request in read_requests(parts.store.folder):
+        usage = priced(request, price)
+        everything = everything.plus(usage)
+        by_model[request.label] = by_model.get(request.label, UsageTotals()).plus(usage)
+        if request.turn and request.turn != turn:
+            turn, last = request.turn, UsageTotals()
+        if request.turn == turn:
+            last = last.plus(usage)
+    if not everything.requests:
+        return CommandResult(NOTHING)
+    run = parts.ledger.session.totals
+    rows = [("last prompt", last), *([("this run", run)] if run.requests else []), ("recorded here", everything)]
+    if len(by_model) > 1:
+        rows += [(f"  {model}", totals) for model, totals in sorted(by_model.items())]
+    return CommandResult("\n".join([*_render(rows), *_advice(everything)]))
+
+
+def _render(rows: list[tuple[str, UsageTotals]]) -> list[str]:
+    width = max(len(name) for name, _ in rows)
+    return [
+        f"{name:<{width}}  {_count(totals)}, {describe_tokens(totals)}, {describe_cost(totals)}"
+        for name, totals in rows
+    ]
+
+
+def _count(totals: UsageTotals) -> str:
+    return f"{totals.requests} request{'' if totals.requests == 1 else 's'}"
+
+
+def _advice(totals: UsageTotals) -> list[str]:
+    """How an unknown price becomes known."""
+    if not totals.unpriced:
+        return []
+    from cru.models.prices import load_table
+
+    why = load_table()[1]
+    return [
+        'a price that is not known can be set: `[models."ID"] input_price`, `output_price` (US dollars for a million tokens)'
+        + (f"; {why}" if why else "")
+    ]

@@ -1,0 +1,62 @@
+"""What requests cost by the table of genai-prices (the extra `prices`; docs/decisions/0042-cost-and-budgets.md). Loaded when somebody
+asks for a cost that neither the provider nor the settings say; the table comes with the library, nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from time import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from cru.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER
+from cru.values.messages import Usage
+
+INSTALL = "pip install 'cru[prices]'"
+_LISTED = (OPENROUTER, OPENAI, ANTHROPIC)
+_HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+
+Pricer = Callable[..., Any]
+
+
+def table_cost(provider: str, model: str, base_url: str, usage: Usage, at: float = 0.0) -> float | None:
+    """In US dollars, by the prices of that time (Unix seconds; 0 = now); None if they are not known. What runs in this process is free."""
+    if provider == "local":
+        return 0.0
+    if provider not in _LISTED and (provider != CUSTOM or _is_here(base_url)):
+        return None
+    pricer, _ = load_table()
+    if pricer is None:
+        return None
+    from genai_prices import Usage as TableUsage
+
+    tokens = TableUsage(
+        input_tokens=usage.input, output_tokens=usage.output, cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+    )  # fmt: skip
+    where = {"provider_id": provider} if provider in _LISTED else {"provider_api_url": base_url}
+    try:
+        price = pricer(tokens, model, genai_request_timestamp=datetime.fromtimestamp(at or time(), UTC), **where)
+    except (LookupError, ValueError):  # no such model in the table; counts that contradict one another
+        return None
+    return float(price.total_price)
+
+
+@cache
+def load_table() -> tuple[Pricer | None, str]:
+    """What tells a price, or None and why there is no table."""
+    try:
+        from genai_prices import calc_price
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "genai_prices":
+            return None, f"no table of prices is installed: {INSTALL}"
+        return None, f"the table of prices cannot be loaded: {error}"
+    except Exception as error:  # noqa: BLE001  the boundary around a library: it is told, and prices stay unknown
+        return None, f"the table of prices cannot be loaded: {type(error).__name__}: {error}"
+    return calc_price, ""
+
+
+def _is_here(base_url: str) -> bool:
+    """A server of this machine has no public price."""
+    return not base_url or (urlsplit(base_url).hostname or "") in _HERE
