@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.kit import HomeDir
 from tests.kit.footprint import measure
 
-FILES, FUNCTIONS = 50, 204
+FILES, FUNCTIONS = 50, 206
 
 
 def test_a_hooked_tool_call_crosses_few_files_and_functions(home: HomeDir) -> None:

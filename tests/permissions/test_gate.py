@@ -58,6 +58,25 @@ def test_a_mode_can_be_changed_and_an_unknown_one_is_reported(world: World) -> N
         check_mode("acceptEdits")
 
 
+@pytest.mark.parametrize("mode", ["ask", "auto", "trust"])
+def test_what_no_mode_allows_needs_a_rule_that_names_it(world: World, mode: str) -> None:
+    why = "the command would go on when cru has ended (`detached`)"
+    rules = ("bash:npm run dev", "bash", "*", "shell:*")
+    named, other = (world.gate(mode, allow=rules).judge("bash", "shell", c, why_ask=why) for c in ("npm run dev", "x"))
+    assert (named.decision, named.explicit) == ("allow", True)
+    assert (other.decision, other.reason, other.needs_rule) == ("ask", why, True)
+    assert allow_hint("bash", "bash:x", "shell", other) == (
+        'nobody can be asked here; allow `bash` with `[permissions] allow = ["bash:x"]` in ~/.cru/config.toml'
+    )
+    assert allow_hint("bash", "", "shell", other) == "nobody can be asked here; run cru on a terminal"
+
+
+def test_what_no_mode_allows_is_refused_in_plan_mode_and_by_rules(world: World) -> None:
+    assert world.gate("plan", allow=("bash:x",)).judge("bash", "shell", "x", why_ask="why").decision == "deny"
+    verdict = world.gate("trust", allow=("bash:x",), deny=("bash:x",)).judge("bash", "shell", "x", why_ask="why")
+    assert verdict.decision == "deny"
+
+
 def test_plan_mode_beats_allow_rules_and_ask_rules_do_not_soften_it(world: World) -> None:
     gate = world.gate("plan", allow=("*",), ask=("bash", "edit"))
     assert gate.judge("bash", "shell", "x").decision == "deny"

@@ -190,7 +190,7 @@ def test_agents_go_no_deeper_than_the_limit(tmp_path: Path) -> None:
     world.run("go")
     first, second = records(world)
     assert (second.depth, second.parent) == (2, first.id)
-    assert task_results(world, second) == ["there is no tool `task`"]
+    assert task_results(world, second) == ["there is no tool `task`; did you mean `task_output`?"]
 
 
 def test_a_handler_refuses_rewrites_adds_to_or_does_a_task(tmp_path: Path) -> None:

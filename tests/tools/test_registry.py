@@ -106,7 +106,7 @@ def test_every_row_of_the_table_leads_to_a_coroutine_function() -> None:
 def test_reading_tools_may_run_at_the_same_time_and_changing_ones_not() -> None:
     registry = ToolRegistry([BuiltInTools()])
     parallel = [name for name in registry.names() if (tool := registry.find(name)) and tool.parallel]
-    assert parallel == ["read", "ls", "glob", "grep", "fetch", "read_context", "task"]
+    assert parallel == ["read", "ls", "glob", "grep", "task_output", "fetch", "read_context", "task"]
 
 
 def test_the_specs_are_known_without_the_code_of_the_tools() -> None:

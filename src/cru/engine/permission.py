@@ -117,7 +117,9 @@ class PermissionQuestion(Struct, frozen=True):
 
 def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
-    verdict = parts.gate.judge(question.name, question.kind, question.detail, question.paths)
+    why_ask = getattr(question.tool, "why_ask", None)
+    reason = why_ask(question.args) if why_ask is not None else ""
+    verdict = parts.gate.judge(question.name, question.kind, question.detail, question.paths, why_ask=reason)
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict

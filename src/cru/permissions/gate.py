@@ -51,12 +51,14 @@ class Verdict(Struct, frozen=True):
     reason: worded for the model, names who decided
     rule: the text of the rule that decided
     explicit: a rule that somebody wrote has decided, so an ask beats the Allow of a hook
+    needs_rule: no mode allows it, only a rule or a person
     """
 
     decision: Decision
     reason: str
     rule: str = ""
     explicit: bool = False
+    needs_rule: bool = False
 
 
 class _GateState(Struct):
@@ -186,8 +188,11 @@ class Gate:
         """Every rule of every layer, for `unknown_tools` and for showing."""
         return (*self._state.deny, *self._state.ask, *self._state.allow)
 
-    def judge(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> Verdict:
-        """What is to happen with this call: refusals first (deny rules, places, mode), then questions, then permissions."""
+    def judge(
+        self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = (), *, why_ask: str = ""
+    ) -> Verdict:
+        """What is to happen with this call: refusals first (deny rules, places, mode), then questions, then permissions. `why_ask`: why
+        no mode allows it."""
         try:
             call = self._call(tool, kind, detail, paths)
         except ValueError as error:
@@ -208,7 +213,7 @@ class Gate:
             return Verdict("ask", reason, rule.text, explicit=True)
         if place is not None:
             return place
-        return self._judge_by_mode(call, table)
+        return self._judge_by_mode(call, table, why_ask)
 
     def hidden_files(self, tool: str, start: str) -> HiddenFiles | None:
         """What a tool that may look through this folder must not show of it, links in the rules followed as they lead now; None if
@@ -235,12 +240,14 @@ class Gate:
         spellings = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
         self._state.places = replace(self._state.places, guarded=self._state.places.guarded | spellings)
 
-    def _judge_by_mode(self, call: JudgedCall, table: Decision) -> Verdict:
-        if table == "allow":
+    def _judge_by_mode(self, call: JudgedCall, table: Decision, why_ask: str) -> Verdict:
+        if table == "allow" and not why_ask:
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
-        rule = self._find_allowing(call)
+        rule = self._find_allowing(call, named_only=bool(why_ask))
         if rule is not None:
             return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
+        if why_ask:
+            return Verdict("ask", why_ask + self._why_uncovered(call), needs_rule=True)
         reason = f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}"
         return Verdict("ask", reason + self._why_uncovered(call))
 
@@ -261,8 +268,11 @@ class Gate:
 
         return next((rule for rule in rules if rule_hits(rule, call, self._places)), None)
 
-    def _find_allowing(self, call: JudgedCall) -> Rule | None:
+    def _find_allowing(self, call: JudgedCall, named_only: bool = False) -> Rule | None:
+        """named_only: a rule for every call of a tool does not count."""
         rules = (*self._allow, *self._grants.rules())
+        if named_only:
+            rules = tuple(rule for rule in rules if rule.pattern not in (None, "*"))
         if not rules:
             return None
         from cru.permissions.rules import find_allowing_rule
@@ -328,9 +338,12 @@ def allow_hint(
     from msgspec import json
 
     ways = ["`--mode auto`"] if kind == "write" and rule else []
-    ways.append("`-t`")
+    if verdict is None or not verdict.needs_rule:
+        ways.append("`-t`")
     if rule:
         ways.append(f"`[permissions] allow = [{json.encode(rule).decode()}]` in {file}")
+    if not ways:
+        return "nobody can be asked here; run cru on a terminal"
     listed = " or ".join(ways) if len(ways) < 3 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
     return f"nobody can be asked here; allow `{tool}` with {listed}"
 

@@ -42,6 +42,7 @@ class Program(Struct, frozen=True):
     stdin: what it reads, or a descriptor to hand on; a program that never reads it, or closes it, is as good
     own_session: whether it leaves this session; else it is a group of it, and has our terminal
     is_marked: whether everything below it is found by a variable of the environment, too, and ends if this process dies
+    outlives_us: nothing but itself ends it, whatever becomes of this process
     linger: seconds for which output is awaited that something else keeps open, once the child itself is gone; None: until it is closed
     """
 
@@ -51,6 +52,7 @@ class Program(Struct, frozen=True):
     stdin: bytes | int = b""
     own_session: bool = True
     is_marked: bool = False
+    outlives_us: bool = False
     linger: float | None = LINGER
 
 
@@ -79,7 +81,7 @@ class Child:
             self._guardian = self._loop.guardian = self._loop.guardian or Guardian()
         self._process = self._start_guarded(stdout, stderr)
         self.pid = self._process.pid
-        self._siblings: Children = getattr(self._loop, "children", {})
+        self._siblings: Children = {} if program.outlives_us else getattr(self._loop, "children", {})
         self._siblings[self.pid] = self.kill
         for pipe in self._outputs:
             self._loop.add_reader(pipe, self._readable, pipe)
@@ -204,6 +206,13 @@ class Child:
             for _ in range(32):
                 if not self._read(pipe):
                     break
+
+    def release(self) -> None:
+        """Let go of one that outlives us, instead of close()."""
+        if self._pidfd >= 0:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+        self._process.returncode = 0  # unknown for ever: nobody waits for it
 
     def close(self) -> int:
         """Reap it and let go of everything; the group of what it left running with its output open, or 0."""

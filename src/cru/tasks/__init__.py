@@ -57,6 +57,8 @@ class TaskSettings(Struct, frozen=True):
     timeout: Annotated[float, Meta(gt=0)] = 1800.0
     fuel: Annotated[int, Meta(ge=1)] = 100
     result_limit: Annotated[int, Meta(ge=1000)] = 50_000
+    command_timeout: Annotated[float, Meta(ge=0)] = 0.0
+    output_limit: Annotated[int, Meta(ge=1000)] = 10_000_000
 
 
 class TaskTable(Struct, frozen=True):
@@ -73,6 +75,8 @@ DOCS: dict[str, str] = {
     "tasks.timeout": "seconds that a sub-agent may take, unless its card says otherwise",
     "tasks.fuel": "tool batches and continuations that a sub-agent may cost, unless its card says otherwise",
     "tasks.result_limit": "characters of a finished background task's result that the model gets; the rest stays in a file",
+    "tasks.command_timeout": "seconds that a command in the background may take, unless the call says otherwise; 0: no limit",
+    "tasks.output_limit": "bytes of a background command's output that are kept on disk: the first half and the last one",
 }
 
 BUNDLED = Path(__file__).parents[1] / "bundled" / "agents"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,6 +17,9 @@ from cru.tasks.record import MAIN, TaskKind, TaskRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
 from cru.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.tasks.commands import CommandTasks
 
 TOOL = "task"
 
@@ -44,6 +48,7 @@ class AgentTasks:
         self._parts = parts
         self._id = agent_id
         self._depth = depth
+        self._commands: CommandTasks | None = None
 
     @property
     def manager(self) -> TaskManager:
@@ -63,9 +68,21 @@ class AgentTasks:
         return await self.manager.wait_finished(self._id)
 
     async def close(self) -> None:
-        """End what still runs; the person hears of it."""
+        """End what still runs; the person hears of it, and of what goes on."""
+        warn = self._parts.bus.stream.warn
         for record in await self.manager.end_all(self._id):
-            self._parts.bus.stream.warn(f"{_label(record)} ended with the session: {record.title[:80]}")
+            warn(f"{_label(record)} ended with the session: {record.title[:80]}")
+        for record in await self.manager.release_all() if self._id == MAIN else ():
+            warn(
+                f"{_label(record)} goes on as process {record.pid}: {record.title[:80]} (`cru tasks cancel {record.id}` ends it)"
+            )
+
+    def commands(self) -> CommandTasks:
+        if self._commands is None:
+            from cru.tasks.commands import CommandTasks
+
+            self._commands = CommandTasks(self.manager, self._parts, self._id, self._depth)
+        return self._commands
 
     def cards(self) -> Cards:
         """Looked up anew: files come and go."""

@@ -40,9 +40,10 @@ class Completion(Struct, frozen=True):
         record = self.record
         what = f"sub-agent {record.agent}" if record.kind is TaskKind.SUBAGENT else "command"
         end = _ENDED.get(record.status, record.status.value)
-        exit_text = "" if not record.exit_status else f" with exit code {record.exit_status}"
-        lines = [f"[background task {record.id} ({what}: {record.title[:200]}) {end}{exit_text}]"]
-        if record.error:
+        is_command = record.kind is TaskKind.COMMAND
+        why = f": {record.error}" if is_command and record.error else ""
+        lines = [f"[background task {record.id} ({what}: {record.title[:200]}) {end}{why}]"]
+        if record.error and not is_command:
             lines.append(record.error)
         if self.text:
             lines.append(cut_text(self.text, limit, self.folder))

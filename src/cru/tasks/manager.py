@@ -63,6 +63,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     agent_id: str = MAIN
     depth: int = 0
     background: bool = False
+    detached: bool = False
 
 
 class Task(Struct, eq=False):
@@ -74,7 +75,8 @@ class Task(Struct, eq=False):
     outcome: None: it has not ended
     on_end: hears of its end before the agent that started it does; it raises nothing
     cancel: asks its work to end; what is set here before it begins has no effect
-    send: gives its work a line of input, None: it takes none
+    send: gives its work input, b"": its end; None: it takes none
+    release: lets it go on without this process, which it outlives; None: it ends with the session
     """
 
     record: TaskRecord
@@ -85,8 +87,10 @@ class Task(Struct, eq=False):
     cancel: Callable[[], object] | None = None
     send: Callable[[bytes], Awaitable[None]] | None = None
     on_end: Callable[[Task], Awaitable[object]] | None = None
+    release: Callable[[], object] | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_cancelled: bool = False
+    is_released: bool = False
 
     @property
     def id(self) -> str:
@@ -165,10 +169,10 @@ class TaskManager:
         record = TaskRecord(
             id=task_id, kind=request.kind, prompt=request.prompt, description=request.description, agent=request.agent,
             model=request.model, parent=request.agent_id, call_id=request.call_id, depth=request.depth + is_agent,
-            background=request.background, created=time.time(), owner=os.getpid(),
+            background=request.background, detached=request.detached, created=time.time(), owner=os.getpid(),
         )  # fmt: skip
         task = self.tasks[task_id] = Task(record, self._folder / task_id, request, context)
-        self._save(task)
+        self.save(task)
         return task
 
     async def _run(self, parts: Parts, task: Task, work: Work) -> None:
@@ -178,7 +182,7 @@ class TaskManager:
             async with self._slot(record):
                 if not task.is_cancelled:
                     record.status, record.started = TaskStatus.RUNNING, time.time()
-                    self._save(task)
+                    self.save(task)
                     task.outcome = await work(task)
         except CruError as error:
             task.outcome = TaskOutcome(error=str(error))
@@ -189,7 +193,8 @@ class TaskManager:
         except Exception as error:  # noqa: BLE001  the boundary around a task: its agent and the person hear of it
             task.outcome = TaskOutcome(error=f"{type(error).__name__}: {error}")
         finally:
-            await self._finish(parts, task)
+            if not task.is_released:
+                await self._finish(parts, task)
 
     async def _finish(self, parts: Parts, task: Task) -> None:
         record, outcome = task.record, task.outcome or TaskOutcome(error="cancelled")
@@ -200,7 +205,7 @@ class TaskManager:
             record.status, record.error = TaskStatus.CANCELLED, ""
         else:
             record.status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
-        self._save(task)
+        self.save(task)
         task.ended.set()
         injects = await self._announce_end(parts, task)
         if (record.background and record.id not in self._heard) or injects:
@@ -230,7 +235,8 @@ class TaskManager:
         key = (record.kind, record.depth if record.kind is TaskKind.SUBAGENT else 0)
         return self._slots.setdefault(key, asyncio.Semaphore(self.settings.max_concurrent))
 
-    def _save(self, task: Task) -> None:
+    def save(self, task: Task) -> None:
+        """Write its record."""
         try:
             write_record(task.folder, task.record)
         except OSError as error:
@@ -282,10 +288,30 @@ class TaskManager:
             ending.add_done_callback(self._ending.discard)
 
     async def end_all(self, agent_id: str = MAIN) -> list[TaskRecord]:
-        """End what this agent started and what still runs of it; the records of those that were ended."""
-        running = [task for task in self.running(agent_id) if not task.is_cancelled]
+        """End what this agent started and what still runs of it, but for what is to outlive the session; the records of those that were
+        ended."""
+        running = [task for task in self.running(agent_id) if not task.is_cancelled and task.release is None]
         await asyncio.gather(*(self.cancel(task) for task in running))
         return [task.record for task in running]
+
+    async def release_all(self) -> list[TaskRecord]:
+        """Let go on what is to outlive the session; its records."""
+        released = [task for task in self.tasks.values() if task.release is not None and not task.ended.is_set()]
+        for task in released:
+            task.is_released = True
+            assert task.release is not None
+            task.release()
+        jobs = [self._jobs[task.id] for task in released if task.id in self._jobs]
+        if jobs:
+            await asyncio.wait(jobs, timeout=GRACE)
+        return [task.record for task in released]
+
+    def is_below(self, task: Task, agent_id: str) -> bool:
+        """Whether this agent started it, or one below it did."""
+        parent, steps = task.record.parent, 0
+        while parent != agent_id and parent in self.tasks and steps <= len(self.tasks):
+            parent, steps = self.tasks[parent].record.parent, steps + 1
+        return parent == agent_id
 
     def forget(self, task: Task) -> None:
         """Its agent knows already how it ended; what handlers want said of that is said all the same."""

@@ -50,6 +50,9 @@ class TaskRecord(Struct, kw_only=True):
     result, error: what came of it, in its first characters
     exit_status: of a command
     owner: the process that runs it
+    pid: of a command
+    detached: it goes on when its owner has ended
+    identity: what only that process has, if it is detached
     rounds: requests that it made
     """
 
@@ -71,6 +74,9 @@ class TaskRecord(Struct, kw_only=True):
     error: str = ""
     exit_status: int | None = None
     owner: int = 0
+    pid: int = 0
+    detached: bool = False
+    identity: str = ""
     rounds: int = 0
     version: int = VERSION
 
@@ -91,7 +97,7 @@ def read_record(folder: Path) -> TaskRecord | None:
         record = msgspec.json.decode(read_regular(folder / RECORD), type=TaskRecord)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if not record.status.has_ended and not _is_alive(record.owner):
+    if not record.status.has_ended and not _is_running(record):
         record.status = TaskStatus.LOST
     return record
 
@@ -104,6 +110,14 @@ def read_records(context: Path) -> Iterator[TaskRecord]:
         return
     records = [record for folder in folders if (record := read_record(Path(folder))) is not None]
     yield from sorted(records, key=lambda record: record.created)
+
+
+def _is_running(record: TaskRecord) -> bool:
+    if not (record.detached and record.pid):
+        return _is_alive(record.owner)
+    from cru.process.identity import process_identity
+
+    return process_identity(record.pid) == record.identity
 
 
 def _is_alive(pid: int) -> bool:

@@ -54,6 +54,30 @@ class Grep(Struct, frozen=True, forbid_unknown_fields=True):
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):
     command: Some
     timeout: Annotated[float, Meta(gt=0, le=3600)] | None = None
+    background: bool = False
+    stdin: bool = False
+    detached: bool = False
+    input_to: Some | None = None  # a task: it gets `command` as its input, and nothing is started
+
+    def __post_init__(self) -> None:
+        if (self.stdin or self.detached) and not self.background:
+            raise ValueError("`stdin` and `detached` are for commands with `background`")
+        if self.stdin and self.detached:
+            raise ValueError("a command that is `detached` has no `stdin`")
+        if self.detached and self.timeout is not None:
+            raise ValueError("a command that is `detached` has no `timeout`: nobody is left to end it")
+        if self.input_to is not None and (self.background or self.timeout is not None):
+            raise ValueError("with `input_to` nothing is started: leave `background` and `timeout` out")
+
+
+class TaskOutput(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Some
+    wait: Annotated[float, Meta(ge=0, le=3600)] = 0  # seconds
+    lines: Annotated[int, Meta(ge=1, le=2000)] | None = None  # the last ones, instead of what is new
+
+
+class TaskCancel(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Some
 
 
 class Fetch(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,6 +166,8 @@ def _explain(problem: str, kind: type[Struct]) -> str:
         return f"`{what.split('`')[1]}`: required, but missing"
     if what.startswith("Expected `str` of length >= 1"):
         return f"`{where.rstrip('`')}`: must not be empty"
+    if not where:
+        return what
     words = what.replace("Expected", "expected", 1).replace("Invalid enum", "invalid enum", 1)
     for name, english in _NAMES.items():
         words = words.replace(f"`{name}`", english).replace(f"`{name} | null`", english)
@@ -245,8 +271,8 @@ _ALL = (
     _spec(
         "bash",
         "Run a command with bash in the project root; gives its output and errors together, and its exit code if not 0. "
-        "It has no terminal and no input. Each call is a new shell. Redirect the output of a process that should go on "
-        "in the background (`server >server.log 2>&1 &`).",
+        "It has no terminal and no input. Each call is a new shell. What should run on while you do something else, as a server or a "
+        "long build, runs with `background`: you get the id of a task, `task_output` gives what it prints, and you are told when it ends.",
         ("command",),
         command=_nonempty_text("The command."),
         timeout={
@@ -255,6 +281,38 @@ _ALL = (
             "exclusiveMinimum": 0,
             "maximum": 3600,
         },
+        background=_flag(
+            "Go on at once while it runs; it ends with the session. No time limit but `timeout`. Default: false."
+        ),
+        stdin=_flag(
+            "With `background`: it reads what later calls with `input_to` give it. Default: false: it has no input."
+        ),
+        detached=_flag(
+            "With `background`: it goes on when the session has ended. A person is asked. Only if that was asked for. Default: false."
+        ),
+        input_to=_nonempty_text(
+            "Nothing is started: `command` goes to this task (the id of a command with `stdin`) as input, as a line."
+        ),
+    ),
+    _spec(
+        "task_output",
+        "See what a task in the background has printed (a command) or said (a sub-agent) since you last looked, and whether it still "
+        "runs.",
+        ("id",),
+        id=_nonempty_text("The id of the task."),
+        wait={
+            "type": "number",
+            "description": "Seconds to wait for its end first, at most 3600. Default: 0.",
+            "minimum": 0,
+            "maximum": 3600,
+        },
+        lines=_count("The last lines instead of what is new, at most 2000.", maximum=2000),
+    ),
+    _spec(
+        "task_cancel",
+        "End a task in the background, with everything that it started.",
+        ("id",),
+        id=_nonempty_text("The id of the task."),
     ),
     _spec(
         "fetch",

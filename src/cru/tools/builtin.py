@@ -33,6 +33,7 @@ class ToolRow(Struct, frozen=True):
     default: the subject when the argument is left out
     parallel: several calls may run at the same time
     hidden: it is not offered to the model
+    why_ask: why a call in which the argument of that name is true needs a rule or a person, whatever the mode
     """
 
     arguments: type[Struct]
@@ -43,6 +44,7 @@ class ToolRow(Struct, frozen=True):
     default: str = ""
     parallel: bool = False
     hidden: bool = False
+    why_ask: tuple[str, str] = ("", "")
 
 
 TABLE: dict[str, ToolRow] = {
@@ -52,7 +54,15 @@ TABLE: dict[str, ToolRow] = {
     "ls": ToolRow(a.Ls, "search.ls", "read", "path", "read", default=".", parallel=True),
     "glob": ToolRow(a.Glob, "search.glob", "read", "path", "read", default=".", parallel=True),
     "grep": ToolRow(a.Grep, "grep.grep", "read", "path", "read", default=".", parallel=True),
-    "bash": ToolRow(a.Bash, "shell.bash", "shell", "command"),
+    "bash": ToolRow(
+        a.Bash,
+        "shell.bash",
+        "shell",
+        "command",
+        why_ask=("detached", "the command would go on when cru has ended (`detached`)"),
+    ),
+    "task_output": ToolRow(a.TaskOutput, "background.task_output", "flow", "id", parallel=True),
+    "task_cancel": ToolRow(a.TaskCancel, "background.task_cancel", "flow", "id"),
     "fetch": ToolRow(a.Fetch, "web.fetch", "fetch", "url", parallel=True),
     "update_todos": ToolRow(a.Content, "conversation.update_todos", "memory"),
     "update_goals": ToolRow(a.Content, "conversation.update_goals", "memory"),
@@ -93,6 +103,11 @@ class BuiltInTool:
         from cru.tools.preview import preview_call
 
         return preview_call(self.spec.name, args)
+
+    def why_ask(self, args: Mapping[str, object]) -> str:
+        """Why this call needs a rule or a person, whatever the mode; "" for most."""
+        name, reason = self._row.why_ask
+        return reason if args.get(name) else ""
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         from importlib import import_module

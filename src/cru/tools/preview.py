@@ -22,7 +22,17 @@ def preview_call(tool: str, args: Mapping[str, object]) -> str:
         return _show_edited(args)
     if tool == "send_message":
         return _first_lines(str(args["content"]), "")
+    if tool == "bash":
+        return _show_how_it_runs(args)
     return ""
+
+
+def _show_how_it_runs(args: Mapping[str, object]) -> str:
+    if args.get("input_to"):
+        return _safe_line(f"not run: typed into the running command of task {args['input_to']}")
+    if args.get("detached"):
+        return "in the background, and it goes on when cru has ended"
+    return "in the background" if args.get("background") else ""
 
 
 def show_arguments(args: Mapping[str, object], first: Iterable[str] = ()) -> str:

@@ -75,6 +75,43 @@ class ContextHome(Protocol):
     def find(self, name: str) -> FileContext: ...
 
 
+class CommandRequest(Struct, frozen=True):
+    """A command for the background.
+
+    command: as the model wrote it
+    argv: what is run
+    timeout: seconds; None: as the settings say
+    stdin: it gets input later; else it has none
+    detached: it goes on when the session has ended
+    """
+
+    command: str
+    argv: tuple[str, ...]
+    timeout: float | None = None
+    stdin: bool = False
+    detached: bool = False
+
+
+class BackgroundTasks(Protocol):
+    """What tools do with work in the background; each of it raises ToolError."""
+
+    async def start_command(self, request: CommandRequest, running: ToolContext) -> ToolResult:
+        """Start it, announced, with the environment and the folder of the call; what the model reads of that."""
+        ...
+
+    async def send_input(self, task_id: str, text: str) -> ToolResult:
+        """Give a running command a line."""
+        ...
+
+    async def read_output(self, task_id: str, wait: float, lines: int | None) -> ToolResult:
+        """What is new, or the last lines; waits for the task's end first, at most so many seconds."""
+        ...
+
+    async def cancel(self, task_id: str) -> ToolResult:
+        """End a task and everything that it started."""
+        ...
+
+
 class AgentRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Work for a sub-agent.
 
@@ -97,6 +134,10 @@ class Spawner(Protocol):
 
     async def delegate(self, request: AgentRequest, call_id: str) -> ToolResult:
         """Have a sub-agent do something, and wait for it unless it is to work in the background. Raises ToolError."""
+        ...
+
+    def commands(self) -> BackgroundTasks:
+        """Those of the agent that asks."""
         ...
 
 

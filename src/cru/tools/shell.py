@@ -11,18 +11,33 @@ from cru.process.child import Program
 from cru.process.errors import StartError
 from cru.process.run import ProcessResult, run_program
 from cru.tools.arguments import Bash
-from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
+from cru.tools.protocol import (
+    BackgroundTasks,
+    CommandRequest,
+    ToolContext,
+    ToolError,
+    ToolOptions,
+    ToolResult,
+    ToolTimeout,
+    require,
+)
 
 
 async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolResult:
-    """Run the command in the project root. An exit code other than 0 is an error result that keeps the output.
+    """Run the command in the project root, or in the background, or type it into one that runs there.
 
-    Processes left in the background keep running, in the group that the result names; their output is no longer read.
+    An exit code other than 0 is an error result that keeps the output. Processes that a command leaves behind keep running, in the group
+    that the result names; their output is no longer read.
     """
+    if args.input_to is not None:
+        return await tasks_of(running).send_input(args.input_to, args.command)
     # a command that begins with a sign would be taken for an option
     command = f" {args.command}" if args.command[0] in "-+" else args.command
-    seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     argv = (_shell(running.env.get("PATH", "")), "-c", command)
+    if args.background:
+        request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached)
+        return await tasks_of(running).start_command(request, running)
+    seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     ended = await run_command(argv, running, seconds, TextCapture(running.emit))
     if ended.timed_out:
         raise ToolTimeout(
@@ -31,6 +46,11 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
             ended.output,
         )
     return ToolResult(_text(ended), is_error=ended.exit_status != 0)
+
+
+def tasks_of(running: ToolContext) -> BackgroundTasks:
+    """Raises ToolError."""
+    return require(running.services.spawner, "spawner")().commands()
 
 
 def _text(ended: ProcessResult) -> str:

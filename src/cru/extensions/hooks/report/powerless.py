@@ -17,8 +17,8 @@ from cru.extensions.lost_guards import LossKind, LostGuard
 from cru.shell.programs import names
 
 THEIRS = names(
-    "Agent AskUserQuestion BashOutput EnterPlanMode ExitPlanMode KillBash KillShell ListMcpResourcesTool Monitor NotebookEdit NotebookRead "
-    "ReadMcpResourceTool Skill SlashCommand Task TaskCreate TaskGet TaskList TaskOutput TaskStop TaskUpdate ToolSearch WebSearch "
+    "Agent AskUserQuestion EnterPlanMode ExitPlanMode KillBash ListMcpResourcesTool Monitor NotebookEdit NotebookRead "
+    "ReadMcpResourceTool Skill SlashCommand Task TaskCreate TaskGet TaskList TaskUpdate ToolSearch WebSearch "
     "google_web_search save_memory web_search update_plan view_image spawn_agent agent download sourcegraph diagnostics"
 )
 """Tools of other systems that cru has none for: a hook that is for them guards nothing that can happen here."""

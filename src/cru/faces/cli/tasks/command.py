@@ -16,8 +16,9 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path
-from cru.tasks import FOLDER, NoSuchTask
+from cru.tasks import FOLDER, NoSuchTask, TaskError
 from cru.tasks.control import ask_to_cancel
+from cru.tasks.detached import end_detached
 from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
 
 HELP = """\
@@ -110,6 +111,8 @@ def _line(task: FoundTask, with_context: bool) -> str:
     name = record.agent if record.kind is TaskKind.SUBAGENT else "command"
     below = "" if record.parent == MAIN else f"  (below {record.parent})"
     where = f"  {task.context.name}" if with_context else ""
+    if record.detached and not record.status.has_ended:
+        where = f"  (process {record.pid}){where}"
     return (
         f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {name}: {one_line(record.title)}{below}{where}"
     )
@@ -128,7 +131,12 @@ def _cancel(task: FoundTask) -> int:
     if record.status.has_ended:
         show(f"task {record.id} has ended already: {record.status.value}")
         return 0
-    ask_to_cancel(task.context, record.owner, record.id)
+    try:
+        ask_to_cancel(task.context, record.owner, record.id)
+    except TaskError:
+        if not record.detached:
+            raise
+        end_detached(task.folder, record)  # its session is gone, and it is not
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         if task.again().status.has_ended:

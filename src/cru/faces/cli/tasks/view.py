@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cru.faces.cli.console import one_line, printable, show
+from cru.tasks.output import FIRST, output_end, read_output
 from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
 from cru.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
 
@@ -22,7 +23,7 @@ SHOWN = 64 * 1024
 def show_task(folder: Path, record: TaskRecord) -> int:
     """Everything that is known; exit status 0."""
     _show_facts(record)
-    _TaskReader(folder, record).show_new()
+    _reader(folder, record).show_new(is_last=True)
     _show_end(record)
     return 0
 
@@ -31,12 +32,12 @@ def follow_task(folder: Path, now: Callable[[], TaskRecord]) -> int:
     """Until it ends; the exit status is 0 if it ended well."""
     record = now()
     _show_facts(record)
-    follower = _TaskReader(folder, record)
+    follower = _reader(folder, record)
     while not record.status.has_ended:
-        follower.show_new()
+        follower.show_new(is_last=False)
         time.sleep(LOOK)
         record = now()
-    follower.show_new()
+    follower.show_new(is_last=True)
     _show_end(record)
     return 0 if record.status is TaskStatus.COMPLETED else 1
 
@@ -54,20 +55,19 @@ def _show_end(record: TaskRecord) -> None:
     if not record.status.has_ended:
         return
     show(f"\n{record.status.value}" + (f": {printable(record.error)}" if record.error else ""))
-    if record.exit_status is not None:
+    if record.exit_status is not None and not record.error:
         show(f"exit code {record.exit_status}")
 
 
-class _TaskReader:
-    """Shows what is new since the last look."""
+class _LogReader:
+    """Shows what a sub-agent has said and done since the last look."""
 
-    def __init__(self, folder: Path, record: TaskRecord) -> None:
-        self._is_agent = record.kind is TaskKind.SUBAGENT
-        self._file = folder / ("context.jsonl" if self._is_agent else "output.log")
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "context.jsonl"
         self._at = 0
         self._rest = b""
 
-    def show_new(self) -> None:
+    def show_new(self, *, is_last: bool) -> None:
         try:
             with open(self._file, "rb") as file:
                 file.seek(self._at)
@@ -75,14 +75,35 @@ class _TaskReader:
         except FileNotFoundError:
             return
         self._at += len(data)
-        if not self._is_agent:
-            if data:
-                show(printable(data[-SHOWN:].decode("utf-8", "replace")).removesuffix("\n"))
-            return
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             if text := _entry_text(line):
                 show(text)
+
+
+class _OutputReader:
+    """Shows the whole lines that a command has printed since the last look; of what is there already the last ones."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._at = max(0, output_end(folder) - SHOWN)
+        self._rest = f"[… {self._at:,} bytes before this are in {folder / FIRST}]\n" if self._at else ""
+
+    def show_new(self, *, is_last: bool) -> None:
+        while True:
+            page = read_output(self._folder, self._at, SHOWN, whole=is_last)
+            if page.offset == self._at:
+                break
+            self._at = page.offset
+            lines, newline, self._rest = (self._rest + page.text).rpartition("\n")
+            if newline:
+                show(printable(lines))
+        if is_last and self._rest:
+            show(printable(self._rest))
+
+
+def _reader(folder: Path, record: TaskRecord) -> _LogReader | _OutputReader:
+    return _LogReader(folder) if record.kind is TaskKind.SUBAGENT else _OutputReader(folder)
 
 
 def _entry_text(line: bytes) -> str:

@@ -36,12 +36,12 @@ ABSENT = (
     "Skill",
     "SlashCommand",
     "NotebookRead",
-    "BashOutput",
-    "KillShell",
     "ExitPlanMode",
 )
 """Tools that cru has not: there is nothing to guard."""
-KNOWN = ("Bash", *FILES, "WebFetch", "TodoWrite", *ABSENT)
+WHOLE = ("TodoWrite", "TaskOutput", "BashOutput", "TaskStop", "KillShell")
+"""Tools whose rules name nothing but the tool."""
+KNOWN = ("Bash", *FILES, "WebFetch", *WHOLE, *ABSENT)
 WRITERS = (
     "*>*",
     *(f"{name} *" for name in ("tee", "cp", "mv", "rm", "touch", "truncate", "install", "ln", "dd", "sed *-i")),
@@ -131,7 +131,7 @@ def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: S
         yield from _path_rules(reading, effect, FILES[name], what, line, facts)
     elif name == "WebFetch":
         yield from _fetch_rules(reading, effect, what, line)
-    elif name == "TodoWrite":
+    elif name in WHOLE:
         yield TOOLS.own_name(name)
     else:
         _tell(reading, effect, f"`{text}` names no tool that is known here", did_you_mean(name, KNOWN), line)

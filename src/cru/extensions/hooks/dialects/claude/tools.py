@@ -23,17 +23,21 @@ TODO_LIST = ArgumentMapping(
 TOOLS = ToolMapping(
     tools={
         "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"), "glob": ("Glob",), "grep": ("Grep",),
-        "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",),
+        "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",), "task_output": ("TaskOutput", "BashOutput"),
+        "task_cancel": ("TaskStop", "KillShell"),
     },
     arguments={
-        "bash": {"timeout": MILLISECONDS},
+        "bash": {"timeout": MILLISECONDS, "background": ArgumentMapping("run_in_background")},
+        "task_output": {"id": ArgumentMapping("task_id"), "wait": MILLISECONDS},
+        "task_cancel": {"id": ArgumentMapping("task_id")},
         "grep": {
             "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
         },
         "update_todos": {"content": TODO_LIST},
     },
     dropped={
-        "bash": ("description", "run_in_background"),
+        "bash": ("description",),
+        "task_output": ("block",),
         "grep": ("output_mode", "multiline", "head_limit", "-n", "-A", "-B", "type"),
         "fetch": ("prompt",),
     },

@@ -17,6 +17,7 @@ from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import (
+    ArgumentMapping,
     ConfigFormat,
     Dialect,
     EventMapping,
@@ -40,9 +41,15 @@ TOOLS = ToolMapping(
     tools={
         "bash": ("bash",), "read": ("view",), "write": ("write",), "edit": ("edit", "multiedit"), "glob": ("glob",), "grep": ("grep",),
         "ls": ("ls",), "fetch": ("fetch", "web_fetch"), "update_todos": ("todos",),
+        "task_output": ("job_output",), "task_cancel": ("job_kill",),
     },
-    arguments={"read": {"offset": number_argument("offset", lambda n: max(0, n - 1), lambda n: n + 1)}},
-    dropped={"bash": ("description", "working_dir", "run_in_background", "auto_background_after")},
+    arguments={
+        "bash": {"background": ArgumentMapping("run_in_background")},
+        "task_output": {"id": ArgumentMapping("shell_id")},
+        "task_cancel": {"id": ArgumentMapping("shell_id")},
+        "read": {"offset": number_argument("offset", lambda n: max(0, n - 1), lambda n: n + 1)},
+    },
+    dropped={"bash": ("description", "working_dir", "auto_background_after")},
 )  # fmt: skip
 
 
