@@ -59,7 +59,7 @@ class ChildBuilder(Struct):
             recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
-            sections=self._sections(store, spec), services=replace(parent.services, background=None, is_chat=False),
+            sections=self._sections(store, spec), services=replace(parent.services, background=None, wakers=[], is_chat=False),
             lifecycle=Lifecycle(), ledger=parent.ledger.child(),
         )  # fmt: skip
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from cru.engine import Interrupted
 from cru.engine.parts import Parts
 from cru.engine.session import Session
+from cru.engine.settling import wakers
 from cru.engine.turn import LegResult
 
 
@@ -21,11 +24,17 @@ async def run_to_end(session: Session) -> LegResult | None:
 
 def has_report(parts: Parts) -> bool:
     """Whether something ended in the background that the model has not heard of: `Session.run` tells it."""
-    work = parts.services.background
-    return work is not None and work.has_report()
+    return any(waker.has_report() for waker in wakers(parts))
 
 
 async def wait_for_report(parts: Parts) -> bool:
     """Wait for that; False if nothing runs that could bring it."""
-    work = parts.services.background
-    return work is not None and await work.wait_for_any()
+    waiting = [asyncio.ensure_future(waker.wait_for_any()) for waker in wakers(parts)]
+    try:
+        for done in asyncio.as_completed(waiting):
+            if await done:
+                return True
+        return False
+    finally:
+        for task in waiting:
+            task.cancel()

@@ -95,23 +95,27 @@ class SettingsView(Protocol):
         ...
 
 
-class BackgroundWork(Protocol):
-    """What an agent started beside its conversation (cru.tasks)."""
-
-    def take_report(self) -> str:
-        """What ended since the last call, for the model; "" if nothing did."""
-        ...
+class Waker(Protocol):
+    """Somebody who may have something to say while the agent is idle."""
 
     def has_report(self) -> bool:
         """Whether there is something to take."""
         ...
 
-    async def wait_for_agents(self) -> bool:
-        """Wait until there is something to take; False if no sub-agent runs that could bring it."""
+    def take_report(self) -> str:
+        """What is said, for the model; "" if it has heard it already."""
         ...
 
     async def wait_for_any(self) -> bool:
-        """The same for everything that runs in the background."""
+        """Wait until there is something to take; False if nothing runs that could bring it."""
+        ...
+
+
+class BackgroundWork(Waker, Protocol):
+    """What an agent started beside its conversation (cru.tasks)."""
+
+    async def wait_for_agents(self) -> bool:
+        """Wait until there is something to take; False if no sub-agent runs that could bring it."""
         ...
 
 
@@ -125,6 +129,7 @@ class SessionServices(Struct, kw_only=True):
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider
     background: what runs beside the conversation, once something does
+    wakers: who else may start a turn of an idle chat
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     """
@@ -136,6 +141,7 @@ class SessionServices(Struct, kw_only=True):
     divert_prints: Callable[[Callable[[], None]], None] | None = None
     provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
     background: BackgroundWork | None = None
+    wakers: list[Waker] = field(default_factory=list)
     is_chat: bool = False
     is_verbose: bool = False
 

@@ -264,8 +264,7 @@ class Session:
             self._drop_queue("interrupted")
             return result, None
         inject = idle.answer.inject if result.cause == "done" else None
-        queued = self._queue.prompt()
-        if queued is not None:
+        if (queued := self._queue.prompt()) is not None:
             return result, settling.join_injects(queued, [inject] if inject is not None else [])
         if inject is None:
             return result, None
@@ -319,7 +318,10 @@ class Session:
             prompt = await self._run_command()
             if prompt is not None:
                 return prompt
-        return self._queue.prompt() or (None if self._queue.closed else settling.background_prompt(self.parts))
+        prompt = self._queue.prompt()
+        if prompt is not None or self._turn is None or self._queue.closed:
+            return prompt
+        return await settling.wake(self.parts, self._turn, self._pending)
 
     async def _run_command(self) -> Prompt | None:
         """Run the command at the head of the queue; the prompt that it gives. Raises UnknownCommand, Interrupted, and what the
@@ -364,8 +366,7 @@ class Session:
 
     def _drop_queue(self, why: str) -> None:
         """Let the queue go, with a note."""
-        count = self._queue.clear()
-        if count:
+        if count := self._queue.clear():
             what = "1 queued prompt is" if count == 1 else f"{count} queued prompts are"
             self.parts.bus.stream.tell(Notice("warning", f"{what} dropped: {why}"))
 

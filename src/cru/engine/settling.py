@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine import log_writer
-from cru.engine.parts import Parts
+from cru.engine.parts import Parts, Waker
 from cru.engine.prompts import PendingContext, context_texts, last_model
 from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
 from cru.events.answers import Answer, Inject
@@ -66,14 +66,32 @@ async def settle(
     log_writer.leg_ended(parts, result.ref, result.cause)
     if stopped or result.cause != "done":
         return Continuation(drained=stopped, halted=bool(stopped))
-    return Continuation(background_prompt(parts))
+    return await report_background(parts, turn, pending, result.response)
 
 
-def background_prompt(parts: Parts) -> Prompt | None:
-    """A prompt about what ended in the background; None if nothing did."""
-    background = parts.services.background
-    report = background.take_report() if background is not None else ""
-    return Prompt(report, "task") if report else None
+async def report_background(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> Continuation:
+    """A leg about what ended in the background, and what woke the agent; none if nothing did. It counts as a continuation."""
+    if not any(waker.has_report() for waker in wakers(parts)):
+        return Continuation()
+    stopped = await why_not_continue(parts, turn, pending, response)
+    if stopped:
+        return Continuation(drained=stopped, halted=True)
+    reports = [report for waker in wakers(parts) if (report := waker.take_report())]
+    return Continuation(Prompt("\n\n".join(reports), "task") if reports else None)
+
+
+async def wake(parts: Parts, turn: Turn, pending: PendingContext) -> Prompt | None:
+    """The same while the agent is idle: it counts for the turn that there was last."""
+    report = await report_background(parts, turn, pending, turn.last_response or "")
+    if report.halted:
+        parts.bus.stream.warn(f"what ended in the background waits for your next prompt: {report.drained}")
+    return report.prompt
+
+
+def wakers(parts: Parts) -> list[Waker]:
+    """Everybody who may have something to say by itself."""
+    services = parts.services
+    return [*services.wakers, *([services.background] if services.background is not None else [])]
 
 
 async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:

@@ -27,6 +27,7 @@ from cru.extensions.hooks.parsing.common import is_typed
 from cru.extensions.hooks.run.command import CommandHook, RevokedGuard
 from cru.extensions.hooks.trust.guard import GUARDED, GuardSnapshot, find_revoked, snapshot_guards
 from cru.extensions.hooks.trust.store import HookTrust
+from cru.extensions.hooks.waker import HookWaker
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.run.languages import HookLanguages
@@ -77,6 +78,7 @@ class SessionHooks:
         self._tasks: set[asyncio.Task[None]] = set()
         self._slow: set[str] = set()
         self._deferred = DeferredContext(facts.folder)
+        self._waker = HookWaker()
         self._owners: list[str] = []
         self._revoked: list[GuardSnapshot] = []
 
@@ -173,6 +175,7 @@ class SessionHooks:
         """What hooks in Lua and Python work with."""
         self._parts = parts
         self._tool_env = parts.env
+        parts.services.wakers.append(self._waker)
 
     async def open(self, parts: Parts) -> None:
         """Before `session:started`: by then it is known who sits there."""
@@ -216,6 +219,7 @@ class SessionHooks:
         if event.stamp.purpose:
             return None
         try:
+            self._waker.clear()
             texts = self._deferred.take()
         except OSError as error:
             self._publish(Notice("warning", f"what hooks left for the model cannot be read: {error}", self.owner))
@@ -321,6 +325,9 @@ class SessionHooks:
             self._deferred.add(texts)
         except OSError as error:
             self.warn(entry, f"what it says to the model is lost: {error}")
+            return
+        if entry.rewake and texts and self.facts.is_chat():
+            self._waker.wake()
 
 
 def _scope(entry: HookEntry) -> str:

@@ -48,7 +48,6 @@ ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 OF_THIS_FILE = "`disableAllHooks` of a project's file switches off the hooks of this file only"
 SWITCHES = "`cru hooks disable ID` and `--hooks=none` switch off others"
 ONCE = "`once` counts in skills only, as in Claude Code: the hook runs each time"
-REWAKE = "`asyncRewake`: in a chat the idle agent is not woken; what the hook says is shown, and goes to the model with the next request"
 
 
 def read_entries(source: HookSource, events: Collection[str], facts: SessionFacts, is_off: bool) -> ParsedFile:
@@ -98,8 +97,6 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
     main, matcher = table.get(TYPES[kind][0]), handler.group.get("matcher")
     matcher = "" if matcher is None else matcher
     condition, rewake = typed_value(table, "if", str, ""), typed_value(table, "asyncRewake", bool, False)
-    if rewake and event == "Stop":
-        reading.wrong(f"{event}: {REWAKE}", line=handler.line)
     if reading.typed(table, "once", bool, False, *handler.at):
         reading.wrong(f"{event}: {ONCE}", line=reading.line(*handler.at, "once"), key="once")
     return HookEntry(

@@ -15,7 +15,7 @@ from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing.common import spill_text
 
 STOPPED = "stopped by a hook"
-WAITS = "(the model reads this with the next request)"
+WAITS = "(the model reads this now)"
 # Fields that change nothing here and that nobody has to know about at once: the journal names them.
 IGNORED_FIELDS = (
     "terminal_sequence",
