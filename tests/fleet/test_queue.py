@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,24 @@ def test_another_prompt_under_the_same_id_is_refused_and_nothing_is_queued(tmp_p
     with pytest.raises(ItemChanged, match="line 7: item x has another prompt"):
         queue.add("b", changed, 5)
     assert [row.id for row in queue.rows("b")] == ["x"]
+
+
+def test_many_workers_that_claim_at_once_never_get_the_same_task(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    names = [f"t{number}" for number in range(60)]
+    queue.add("b", items(*names), 5)
+    worker = registered(queue, tmp_path)
+
+    def take_all(own: WorkQueue) -> list[str]:
+        taken: list[str] = []
+        while (task := own.claim(worker.id)) is not None:
+            taken.append(task.id)
+        return taken
+
+    queues = [queue_at(tmp_path) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        taken = [name for part in pool.map(take_all, queues) for name in part]
+    assert sorted(taken) == sorted(names)
 
 
 def test_a_worker_that_nobody_knows_any_more_gets_nothing(tmp_path: Path) -> None:

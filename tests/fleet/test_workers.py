@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,18 @@ def test_a_worker_of_another_machine_is_dead_when_it_misses_beats(tmp_path: Path
     assert worker.find_dead() == []  # who has only just come judges nobody
     [dead] = steady(worker).find_dead()
     assert (dead.id, dead.why) == (other.id, "the worker missed 4 beats")
+
+
+def test_the_clock_of_this_machine_judges_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = queue_at(tmp_path)
+    other, worker = registered(queue, tmp_path), steady(registered(queue, tmp_path))
+    with queue.database.transaction() as run:
+        run("UPDATE cru_workers SET home = 'elsewhere' WHERE id = :id", id=other.id)
+    monkeypatch.setattr(time, "time", lambda: 4e9)
+    assert worker.find_dead() == []
+    worker.beat()
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert worker.find_dead() == [] and other.find_dead() == []
 
 
 def test_who_was_stopped_himself_judges_nobody(tmp_path: Path) -> None:

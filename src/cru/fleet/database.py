@@ -25,9 +25,10 @@ POSTGRES = ("postgresql://", "postgres://")
 LOCK_SECONDS = 30
 POSTGRES_OPTIONS: dict[str, Any] = {
     "autocommit": True, "application_name": "cru", "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5,
-    "keepalives_count": 3, "tcp_user_timeout": 30_000, "options": "-c statement_timeout=30000 -c lock_timeout=30000",
+    "keepalives_count": 3, "tcp_user_timeout": 30_000,
 }  # fmt: skip
 """Nothing waits for ever for a server that is gone. What the URL says itself wins."""
+STATEMENT_SECONDS = 30
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -139,7 +140,11 @@ class PostgresDatabase:
         if self._connection is None or self._connection.closed:
             chosen = self._psycopg.conninfo.conninfo_to_dict(self._url)
             options = {name: value for name, value in POSTGRES_OPTIONS.items() if name not in chosen}
-            self._connection = self._psycopg.connect(self._url, **options)
+            connection = self._psycopg.connect(self._url, **options)
+            connection.execute(
+                f"SET statement_timeout = {STATEMENT_SECONDS * 1000}".encode()
+            )  # a pooler takes no options
+            self._connection = connection
         return self._connection
 
     def close(self) -> None:

@@ -69,13 +69,16 @@ class WorkQueue:
     def add(self, batch: str, items: Sequence[tuple[int, BatchItem]], max_deaths: int) -> int:
         """Queue the items (line, item) that are not there yet; how many. Raises ItemChanged, and then none is queued."""
         with self.database.transaction() as run:
-            known = {row[0]: row[1] for row in run("SELECT id, item FROM cru_tasks WHERE batch = :batch", batch=batch)}
+            rows = run("SELECT id, item, line FROM cru_tasks WHERE batch = :batch", batch=batch)
+            known = {row[0]: (row[1], row[2]) for row in rows}
             [(now,)] = run("SELECT {now}")
             added = 0
             for line, item in items:
                 text = _encode(item).decode()
+                if known.get(item.id) == (text, line):
+                    continue
                 if item.id in known:
-                    _refuse_changed(line, item, known[item.id])
+                    _refuse_changed(line, item, known[item.id][0])
                     run(
                         "UPDATE cru_tasks SET line = :line, item = :item WHERE batch = :batch AND id = :id AND state <> 'running'",
                         line=line,
