@@ -127,3 +127,26 @@ def test_rules_hold_for_what_is_typed_into_a_command(home: HomeDir) -> None:
         assert done.code == 0, done.err
         assert "the rule `bash:rm *`" in texts(model.requests[2].body)
     assert (home.project / "kept").exists()
+
+
+def test_a_hook_for_commands_hears_what_is_typed(home: HomeDir) -> None:
+    (home.project / "kept").touch()
+    guard = "grep -q '\"command\": *\"rm' && { echo 'no removing' >&2; exit 2; }; exit 0"
+    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": guard}]}
+    settings = home.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}))
+
+    def script(request: Received) -> Reply:
+        record = next(home.context().glob("tasks/*/task.json"), None)
+        if record is None:
+            return Reply(calls=[background("sh", stdin=True)])
+        if "no removing" in texts(request.body):
+            return Reply("done")
+        return Reply(calls=[Call("bash", {"command": "rm kept", "input_to": record.parent.name})])
+
+    with server(script) as model:
+        home.configure('[hooks]\ndialects = ["claude"]\n', model.url)
+        done = cru("-t", "go", home=home)
+    assert (done.code, done.out) == (0, "done\n"), done.err
+    assert (home.project / "kept").exists()
