@@ -78,6 +78,7 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "a main file in no language": ("main: run.sh", ("main: 'run.sh'", ".lua, .fnl or .py")),
     "code": ("name: !!python/object/apply:os.system [true]", ("not YAML",)),
     "a date that is none": ("version: 2024-13-45", ("not YAML", "month")),
+    "a value that does not fit its tag": ("enabled: !!bool x", ("not YAML", "does not fit its tag")),
     "nested too deeply": ("[" * 1_000, ("not YAML",)),
     "too large": ("#" * (LIMIT_BYTES + 1), ("too large",)),
 }

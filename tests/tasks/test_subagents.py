@@ -17,10 +17,23 @@ from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBefo
 from cru.events.stamp import Event
 from cru.permissions.gate import PermissionReply
 from cru.permissions.trust import TrustStore
+from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.record import TaskStatus
 
 DONE = "---\ntext: all is done\n"
 ANSWER = "text: it is in README.md\n"
+
+
+def make_tasks_of(world: World) -> AgentTasks:
+    async def make() -> AgentTasks:
+        spawner = world.session.parts.tool_services.spawner
+        assert spawner is not None
+        tasks = spawner()
+        await world.session.close()
+        assert isinstance(tasks, AgentTasks)
+        return tasks
+
+    return asyncio.run(make())
 
 
 def world_with(tmp_path: Path, calls: str, *extensions: object, **more: object) -> World:
@@ -320,3 +333,24 @@ def test_an_agent_in_a_worktree_changes_nothing_of_the_project(tmp_path: Path) -
     assert (project / "a.txt").read_text() == "two\n" and (project / "new").read_text() == "n\n"
     listed = subprocess.run(["git", "worktree", "list"], cwd=project, check=True, capture_output=True, text=True).stdout
     assert listed.count("\n") == 1
+
+
+def test_a_question_two_agents_deep_reaches_the_person_and_names_both(tmp_path: Path) -> None:
+    person = Person(PermissionReply("once"))
+    deepest = script(tmp_path, "deepest", 'call: write {"file_path": "x", "content": "y"}\n---\ntext: yes\n')
+    child = script(tmp_path, "child", f"{call('general', deepest)}\n---\ntext: below\n")
+    world = world_with(tmp_path, call("general", child), asker=person, settings={"tasks": {"timeout": 5}})
+    world.run("go")
+    first, second = records(world)
+    (question,) = person.questions
+    assert question.agent == f"general {first.id} > general {second.id}"
+    assert (tmp_path / "project" / "x").read_text() == "y"
+
+
+def test_sessions_of_one_process_do_not_wait_for_one_anothers_questions(tmp_path: Path) -> None:
+    worlds = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        worlds.append(world_with(tmp_path / name, DONE))
+    locks = {id(make_tasks_of(world).shared.asking) for world in worlds}
+    assert len(locks) == 2

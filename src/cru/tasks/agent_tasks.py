@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cru.engine.parts import Parts
 from cru.tasks import CardPlaces, TaskSettings
@@ -33,7 +33,7 @@ class SessionTasks(Struct):
     manager: TaskManager
     places: CardPlaces
     make_session: SessionFactory
-    asking: asyncio.Lock = asyncio.Lock()
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def settings(self) -> TaskSettings:

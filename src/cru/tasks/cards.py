@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,10 +13,11 @@ import msgspec
 from msgspec import Struct, field
 
 from cru.config.closest import did_you_mean
-from cru.permissions.modes import MODES
+from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
 
 LIMIT_BYTES = 64 * 1024
+MOST_FUEL = 1_000_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 INHERIT = "inherit"
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -120,12 +122,12 @@ def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: s
     where = str(file or default_name)
     head, body = _split(text, where)
     try:
-        front = msgspec.convert({str(k): v for k, v in head.items() if v is not None}, _FrontMatter)
+        front = msgspec.convert({k: v for k, v in head.items() if isinstance(k, str) and v is not None}, _FrontMatter)
     except msgspec.ValidationError as error:
         raise BadCard(f"{where}: {str(error)[:1].lower()}{str(error)[1:]}") from error
     problems = [
-        f"{where}: unknown key `{key}`" + (f" ({hint})" if (hint := did_you_mean(str(key), _KEYS)) else "")
-        for key in head
+        f"{where}: unknown key `{key}`" + (f" ({hint})" if (hint := did_you_mean(key, _KEYS)) else "")
+        for key in (key if isinstance(key, str) else type(key).__name__ for key in head)
         if key not in _KEYS and key not in _MEANINGLESS
     ]
     name = front.name or default_name
@@ -134,16 +136,21 @@ def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: s
     if not front.description.strip():
         raise BadCard(f"{where}: `description` is missing", "it tells the model what the agent is for")
     card = AgentCard(
-        name=name, description=" ".join(front.description.split()), prompt=body.strip(), file=file, origin=origin,
+        name=name, description=_one_line(front.description), prompt=body.strip(), file=file, origin=origin,
         tools=_tools(front.tools if front.tools is not None else front.allowed_tools),
-        denied=_tools(front.disallowed if front.disallowed is not None else front.denied_tools) or (),
+        denied=(*(_tools(front.disallowed) or ()), *(_tools(front.denied_tools) or ())),
         model=_model(front), temperature=front.temperature, mode=_mode(front, where), fuel=_limit(front, where),
         timeout=front.timeout, isolation=Isolation.WORKTREE if front.isolation == "worktree" else Isolation.NONE,
         problems=tuple(problems),
     )  # fmt: skip
-    if card.timeout < 0 or (card.temperature is not None and not 0 <= card.temperature <= 2):
+    if not card.timeout >= 0 or (card.temperature is not None and not 0 <= card.temperature <= 2):
         raise BadCard(f"{where}: temperature is 0 to 2, timeout not below 0")
     return card
+
+
+def _one_line(text: str) -> str:
+    """Without what no text may have: `\\ud800` in YAML is half a character."""
+    return " ".join(text.encode("utf-8", "replace").decode().split())
 
 
 def _split(text: str, where: str) -> tuple[dict[Any, Any], str]:
@@ -154,15 +161,12 @@ def _split(text: str, where: str) -> tuple[dict[Any, Any], str]:
         raise BadCard(
             f"{where}: no front matter", "begin with `---`, the keys (name, description, tools, …), and `---`"
         )
-    import yaml  # its parser in Python: the one in C crashes the process on deep nesting
+    from cru.files.yaml_text import BadYaml, parse_yaml
 
     try:
-        head = yaml.safe_load(front[1])
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise BadCard(f"{where}{f':{mark.line + 2}' if mark else ''}: not YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadCard(f"{where}: not YAML: {str(error).partition(chr(10))[0]}") from error
+        head = parse_yaml(front[1])
+    except BadYaml as error:
+        raise BadCard(f"{where}{f':{error.line + 1}' if error.line else ''}: not YAML: {error.problem}") from error
     if head is not None and not isinstance(head, dict):
         raise BadCard(f"{where}: the front matter is not a table of keys")
     return head or {}, text[front.end() :]
@@ -195,16 +199,16 @@ def _model(front: _FrontMatter) -> str:
 
 
 def _mode(front: _FrontMatter, where: str) -> str:
-    word = front.permission_mode or front.mode
-    if not word:
-        return ""
-    if word in PERMISSION_MODES:
-        return PERMISSION_MODES[word]
-    raise BadCard(f"{where}: unknown mode `{word}`", did_you_mean(word, MODES) or f"modes are {', '.join(MODES)}")
+    words = [word for word in (front.permission_mode, front.mode) if word]
+    for word in words:
+        if word not in PERMISSION_MODES:
+            hint = did_you_mean(word, MODES) or f"modes are {', '.join(MODES)}"
+            raise BadCard(f"{where}: unknown mode `{word}`", hint)
+    return reduce(stricter, [PERMISSION_MODES[word] for word in words]) if words else ""
 
 
 def _limit(front: _FrontMatter, where: str) -> int:
     fuel = front.fuel or front.max_turns or front.max_turns_claude
-    if fuel < 0:
-        raise BadCard(f"{where}: a limit is not below 0")
+    if not 0 <= fuel <= MOST_FUEL:
+        raise BadCard(f"{where}: a limit is 0 to {MOST_FUEL}")
     return fuel

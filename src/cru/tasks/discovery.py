@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -14,24 +15,42 @@ from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card
 
 
+class CardFile(Struct, frozen=True):
+    """A card as it was read."""
+
+    path: Path
+    text: str
+
+
 class Cards(Struct):
     """All cards.
 
     by_name: those that can be used
-    untrusted: those of a project that nobody has accepted as they are
+    awaiting_trust: files of a project that nobody has accepted as they are
     problems: what is wrong with the others
     """
 
     by_name: dict[str, AgentCard] = field(default_factory=dict)
-    untrusted: list[AgentCard] = field(default_factory=list)
+    awaiting_trust: list[CardFile] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def read_untrusted(self) -> tuple[list[AgentCard], list[str]]:
+        """The cards that await trust, and what is wrong with the others. Only who shows them reads them: a stranger's files must not
+        cost each start anything."""
+        cards, problems = [], []
+        for file in self.awaiting_trust:
+            try:
+                cards.append(parse_card(file.text, file.path, CardOrigin.UNTRUSTED, file.path.stem))
+            except BadCard as error:
+                problems.append(error.message)
+        return cards, problems
 
     def find(self, name: str) -> AgentCard:
         """Raises NoSuchAgent with the closest name."""
         card = self.by_name.get(name)
         if card is not None:
             return card
-        if any(card.name == name for card in self.untrusted):
+        if any(card.name == name for card in self.read_untrusted()[0]):
             raise NoSuchAgent(f"the agent {name} comes from a project that is not trusted", "a person runs: cru trust")
         near = did_you_mean(name, self.by_name)
         raise NoSuchAgent(f"there is no agent {name!r}", near or f"there are: {', '.join(self.by_name)}")
@@ -42,9 +61,17 @@ def load_cards(places: CardPlaces) -> Cards:
     cards = Cards()
     trust = TrustStore(places.home / "trust.json")
     for origin, folder in places.folders():
+        if origin is CardOrigin.PROJECT and folder.is_dir() and not _is_below(folder, places.root):
+            cards.problems.append(f"{folder} leads out of the project and is not read")
+            continue
         for file in card_files(folder):
             _load(cards, trust, origin, file, places.root)
     return cards
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    """Where it really leads."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def card_files(folder: Path) -> list[Path]:
@@ -56,13 +83,11 @@ def _load(cards: Cards, trust: TrustStore, origin: CardOrigin, file: Path, root:
     try:
         text = _read(file, root if origin is CardOrigin.PROJECT else None)
         if origin is CardOrigin.PROJECT and not trust.is_trusted(file, text):
-            origin = CardOrigin.UNTRUSTED
+            cards.awaiting_trust.append(CardFile(file, text))
+            return
         card = parse_card(text, None if origin is CardOrigin.BUNDLED else file, origin, file.stem)
     except BadCard as error:
         cards.problems.append(error.message)
-        return
-    if origin is CardOrigin.UNTRUSTED:
-        cards.untrusted.append(card)
         return
     first = cards.by_name.setdefault(card.name, card)
     if first is card:
@@ -73,14 +98,14 @@ def _load(cards: Cards, trust: TrustStore, origin: CardOrigin, file: Path, root:
 
 def _read(file: Path, inside: Path | None) -> str:
     """Raises BadCard."""
-    if inside is not None and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(inside)):
+    if inside is not None and not _is_below(file, inside):
         raise BadCard(f"{file} leads out of the project and is not read")
     try:
-        data = read_regular(file)
+        data = read_regular(file, LIMIT_BYTES)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise BadCard(f"{file} is too large for a card: the limit is {LIMIT_BYTES} bytes") from error
         raise BadCard(f"{file} cannot be read: {error.strerror or error}") from error
-    if len(data) > LIMIT_BYTES:
-        raise BadCard(f"{file} is too large for a card: {len(data)} bytes, the limit is {LIMIT_BYTES}")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

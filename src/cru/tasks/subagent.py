@@ -78,8 +78,11 @@ class AgentAsker:
 
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         agent = f"{self._agent} > {subject.agent}" if subject.agent else self._agent
+        named = replace(subject, agent=agent)
+        if isinstance(self._asker, AgentAsker):  # it takes the turn
+            return await self._asker.ask(named)
         async with self._turn:
-            return await self._asker.ask(replace(subject, agent=agent))
+            return await self._asker.ask(named)
 
 
 def own_stream(parent: Stream, agent: str, task_id: str) -> Stream:

@@ -81,17 +81,14 @@ def _parse(file: Path) -> object:
         raise BadManifest(f"{file} cannot be read: {error.strerror or error}") from error
     if len(data) > LIMIT_BYTES:
         raise BadManifest(f"{file} is too large for a manifest: {len(data)} bytes, the limit is {LIMIT_BYTES}")
-    import yaml  # its parser in Python: the one in C crashes the process on deep nesting
+    from cru.files.yaml_text import BadYaml, parse_yaml
 
     try:
-        return yaml.safe_load(data.decode("utf-8-sig"))
+        return parse_yaml(data.decode("utf-8-sig"))
+    except BadYaml as error:
+        raise BadManifest(f"{file}{f':{error.line}' if error.line else ''}: not YAML: {error.problem}") from error
     except UnicodeDecodeError as error:
         raise BadManifest(f"{file}: not UTF-8", "save the file as UTF-8") from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise BadManifest(f"{file}{f':{mark.line + 1}' if mark else ''}: not YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadManifest(f"{file}: not YAML: {_first_line(error)}") from error
 
 
 def _check(manifest: Manifest, file: Path) -> None:
@@ -118,7 +115,3 @@ def _check(manifest: Manifest, file: Path) -> None:
 
 def _quote_hint(key: str) -> str:
     return 'write it in quotes: version: "1.0"' if key == "version" else ""
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__

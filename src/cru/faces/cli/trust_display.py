@@ -104,7 +104,7 @@ class ProjectFile(Struct, frozen=True):
 
 
 def find_cards(start: Start) -> list[ProjectFile]:
-    """Agent cards of this project that can be used."""
+    """Agent cards of this project that can be used, or could be once they are accepted."""
     from cru.tasks import CardOrigin, CardPlaces
 
     places = CardPlaces(start.home, user_home(start), start.root)
@@ -113,11 +113,10 @@ def find_cards(start: Start) -> list[ProjectFile]:
     from cru.tasks.discovery import load_cards
 
     cards = load_cards(places)
-    return [
-        ProjectFile(card.file, card.file.read_text("utf-8"))
-        for card in (*cards.by_name.values(), *cards.untrusted)
-        if card.file is not None and card.origin in (CardOrigin.PROJECT, CardOrigin.UNTRUSTED)
-    ]
+    texts = {file.path: file.text for file in cards.awaiting_trust}
+    accepted = [card.file for card in cards.by_name.values() if card.file and card.origin is CardOrigin.PROJECT]
+    waiting = [card.file for card in cards.read_untrusted()[0] if card.file]
+    return [ProjectFile(file, texts.get(file) or file.read_text("utf-8")) for file in (*accepted, *waiting)]
 
 
 def render_cards(files: Iterable[ProjectFile], root: Path) -> Iterator[str]:

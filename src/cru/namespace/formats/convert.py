@@ -133,12 +133,9 @@ def _read_toon(text: str) -> object:
 
 
 def _read_yaml(text: str) -> object:
-    import yaml
+    from cru.files.yaml_text import parse_yaml
 
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error
+    return parse_yaml(text)
 
 
 def _write_json(value: object) -> str:

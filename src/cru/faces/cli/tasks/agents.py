@@ -43,14 +43,15 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _list(cards: Cards) -> None:
     """Problems go to standard error."""
-    every = (*cards.by_name.values(), *cards.untrusted)
+    untrusted, problems = cards.read_untrusted()
+    every = (*cards.by_name.values(), *untrusted)
     width = max(len(card.name) for card in every)
     for card in every:
         where = "" if card.file is None else f"  ({card.origin.value}: {card.file})"
         show(f"{card.name:<{width}}  {one_line(card.description)}{where}")
-    for problem in cards.problems:
+    for problem in (*cards.problems, *problems):
         say(f"cru: {problem}")
-    if cards.untrusted:
+    if untrusted:
         say("cru: those that are not trusted cannot be used; `cru trust` shows and accepts them")
 
 
@@ -76,12 +77,13 @@ def _show(card: AgentCard) -> None:
 def _print_json(cards: Cards) -> None:
     import msgspec
 
+    untrusted, problems = cards.read_untrusted()
     rows = [
         {
             "name": card.name, "description": card.description, "origin": card.origin.value, "file": str(card.file or ""),
             "tools": card.tools, "denied": card.denied, "model": card.model, "mode": card.mode, "fuel": card.fuel,
             "timeout": card.timeout, "isolation": card.isolation.value,
         }
-        for card in (*cards.by_name.values(), *cards.untrusted)
+        for card in (*cards.by_name.values(), *untrusted)
     ]  # fmt: skip
-    show(msgspec.json.encode({"agents": rows, "problems": cards.problems}).decode())
+    show(msgspec.json.encode({"agents": rows, "problems": [*cards.problems, *problems]}).decode())
