@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script, task_log, task_results
 
 from cru.events.answers import Answer, cancel, handled, inject, transform
-from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall
+from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
 from cru.events.stamp import Event
 from cru.permissions.gate import PermissionReply
 from cru.permissions.trust import TrustStore
@@ -313,28 +311,6 @@ def test_an_answer_of_ten_megabytes_is_saved_and_shown_in_part(tmp_path: Path) -
     assert len(world.results()[0]) < 10_000
 
 
-def test_an_agent_in_a_worktree_changes_nothing_of_the_project(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "a.txt").write_text("one\n")
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
-        subprocess.run([*git, *words], cwd=project, check=True)
-    calls = [{"file_path": "a.txt", "content": "two\n"}, {"file_path": "new", "content": "n\n"}]
-    text = "".join(f"call: write {json.dumps(arguments)}\n" for arguments in calls)
-    child = script(tmp_path, "child", f"{text}---\ntext: changed\n")
-    world = world_with(tmp_path, call("general", child, isolation="worktree"), settings={"mode": "auto"})
-    world.run("go")
-    assert (project / "a.txt").read_text() == "one\n" and not (project / "new").exists()
-    text = world.results()[0]
-    assert text.startswith("changed\n\n[it worked in a git worktree") and "+two" in text and "+n" in text
-    patch = tmp_path / "home" / "contexts" / "main" / "tasks" / records(world)[0].id / "changes.patch"
-    subprocess.run(["git", "apply", str(patch)], cwd=project, check=True)
-    assert (project / "a.txt").read_text() == "two\n" and (project / "new").read_text() == "n\n"
-    listed = subprocess.run(["git", "worktree", "list"], cwd=project, check=True, capture_output=True, text=True).stdout
-    assert listed.count("\n") == 1
-
-
 def test_a_question_two_agents_deep_reaches_the_person_and_names_both(tmp_path: Path) -> None:
     person = Person(PermissionReply("once"))
     deepest = script(tmp_path, "deepest", 'call: write {"file_path": "x", "content": "y"}\n---\ntext: yes\n')
@@ -354,3 +330,18 @@ def test_sessions_of_one_process_do_not_wait_for_one_anothers_questions(tmp_path
         worlds.append(world_with(tmp_path / name, DONE))
     locks = {id(make_tasks_of(world).shared.asking) for world in worlds}
     assert len(locks) == 2
+
+
+def test_what_hides_tools_from_the_model_hides_them_from_its_sub_agents(tmp_path: Path) -> None:
+    plugins = tmp_path / "home" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "quiet.lua").write_text('cru.tools.set_active(nil, { "task", "read" })\n')
+    offered: list[tuple[int, tuple[str, ...]]] = []
+
+    def note(event: Event[ToolsSelect]) -> None:
+        offered.append((event.stamp.depth, tuple(event.payload.tools)))
+
+    late = Ext([("tools:select", note, {"scope": "tree", "priority": 900})])
+    world = world_with(tmp_path, call("general", script(tmp_path, "child", ANSWER)), late)
+    world.run("go")
+    assert offered == [(0, ("read", "task")), (1, ("read", "task"))]

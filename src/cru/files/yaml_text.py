@@ -31,7 +31,8 @@ def parse_yaml(text: str) -> object:
         raise BadYaml("nested too deep") from error
     except (yaml.YAMLError, ValueError) as error:
         raise BadYaml(str(error).partition("\n")[0]) from error
-    except (LookupError, AttributeError, TypeError) as error:  # its constructors, of `!!bool x`, `!!int ''`, `!!timestamp x`
+    except (LookupError, AttributeError, TypeError) as error:
+        # its constructors raise these, of `!!bool x`, `!!int ''`, `!!timestamp x`
         raise BadYaml(f"a value does not fit its tag ({type(error).__name__}: {error})") from error
 
 

@@ -68,7 +68,7 @@ async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None =
 
 def set_active(session_id: str | None, patterns: list[str] | None = None) -> Values:
     """tools.set_active(session_id, {globs} | nil) -> true, or (nil, message). From the next prompt on the model is offered only the
-    tools that a glob fits; {} hides all, nil ends it. It can only narrow what is there.
+    tools that a glob fits, and so are its sub-agents; {} hides all, nil ends it. It can only narrow what is there.
 
     Example: cru.tools.set_active(nil, nil) --> true
     """
@@ -115,7 +115,9 @@ def _active_globs(owner: Host) -> Layers:
     def make() -> Layers:
         active = Layers()
         narrow = partial(_narrow, active)
-        owner.session.parts.bus.registry.on(ToolsSelect, narrow, owner="cru", where="cru.tools.set_active")
+        owner.session.parts.bus.registry.on(
+            ToolsSelect, narrow, owner="cru", where="cru.tools.set_active", scope="tree"
+        )
         return active
 
     return owner.session.family_state(_ACTIVE, make)

@@ -129,4 +129,6 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    except OverflowError:  # no process has such a number
+        return False
     return True

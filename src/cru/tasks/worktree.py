@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +24,17 @@ SHOWN = 20_000
 LARGEST = 256 << 20
 # The project's hooks would run with the worktree; nobody has asked for that.
 _GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+_PATCH_OPTIONS = (
+    "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "--ignore-submodules=none",
+    "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+"""So that `git apply` can read it, however the person likes to look at diffs."""
+_OF_ANOTHER_REPOSITORY = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_NAMESPACE",
+)  # fmt: skip
+"""Variables that git sets for its hooks: in a run that one of them has started they would lead to the project's own index."""
+_REPOSITORY = re.compile(r"^(?:new file mode 160000|[+-]Subproject commit )", re.MULTILINE)
+"""A repository in the worktree, of which a patch has no more than the commit."""
 
 
 class Worktree(Struct, frozen=True):
@@ -43,7 +55,7 @@ class Worktree(Struct, frozen=True):
         path = Path(tempfile.mkdtemp(prefix="cru-worktree-")) / project.name
         try:
             await _git(project, env, "worktree", "add", "--detach", str(path), base)
-        except TaskError:
+        except BaseException:  # cancelled, too: nobody else knows of it
             shutil.rmtree(path.parent, ignore_errors=True)
             raise
         return cls(path, project, base, task_folder / PATCH, env, bool(changed.strip()))
@@ -53,33 +65,38 @@ class Worktree(Struct, frozen=True):
         stays in the folder, which is named."""
         try:
             await _git(self.path, self.env, "add", "--all", "--force", "--intent-to-add", ".")
-            diff = await _git(self.path, self.env, "diff", "--binary", self.base)
+            diff = await _git(self.path, self.env, "diff", *_PATCH_OPTIONS, self.base)
             if diff:
                 replace_file(self.patch, diff.encode("utf-8", "surrogateescape"), make_folders=True)
         except (TaskError, OSError) as error:
             return f"[the changes could not be kept as a patch ({error}); they are in {self.path}]"
+        if _REPOSITORY.search(diff):
+            return self._describe(
+                diff, f"is still at {self.path}: there is a repository in it, which a patch cannot hold"
+            )
         try:
             await _git(self.project, self.env, "worktree", "remove", "--force", str(self.path))
         except TaskError as error:
-            return self._describe(diff, f"[{self.path} could not be removed: {error.message}]")
+            return self._describe(diff, f"is still at {self.path}: {error.message}")
         shutil.rmtree(self.path.parent, ignore_errors=True)
         return self._describe(diff)
 
-    def _describe(self, diff: str, more: str = "") -> str:
+    def _describe(self, diff: str, whereabouts: str = "is gone") -> str:
         if not diff:
-            return more or "[the worktree was not changed]"
+            return f"[the worktree was not changed; it {whereabouts}]"
         behind = " What is not committed in the project was not in it." if self.is_behind else ""
         shown = diff if len(diff) <= SHOWN else f"{diff[:SHOWN]}\n[… the rest is in the file]"
         return (
-            f"[it worked in a git worktree of its own, which is gone; nothing of the project has changed.{behind} Its changes, which "
-            f"`git apply {self.patch}` takes over:]\n{shown}{more}"
+            f"[it worked in a git worktree of its own, which {whereabouts}; nothing of the project has changed.{behind} Its changes, "
+            f"which `git apply {self.patch}` takes over:]\n{shown}"
         )
 
 
 async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:
     """What git prints. Raises TaskError with what it complains about."""
     output, errors = TextCapture(limit=LARGEST, errors="surrogateescape"), TextCapture(limit=SHOWN)
-    quiet = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    own = {name: value for name, value in env.items() if name not in _OF_ANOTHER_REPOSITORY}
+    quiet = {**own, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     try:
         ended = await run_program(Program((*_GIT, *words), folder, quiet), SECONDS, output, errors)
     except StartError as error:

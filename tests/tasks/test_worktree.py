@@ -1,0 +1,74 @@
+"""Sub-agents in a git worktree of their own: nothing of the project changes, and nothing of their work is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.engine.support import World
+from tests.tasks.support import ClosedWorld, call, records, script
+
+DONE = "---\ntext: all is done\n"
+
+
+def world_with(tmp_path: Path, calls: str, **more: object) -> World:
+    return ClosedWorld(tmp_path, f"{calls}\n{DONE}", **more)
+
+
+def git_project(tmp_path: Path) -> Path:
+    """A project under version control, with one file."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.txt").write_text("one\n")
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], cwd=project, check=True)
+    return project
+
+
+def test_an_agent_in_a_worktree_changes_nothing_of_the_project(tmp_path: Path) -> None:
+    project = git_project(tmp_path)
+    calls = [{"file_path": "a.txt", "content": "two\n"}, {"file_path": "new", "content": "n\n"}]
+    text = "".join(f"call: write {json.dumps(arguments)}\n" for arguments in calls)
+    child = script(tmp_path, "child", f"{text}---\ntext: changed\n")
+    world = world_with(tmp_path, call("general", child, isolation="worktree"), settings={"mode": "auto"})
+    world.run("go")
+    assert (project / "a.txt").read_text() == "one\n" and not (project / "new").exists()
+    text = world.results()[0]
+    assert text.startswith("changed\n\n[it worked in a git worktree") and "+two" in text and "+n" in text
+    patch = tmp_path / "home" / "contexts" / "main" / "tasks" / records(world)[0].id / "changes.patch"
+    subprocess.run(["git", "apply", str(patch)], cwd=project, check=True)
+    assert (project / "a.txt").read_text() == "two\n" and (project / "new").read_text() == "n\n"
+    listed = subprocess.run(["git", "worktree", "list"], cwd=project, check=True, capture_output=True, text=True).stdout
+    assert listed.count("\n") == 1
+
+
+def test_changes_in_a_worktree_are_a_patch_however_a_person_looks_at_diffs(tmp_path: Path) -> None:
+    project = git_project(tmp_path)
+    (tmp_path / ".gitconfig").write_text(
+        "[diff]\n external = true\n noprefix = true\n[color]\n diff = always\n[core]\n pager = false\n"
+    )
+    child = script(tmp_path, "child", 'call: write {"file_path": "a.txt", "content": "two\\n"}\n---\ntext: changed\n')
+    world = world_with(tmp_path, call("general", child, isolation="worktree"), settings={"mode": "auto"})
+    index = project / ".git" / "index"
+    before = index.read_bytes()
+    world.session.parts.env = {**world.session.parts.env, "GIT_INDEX_FILE": str(index)}  # as a hook of git's has it
+    world.run("go")
+    assert index.read_bytes() == before
+    patch = tmp_path / "home" / "contexts" / "main" / "tasks" / records(world)[0].id / "changes.patch"
+    subprocess.run(["git", "apply", str(patch)], cwd=project, check=True)
+    assert (project / "a.txt").read_text() == "two\n"
+
+
+def test_a_worktree_with_a_repository_in_it_stays(tmp_path: Path) -> None:
+    git_project(tmp_path)
+    make = "git init -q in && cd in && echo x > y && git add y && git -c user.name=x -c user.email=x@y commit -qm x"
+    child = script(tmp_path, "child", f"call: bash {json.dumps({'command': make})}\n---\ntext: made\n")
+    world = world_with(tmp_path, call("general", child, isolation="worktree"), settings={"mode": "trust"})
+    world.run("go")
+    kept = re.search(r"which is still at (\S+):", world.results()[0])
+    assert kept and (Path(kept[1]) / "in" / "y").read_text() == "x\n"
+    shutil.rmtree(Path(kept[1]).parent)
