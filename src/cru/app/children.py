@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -59,16 +61,18 @@ class ChildBuilder(Struct):
             recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
-            sections=self._sections(store, spec), services=replace(parent.services, background=None, wakers=[], is_chat=False),
+            sections=self._sections(store, spec, parent.root),
+            services=replace(parent.services, background=None, wakers=[], is_chat=False),
             lifecycle=Lifecycle(), ledger=parent.ledger.child(),
         )  # fmt: skip
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
 
-    def _sections(self, store: FileContext, spec: ChildSpec) -> SectionSource:
+    def _sections(self, store: FileContext, spec: ChildSpec, above: Path) -> SectionSource:
         """The card's prompt, the project's guides, and where it works."""
         start, about = self.start, self.settings
-        root, cwd = (start.root, start.cwd) if spec.root is None else (spec.root, spec.root)
+        root = spec.root or above
+        cwd = start.cwd if root == start.root else root
         sources = PromptSources(start.home, root, cwd, user_home(start), spec.card.prompt or BASE, spec.card.name)
         return lambda: build_sections(store, sources, about.username, reflection=False)
 

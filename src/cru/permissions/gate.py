@@ -100,13 +100,19 @@ class Gate:
         self.take_over(())
 
     def narrowed(self, mode: str = "", *, root: Path | None = None, readable: Sequence[Path] = ()) -> Gate:
-        """A sub-agent's gate: the same rules and answers, as they are at any time, and the stricter of both modes. `root`: where it
-        works, if that is another folder; `readable`: files that it may read, too. Raises UnknownMode."""
+        """A sub-agent's gate: the same rules and answers, as they are at any time, and the stricter of both modes. `root`: its
+        worktree, if it works in one; `readable`: files that it may read, too. Raises UnknownMode."""
         child = copy(self)
         child._outer, child._own_mode = self, check_mode(mode) if mode else "trust"
-        more = tuple(resolve(folder) for folder in readable)
+        more, outer = tuple(resolve(folder) for folder in readable), self._narrow
         own_root = "" if root is None else resolve(root)
-        child._narrow = lambda places: replace(places, root=own_root or places.root, readable=(*places.readable, *more))
+
+        def narrow(places: PathRoots) -> PathRoots:
+            above = outer(places)
+            above = replace(above, readable=(*above.readable, *more))
+            return replace(above, root=own_root, copy_of=places.root) if own_root else above
+
+        child._narrow = narrow
         return child
 
     def take_over(self, foreign: Sequence[LayerRules]) -> None:

@@ -156,6 +156,7 @@ class PathRoots(Struct, frozen=True):
     readable: folders outside the project that may be read freely
     guarded: files that are protected although their names do not tell
     folders: further folders that count as part of the project
+    copy_of: the project, if `root` is a worktree of it; what guards one guards the other
     """
 
     root: str
@@ -164,10 +165,15 @@ class PathRoots(Struct, frozen=True):
     readable: tuple[str, ...] = ()
     guarded: frozenset[str] = frozenset()
     folders: tuple[str, ...] = ()
+    copy_of: str = ""
 
     @property
     def roots(self) -> tuple[str, ...]:
         return (self.root, *self.folders)
+
+    def in_project(self, path: str) -> str:
+        """The file of the project that this one is a copy of; itself if it is none."""
+        return self.copy_of + path[len(self.root) :] if self.copy_of and is_inside(path, self.root) else path
 
 
 def resolve(path: str | os.PathLike[str]) -> str:
@@ -233,9 +239,9 @@ def is_decisive(path: ResolvedPath, places: PathRoots) -> bool:
 
 
 def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
-    if path in places.guarded or is_inside(path, places.home):
+    if not places.guarded.isdisjoint((path, places.in_project(path))) or is_inside(path, places.home):
         return True
-    for root in places.roots:
+    for root in (*places.roots, places.copy_of) if places.copy_of else places.roots:
         inner = path[len(root.rstrip("/")) :].casefold().split("/") if is_inside(path, root) else ()
         if not PROTECTED_NAMES.isdisjoint(inner):
             return True

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.config.layers import SettingsProblem
 from cru.files import glob
@@ -203,6 +204,24 @@ def _name_glob(pattern: str) -> glob.StarGlob | None:
 
 
 def _anchors(pattern: str, places: PathRoots) -> list[glob.PathGlob]:
+    """The whole paths that a pattern stands for; in a worktree those of the project, too, and the same files in the worktree."""
+    anchors = _anchors_at(pattern, places)
+    if not places.copy_of:
+        return anchors
+    originals = _anchors_at(pattern, replace(places, root=places.copy_of, copy_of=""))
+    return [*anchors, *originals, *(copied for original in originals for copied in _copied(original, places))]
+
+
+def _copied(original: glob.PathGlob, places: PathRoots) -> list[glob.PathGlob]:
+    """What it matches of the project, in its worktree."""
+    names, root = names_of(fold(places.copy_of)), _fold_glob(glob.literal_path_glob(places.root))
+    if glob.matches_path(original, names, below=True):
+        return [root]
+    ends = [end for end in range(1, len(original)) if glob.matches_path(original[:end], names)]
+    return [(*root, *original[end - (original[end - 1] is None) :]) for end in ends]
+
+
+def _anchors_at(pattern: str, places: PathRoots) -> list[glob.PathGlob]:
     """The whole paths that a pattern with a folder stands for, and where the links lead that a pattern names: those on its way, and
     those directly in the folder before its first star (for a bare name the project's)."""
     name_glob = _name_glob(pattern)
