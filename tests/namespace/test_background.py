@@ -70,3 +70,17 @@ def test_what_cannot_be_started_is_told(here: HomeDir, config: str, options: str
       return ok and tostring(id) .. ' ' .. tostring(why) or 'error'"""
     run = cru("lua", source, home=here)
     assert told in run.out, run
+
+
+def test_the_agent_that_is_started_is_the_one_that_guards_have_left(here: HomeDir, tmp_path: Path) -> None:
+    (here.cru / "plugins" / "guard.lua").write_text(
+        'cru.on("tool:before_call", function() return { args = { agent = "explore", prompt = "look" } } end)\n'
+    )
+    (here.cru / "plugins" / "spawner.lua").write_text(
+        'cru.on("session:started", function() cru.background.spawn({ agent = "general", prompt = "look" }) end)\n'
+    )
+    model = script(tmp_path, "main", "by: order\nloop: yes\ntext: done\n")
+    here.configure(f'model = "{model}"\n')
+    assert cru("hello", home=here).code == 0
+    (task,) = (here.cru / "contexts" / "default" / "tasks").glob("*/task.json")
+    assert '"agent":"explore"' in task.read_text()

@@ -13,8 +13,9 @@ from tests.permissions.world import World, touch
 
 from cru.config.layers import Layer, restrict_untrusted
 from cru.permissions import BadRule, LayerRules, PermissionSettings, RuleLists, UnknownMode, layer_rules
-from cru.permissions.gate import Gate, PermissionReply, PermissionSubject, Verdict, allow_hint
+from cru.permissions.gate import Gate, PermissionReply, PermissionSubject, Verdict
 from cru.permissions.grants import Grants
+from cru.permissions.hints import allow_hint
 from cru.permissions.modes import KINDS, MODES, check_mode
 from cru.permissions.rules import parse_rule, unknown_tools
 

@@ -76,9 +76,9 @@ def test_agents_below_one_in_a_worktree_work_there(world: World, tree: Path) -> 
     child = world.gate("auto").narrowed(root=tree, readable=[world.outside])
 
     def verdicts(gate: Gate) -> list[str]:
-        paths = (f"{tree}/src/a.py", f"{world.root}/src/a.py")
-        return [touch(gate, "write", path).decision for path in paths] + [
-            touch(gate, "read", f"{world.outside}/secret").decision
-        ]
+        calls: list[tuple[Literal["read", "write"], str]] = [
+            ("write", f"{tree}/src/a.py"), ("write", f"{world.root}/src/a.py"), ("read", f"{world.outside}/secret"),
+        ]  # fmt: skip
+        return [str(touch(gate, access, path).decision) for access, path in calls]
 
     assert verdicts(child) == verdicts(child.narrowed()) == ["allow", "ask", "allow"]

@@ -19,7 +19,7 @@ from cru.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
-from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict, allow_hint
+from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 
@@ -285,11 +285,7 @@ async def _decide_by_person(
     except (CruError, OSError) as error:
         return PermissionDecision("error", FailureKind.ERROR, f"the question could not be asked: {error}")
     if reply is None:
-        way = (
-            NOBODY_TO_ASK
-            if by_hook
-            else allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
-        )
+        way = NOBODY_TO_ASK if by_hook else _allow_hint(parts, question, rule, verdict)
         return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.reason}; {way}")
     if reply.choice == "no":
         return PermissionDecision(HUMAN, FailureKind.HUMAN, reply.reason)
@@ -298,6 +294,12 @@ async def _decide_by_person(
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
     return PermissionDecision(HUMAN, reason=reply.choice)
+
+
+def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:
+    from cru.permissions.hints import allow_hint
+
+    return allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
 
 
 def _preview(parts: Parts, question: PermissionQuestion) -> str:

@@ -41,7 +41,7 @@ def _bounded_loader() -> Any:
     """The safe loader in Python: the one in C crashes the process on deep nesting."""
     import yaml
 
-    class BoundedLoader(yaml.SafeLoader):
+    class BoundedLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         merging = merged = 0
 
         def flatten_mapping(self, node: Any) -> None:

@@ -40,12 +40,11 @@ async def spawn(opts: dict[str, object]) -> Values:
     request = _request(where, fields)
     try:
         tasks = _agent_tasks()
-        card = tasks.cards().find(request.agent)
         prepared = await tool_call.decide(host().session.parts, _call(request), "script")
         if not prepared.may_run:
             return Values((None, prepared.content))
         request = msgspec.convert({**prepared.args, "background": True}, AgentRequest)
-        task = await tasks.start_agent(card, request)
+        task = await tasks.start_agent(tasks.cards().find(request.agent), request)
     except CruError as error:
         return Values((None, error.message))
     if done is not None:

@@ -335,25 +335,6 @@ class Gate:
         return any(path_is_covered(rule, call, path, self._places) for rule in rules)
 
 
-def allow_hint(
-    tool: str, rule: str, kind: str = "", verdict: Verdict | None = None, file: str = "~/.cru/config.toml"
-) -> str:
-    """What to tell when nobody can be asked: the ways to allow this call beforehand. `file` holds the user's rules."""
-    if verdict is not None and verdict.decision == "ask" and verdict.explicit:
-        return "nobody can be asked here; run cru on a terminal, or take the rule out of [permissions] ask"
-    from msgspec import json
-
-    ways = ["`--mode auto`"] if kind == "write" and rule else []
-    if verdict is None or not verdict.needs_rule:
-        ways.append("`-t`")
-    if rule:
-        ways.append(f"`[permissions] allow = [{json.encode(rule).decode()}]` in {file}")
-    if not ways:
-        return "nobody can be asked here; run cru on a terminal"
-    listed = " or ".join(ways) if len(ways) < 3 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
-    return f"nobody can be asked here; allow `{tool}` with {listed}"
-
-
 def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:
     if not layers:
         return ()

@@ -1,0 +1,27 @@
+"""What a person is told who could allow a call beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import json
+
+if TYPE_CHECKING:
+    from cru.permissions.gate import Verdict
+
+
+def allow_hint(
+    tool: str, rule: str, kind: str = "", verdict: Verdict | None = None, file: str = "~/.cru/config.toml"
+) -> str:
+    """What to tell when nobody can be asked: the ways to allow this call beforehand. `file` holds the user's rules."""
+    if verdict is not None and verdict.decision == "ask" and verdict.explicit:
+        return "nobody can be asked here; run cru on a terminal, or take the rule out of [permissions] ask"
+    ways = ["`--mode auto`"] if kind == "write" and rule else []
+    if verdict is None or not verdict.needs_rule:
+        ways.append("`-t`")
+    if rule:
+        ways.append(f"`[permissions] allow = [{json.encode(rule).decode()}]` in {file}")
+    if not ways:
+        return "nobody can be asked here; run cru on a terminal"
+    listed = " or ".join(ways) if len(ways) < 3 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
+    return f"nobody can be asked here; allow `{tool}` with {listed}"
