@@ -252,3 +252,15 @@ def test_on_a_terminal_it_asks(home: HomeDir, answer: str, code: int) -> None:
         terminal.line(answer)
         assert terminal.wait() == code
     assert accepted(home) == (code == 0)
+
+
+def test_what_is_taken_back_stays_so_for_cards_that_are_hidden_or_gone(home: HomeDir) -> None:
+    files = [home.project / folder / "agents" / "poet.md" for folder in (".cru", ".claude")]
+    trust = TrustStore(home.cru / "trust.json")
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text("---\ndescription: d\n---\nGo.\n")
+        trust.trust(file)
+    files[0].rename(files[0].with_name("gone"))
+    assert cru("trust", "--revoke", home=home).out.count("poet.md: forgotten") == 2
+    assert not any(TrustStore(home.cru / "trust.json").is_known(file) for file in files)

@@ -43,6 +43,13 @@ class TrustStore:
         """Whether this file or folder was accepted with any content."""
         return self._digest_of(path) is not None
 
+    def files_below(self, folder: Path) -> list[Path]:
+        """What was accepted below a folder, with any content, whether it is there or not."""
+        from pathlib import Path
+
+        inside = _key(folder).rstrip(os.sep) + os.sep
+        return [Path(key) for key in self._load().files if key.startswith(inside)]
+
     def trust(self, path: Path, content: bytes | str | None = None) -> None:
         """Accept a file with the content that the person has snapshot. Raises NotStored if it cannot be read or noted."""
         try:

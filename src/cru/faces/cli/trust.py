@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from hashlib import sha256
 from pathlib import Path
 
+from cru.app import Start
 from cru.config.layers import Layer, read_layer
 from cru.extensions.discovery.places import project_folder
 from cru.faces.cli.arguments import CommandArguments
@@ -14,6 +16,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import start_of
 from cru.faces.cli.trust_display import (
     ProjectFile,
+    card_places,
     find_cards,
     find_foreign,
     render_cards,
@@ -24,6 +27,7 @@ from cru.faces.cli.trust_display import (
 )
 from cru.permissions.snapshot import Snapshot, take_snapshot
 from cru.permissions.trust import TrustStore
+from cru.tasks import CardOrigin
 
 HELP = """\
 cru trust              show this project's .cru/config.toml and .cru/plugins, allow rules and variables in .claude/settings*.json,
@@ -51,7 +55,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         _revoke(
             trust, path, path.with_name("plugins")
         )  # first: settings that cannot be used must not keep it from being taken back
-        _revoke(trust, *(source.path for source, _ in find_foreign(parsed)), *(file.path for file in find_cards(start)))
+        _revoke(trust, *(source.path for source, _ in find_foreign(parsed)), *_accepted_cards(start, trust))
         _forget_hooks(trust, start.root)
         return 0
     layer = read_layer("project", path)
@@ -97,8 +101,8 @@ def _digest(layer: Layer | None, seen: Snapshot | None, files: list[ProjectFile]
     """Names the bytes that are shown, and accepted."""
     settings = layer.text.encode("utf-8", "surrogatepass") if layer is not None else b""
     listing = seen.listing if seen is not None else b""
-    others = b"".join(f"{file.path}\0{file.text}\0".encode("utf-8", "surrogatepass") for file in files)
-    return sha256(b"%d:%s%d:%s%s" % (len(settings), settings, len(listing), listing, others)).hexdigest()[:DIGITS]
+    others = [text.encode("utf-8", "surrogatepass") for file in files for text in (str(file.path), file.text)]
+    return sha256(b"".join(b"%d:%s" % (len(part), part) for part in (settings, listing, *others))).hexdigest()[:DIGITS]
 
 
 def _show_all(layer: Layer | None, seen: Snapshot | None, root: Path, hooks: list[str]) -> None:
@@ -149,6 +153,14 @@ def _check_usable(layer: Layer) -> None:
 def _revoke(trust: TrustStore, *paths: Path) -> None:
     for path in paths:
         show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
+
+
+def _accepted_cards(start: Start, trust: TrustStore) -> list[Path]:
+    """Cards that are shown, and whatever was accepted where cards lie: one that is gone, or that another of its name hides, may be back."""
+    shown = [file.path for file in find_cards(start)]
+    folders = [folder for origin, folder in card_places(start).folders() if origin is CardOrigin.PROJECT]
+    known = [file for folder in folders for file in trust.files_below(folder)]
+    return list({os.path.realpath(file): file for file in (*known, *shown)}.values())
 
 
 def _forget_hooks(trust: TrustStore, root: Path) -> None:

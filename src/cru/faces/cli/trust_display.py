@@ -18,6 +18,7 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, SnapshotFile
 from cru.permissions.widening import find_widening
+from cru.tasks import CardOrigin, CardPlaces
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.foreign_settings import FileSettings
@@ -103,11 +104,13 @@ class ProjectFile(Struct, frozen=True):
     text: str
 
 
+def card_places(start: Start) -> CardPlaces:
+    return CardPlaces(start.home, user_home(start), start.root)
+
+
 def find_cards(start: Start) -> list[ProjectFile]:
     """Agent cards of this project that can be used, or could be once they are accepted."""
-    from cru.tasks import CardOrigin, CardPlaces
-
-    places = CardPlaces(start.home, user_home(start), start.root)
+    places = card_places(start)
     if not any(origin is CardOrigin.PROJECT and folder.is_dir() for origin, folder in places.folders()):
         return []
     from cru.tasks.discovery import load_cards
