@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.faces.asks import OPEN, WAY, answer, answers, asking, last_line, plugin, run, scripted
-from tests.kit import Call, Hang, HomeDir, Reply, cru, pty, server
+from tests.kit import Call, Hang, HomeDir, Reply, Terminal, cru, pty, server, wait_until
 
 pytestmark = pytest.mark.long
 
@@ -45,6 +45,24 @@ def test_a_command_asks_and_shows_what_came_of_it(home: HomeDir) -> None:
         assert chat.eof() == 0
 
 
+UNTIL_OPEN = 'while not cru.fs.exists("open") do cru.timer.sleep(0.02) end'
+OPENED = f'cru.on("message:received", function() cru.spawn(function() {WAY} end) {UNTIL_OPEN} end)\n'
+
+
+def reaches(event: str) -> str:
+    """A handler that leaves a file at its event."""
+    return f'cru.on("{event}", function() cru.fs.write("reached", "") end)'
+
+
+def answer_before(terminal: Terminal, home: HomeDir, later: str) -> None:
+    """The turn begins once the dialog is open; when it has come to its event, the dialog is still the last line, and `later` not shown."""
+    terminal.expect(OPEN)
+    (home.project / "open").touch()
+    wait_until((home.project / "reached").exists)
+    answer(terminal, "1")
+    assert later not in terminal.text
+
+
 TOOL = '--- Ask.\n-- @tool name="ask_user"\nfunction ask_user(args) return cru.json.encode({way}) end\n'
 
 
@@ -64,15 +82,11 @@ def test_a_tool_asks_while_the_models_text_is_on_the_screen(home: HomeDir) -> No
 
 
 def test_a_dialog_and_a_question_for_leave_come_one_after_the_other(home: HomeDir) -> None:
-    plugin(home, f'cru.on("session:started", function() cru.spawn(function() {WAY} end) end)')
+    plugin(home, OPENED + reaches("permission:requested"))
     with server([Reply(calls=[Call("bash", {"command": "touch made"})]), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect(OPEN)
-            model.wait(1)
-            time.sleep(0.3)
-            assert "touch made" not in terminal.text
-            terminal.line("1")
+            answer_before(terminal, home, "touch made")
             terminal.expect("no > ")
             terminal.line("y")
             assert terminal.wait() == 0
@@ -90,15 +104,11 @@ def test_two_dialogs_at_once_are_shown_one_at_a_time(home: HomeDir) -> None:
 
 
 def test_text_that_streams_waits_until_the_dialog_is_closed(home: HomeDir) -> None:
-    plugin(home, f'cru.on("session:started", function() cru.spawn(function() {WAY} end) end)')
+    plugin(home, OPENED + reaches("streaming:delta"))
     with server([Hang("first part\n\nsecond part\n\n")]) as model:
         home.configure(url=model.url)
         with pty("-v", "hi", home=home) as terminal:
-            terminal.expect(OPEN)
-            model.wait(1)
-            time.sleep(0.3)
-            assert "part" not in terminal.text
-            terminal.line("1")
+            answer_before(terminal, home, "part")
             terminal.expect("first part")
             terminal.expect("second part")
             terminal.key("c-c")
@@ -129,14 +139,11 @@ def test_a_dialog_at_the_chats_prompt_gives_the_line_back(home: HomeDir) -> None
 
 def test_the_chats_prompt_waits_for_a_dialog_that_is_open(home: HomeDir) -> None:
     scripted(home)
-    plugin(home, f'cru.on("message:received", function() cru.spawn(function() {WAY} end) cru.timer.sleep(0.3) end)')
+    plugin(home, OPENED + reaches("session:idle"))
     with pty(home=home) as terminal:
         terminal.expect("> ")
         terminal.line("one")
-        terminal.expect(OPEN)
-        time.sleep(0.3)
-        assert "Hello" not in terminal.text
-        terminal.line("1")
+        answer_before(terminal, home, "Hello")
         terminal.expect("Hello")
         terminal.expect("> ")
         assert terminal.eof() == 0

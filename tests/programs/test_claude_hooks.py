@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,8 @@ def test_an_approval_a_rewritten_command_and_a_question_without_anybody_to_ask(t
     assert (here.project / "notes.md").read_text() == "x" and "Not allowed" not in notes
     assert code.startswith("Not allowed by policy") and not (here.project / "code.py").exists()
     assert echo == "DRY\nreal"
-    assert push.startswith("Not allowed by policy: a push is for a person to decide")
+    asked = r"Not allowed by policy: hook claude-[0-9a-f]+ asks: a push is for a person to decide; nobody can be asked"
+    assert re.match(asked, push), push
 
 
 def test_the_environment_that_a_session_starts_with(tmp_path: Path) -> None:
