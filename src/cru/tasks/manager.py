@@ -207,13 +207,22 @@ class TaskManager:
             record.status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
         self.save(task)
         task.ended.set()
-        injects = await self._announce_end(parts, task)
-        if (record.background and record.id not in self._heard) or injects:
-            completion = Completion(record, outcome.result if record.background else "", task.folder, injects)
-            self._finished.setdefault(record.parent, []).append(completion)
+        injects: tuple[Inject, ...] = ()
+        try:
+            injects = await self._announce_end(parts, task)
+        finally:  # cut short by a cancellation, too: its agent hears of the end all the same
+            self._keep_completion(task, injects)
         if task.on_end is not None:
             await task.on_end(task)
         self._changed.set()
+
+    def _keep_completion(self, task: Task, injects: tuple[Inject, ...]) -> None:
+        """What the agent that started it has not heard of."""
+        record, outcome = task.record, task.outcome
+        assert outcome is not None
+        if (record.background and record.id not in self._heard) or injects:
+            completion = Completion(record, outcome.result if record.background else "", task.folder, injects)
+            self._finished.setdefault(record.parent, []).append(completion)
 
     async def _announce_end(self, parts: Parts, task: Task) -> tuple[Inject, ...]:
         """Let handlers hear what came of it; what they want said."""
