@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from tests.kit import HomeDir
 from tests.kit import home as new_home
-from tests.kit.closing import closes_what_was_opened as closes_what_was_opened
+from tests.kit.brief_reports import BriefReports
 from tests.kit.counts import Counts
 from tests.kit.forked import RealStarts
 from tests.kit.leaks import Leaks
-from tests.kit.leaks import belongings as belongings
-from tests.kit.leaks import leaves_nothing as leaves_nothing
 from tests.kit.quiet import Quiet
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
@@ -39,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
     config.pluginmanager.register(Leaks(), "cru-leaks")
     config.pluginmanager.register(Quiet(), "cru-quiet")
+    config.pluginmanager.register(BriefReports(), "cru-brief-reports")
 
 
 def use_memory() -> None:
@@ -50,15 +49,15 @@ def use_memory() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """For tests within the process: an empty HOME, and no variable that would change what `cru` does."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(FOREIGN) or name.upper() in PROXIES:
                 patch.delenv(name)
-        patch.setenv("HOME", str(tmp_path_factory.mktemp("nobody")))
-        yield
+        patch.setenv("HOME", str(session.config._tmp_path_factory.mktemp("nobody")))  # type: ignore[attr-defined]
+        return (yield)
 
 
 @pytest.fixture

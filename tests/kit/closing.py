@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
-
-import pytest
 
 Close = Callable[[], Awaitable[None] | None]
 _open: list[Close] = []
@@ -30,15 +28,14 @@ def closed_later(resource: C) -> C:
     return resource
 
 
+def close_all() -> None:
+    """Close what is still open; the kit calls it once a test is over."""
+    if _open:
+        asyncio.run(_close_all())
+
+
 async def _close_all() -> None:
     while _open:
         pending = _open.pop()()
         if pending is not None:
             await pending
-
-
-@pytest.fixture(autouse=True)
-def closes_what_was_opened(leaves_nothing: None) -> Iterator[None]:
-    yield
-    if _open:
-        asyncio.run(_close_all())

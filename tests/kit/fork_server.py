@@ -184,6 +184,20 @@ def run_script(path: str) -> None:
         raise
 
 
+def describe_structs() -> None:
+    """What msgspec learns of a record when it first reads one, and keeps with its class."""
+    import msgspec
+
+    kinds = [msgspec.Struct]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    for kind in kinds[1:]:
+        try:
+            msgspec.json.Decoder(kind)
+        except (TypeError, NameError):
+            pass  # none that is read: a field's type is no data, or only known to a type checker
+
+
 def main() -> None:
     descriptor, modules = int(sys.argv[1]), sys.argv[2].split(",")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the client did with them
@@ -194,6 +208,7 @@ def main() -> None:
         module = importlib.import_module(name)
         if name == DEFERRING:
             module.defer_modules()
+    describe_structs()
     gc.freeze()
     run, descriptors = serve(Client(descriptor))
     become(run, descriptors)

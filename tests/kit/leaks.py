@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit import forked
+from tests.kit.closing import close_all
 from tests.kit.processes import carriers, kill_all
 from tests.kit.waiting import INTERVAL
 
@@ -24,7 +25,6 @@ GRACE = 10.0
 """Seconds for what is ending by itself, on a busy machine."""
 MOMENT = 0.1
 """Seconds for what has been told to end; then it is worth a look through all objects."""
-FAILED = pytest.StashKey[bool]()
 
 
 def descriptors() -> dict[str, str]:
@@ -48,7 +48,8 @@ def children() -> set[int]:
     pids: set[int] = set()
     for task in os.listdir("/proc/self/task"):
         try:
-            pids.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+            with open(f"/proc/self/task/{task}/children", "rb", buffering=0) as file:
+                pids.update(map(int, file.readall().split()))
         except FileNotFoundError:
             pass  # a thread that has just ended
     return pids
@@ -73,7 +74,7 @@ class Belongings:
 
     def __init__(self, temporary: Path, mark: str) -> None:
         self._temporary, self._mark = temporary, mark.encode()
-        self._known = {os.getpid()}
+        self._known = {str(os.getpid())}
         self.take()
 
     def take(self) -> None:
@@ -96,14 +97,14 @@ class Belongings:
                 for number, kind in opened.items()
                 if self._descriptors.get(number) != kind
             ),
-            *(f"temporary file {path}" for path in self._temporary.iterdir()),
+            *(f"temporary file {self._temporary / name}" for name in os.listdir(self._temporary)),
         ]
 
     def forget(self) -> None:
         """End and remove what can be: it is reported once."""
         processes = self._processes()
         kill_all(processes)
-        self._known |= processes
+        self._known |= set(map(str, processes))
         for path in self._temporary.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -111,16 +112,6 @@ class Belongings:
         server = forked.running()
         own = {server.pid} if server else set()
         return (children() - self._children - own) | carriers(self._mark, self._known)
-
-
-@pytest.fixture(scope="session")
-def belongings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Belongings]:
-    mark = str(tmp_path_factory.getbasetemp())
-    with tempfile.TemporaryDirectory(prefix="cru-tests-") as temporary, pytest.MonkeyPatch.context() as patch:
-        os.chmod(temporary, 0o755)  # some tests look from another user's side
-        patch.setenv("TMPDIR", temporary)
-        patch.setattr(tempfile, "tempdir", temporary)
-        yield Belongings(Path(temporary), mark)
 
 
 def _remaining(belongings: Belongings, seconds: float) -> list[str]:
@@ -131,30 +122,47 @@ def _remaining(belongings: Belongings, seconds: float) -> list[str]:
     return leaks
 
 
-@pytest.fixture(autouse=True)
-def leaves_nothing(request: pytest.FixtureRequest, belongings: Belongings) -> Iterator[None]:
-    """Set up before all that a test uses, so that it looks when that is gone."""
-    belongings.take()
-    yield
-    if not _remaining(belongings, MOMENT):
-        return
-    gc.collect()  # what is open in a circle, and warnings that belong to this test
-    leaks = _remaining(belongings, GRACE)
-    belongings.forget()
-    if leaks and not request.node.stash.get(FAILED, False):
-        pytest.fail(f"left behind: {'; '.join(leaks)}", pytrace=False)
-
-
 class Leaks:
-    """A plugin of pytest: a test that has failed need not leave all tidy; what is loaded before the tests is looked through no more."""
+    """The plugin; tests/conftest.py registers it. It gives a test one fixture: each one more costs as much as the look at what is left.
+
+    A test that has failed need not leave all tidy. What is loaded before the tests is looked through no more by the garbage collector.
+    """
+
+    def __init__(self) -> None:
+        self._belongings: Belongings
+        self._failed = False
 
     def pytest_collection_finish(self) -> None:
         gc.collect()
         gc.freeze()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        mark = str(session.config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
+        with tempfile.TemporaryDirectory(prefix="cru-tests-") as temporary, pytest.MonkeyPatch.context() as patch:
+            os.chmod(temporary, 0o755)  # some tests look from another user's side
+            patch.setenv("TMPDIR", temporary)
+            patch.setattr(tempfile, "tempdir", temporary)
+            self._belongings = Belongings(Path(temporary), mark)
+            return (yield)
+
+    @pytest.fixture(autouse=True)
+    def leaves_nothing(self) -> Iterator[None]:
+        """Set up before all that a test uses, so that it looks when that is gone."""
+        self._failed = False
+        self._belongings.take()
+        yield
+        close_all()
+        if not _remaining(self._belongings, MOMENT):
+            return
+        gc.collect()  # what is open in a circle, and warnings that belong to this test
+        leaks = _remaining(self._belongings, GRACE)
+        self._belongings.forget()
+        if leaks and not self._failed:
+            pytest.fail(f"left behind: {'; '.join(leaks)}", pytrace=False)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        if report.failed:
-            item.stash[FAILED] = True
+        self._failed = self._failed or report.failed
         return report

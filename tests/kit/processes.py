@@ -14,13 +14,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def carriers(text: bytes, known: set[int]) -> set[int]:
-    """Those with this text in their environment, wherever they moved. `known` are those that are looked at no more."""
-    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-    known &= pids
-    carrying = {pid for pid in pids - known if text in _environment(pid)}
-    known |= pids - carrying
-    return carrying
+def carriers(text: bytes, known: set[str]) -> set[int]:
+    """Those with this text in their environment, wherever they moved. `known` are the names in /proc that are looked at no more."""
+    names = set(os.listdir("/proc"))
+    known &= names
+    new = names - known
+    carrying = {name for name in new if name.isdigit() and text in _environment(name)}
+    known |= new - carrying
+    return set(map(int, carrying))
 
 
 def kill_all(pids: set[int]) -> None:
@@ -31,7 +32,7 @@ def kill_all(pids: set[int]) -> None:
             pass  # it has ended
 
 
-def _environment(pid: int) -> bytes:
+def _environment(pid: str) -> bytes:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

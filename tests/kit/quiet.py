@@ -13,6 +13,8 @@ import pytest
 
 REMEMBERED = 5
 """Tests of a worker, the last of which is the likeliest to have left what ended it."""
+PHASES = ("setup", "call", "teardown")
+"""Of a test; xdist reports one that a worker died of in none of them."""
 COLUMNS = "240"
 """Wide enough for a test's name and the first line of its failure."""
 
@@ -35,8 +37,10 @@ class Quiet:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         node = getattr(report, "node", None)  # of xdist's controller: the worker that it comes from
-        if node is not None and report.when == "teardown":
-            self._ran[node.gateway.id].append(report.nodeid)
+        if node is None or report.when not in PHASES:
+            return
+        if report.nodeid not in (ran := self._ran[node.gateway.id]):
+            ran.append(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:

@@ -57,7 +57,7 @@ class Started:
         _signal_group(self.pid, signal.SIGKILL)
         self._popen.wait()
         if self._is_killed:
-            kill_all(carriers(f"HOME={self._home.path}\0".encode(), {os.getpid()}))
+            kill_all(carriers(f"HOME={self._home.path}\0".encode(), {str(os.getpid())}))
         if self._popen.stdin:
             self._popen.stdin.close()
 

@@ -14,10 +14,12 @@ from tests.kit.processes import is_running
 ROOT = Path(quiet.__file__).parents[2]
 CONFTEST = """
 from tests.kit import leaks
-from tests.kit.leaks import Leaks, belongings, leaves_nothing
+from tests.kit.leaks import Leaks
+from tests.kit.brief_reports import BriefReports
 from tests.kit.quiet import Quiet
 def pytest_configure(config):
     leaks.GRACE = 0.2
+    config.pluginmanager.register(BriefReports(), "cru-brief-reports")
     config.pluginmanager.register(Quiet(), "cru-quiet")
     config.pluginmanager.register(Leaks(), "cru-leaks")
 """
@@ -36,8 +38,8 @@ LEFT = {
 IMPORTS = "import asyncio, os, socket, subprocess, tempfile, threading\n"
 
 
-def run(folder: Path, tests: str, *options: str) -> list[str]:
-    (folder / "conftest.py").write_text(CONFTEST)
+def run(folder: Path, tests: str, *options: str, conftest: str = "") -> list[str]:
+    (folder / "conftest.py").write_text(CONFTEST + conftest)
     (folder / "test_x.py").write_text(f"kept = []\n{tests}")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -q -ra --tb=short\nconsole_output_style = classic\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options]
@@ -109,3 +111,39 @@ def test_a_dead_worker_is_named_with_what_it_had_run(tmp_path: Path) -> None:
     assert any(line.startswith("FAILED test_x.py::test_dies - worker 'gw0' crashed while running") for line in lines), (
         lines
     )
+
+
+OUTCOMES = """
+import pytest
+@pytest.fixture
+def broken(): raise ValueError("setup")
+@pytest.fixture
+def untidy():
+    yield
+    raise ValueError("teardown")
+def test_passes(): pass
+def test_fails(): assert not "call"
+def test_is_skipped(): pytest.skip("why")
+@pytest.mark.skip(reason="whole")
+def test_is_skipped_whole(): pass
+@pytest.mark.xfail
+def test_expected(): assert False
+def test_cannot_begin(broken): pass
+def test_cannot_end(untidy): pass
+"""
+COUNTED = "1 failed, 2 passed, 2 skipped, 1 xfailed, 2 errors"
+"""A test of which the end fails has passed, and is an error besides."""
+
+
+@pytest.mark.parametrize("options", [(), ("--durations=1",)], ids=["brief", "all"])
+def test_a_worker_tells_every_outcome(tmp_path: Path, options: tuple[str, ...]) -> None:
+    messages = tmp_path / "messages"
+    count = f"""
+def pytest_runtest_logreport(report):
+    with open({str(messages)!r}, "a") as file:
+        file.write(f"{{report.nodeid.partition('::')[2]}} {{report.when}}\\n" if hasattr(report, "node") else "")
+"""
+    lines = run(tmp_path, OUTCOMES, "-n", "1", *options, conftest=count)
+    assert lines[-1].startswith(COUNTED), lines
+    reports = [line for line in messages.read_text().splitlines() if line.startswith("test_passes")]
+    assert len(reports) == 3 if options else reports == ["test_passes call"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from math import inf, isfinite
 from typing import Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from msgspec import Struct, ValidationError, convert
-from msgspec.structs import fields
+from msgspec.structs import FieldInfo, fields
 
 T = TypeVar("T")
 Path: TypeAlias = tuple[str, ...]
@@ -25,6 +26,12 @@ WORDS = {
     "date": "a date",
     "time": "a time",
 }
+
+
+@cache
+def _fields(struct: type[Struct]) -> tuple[FieldInfo, ...]:
+    """Their annotations are text, and evaluated each time that msgspec is asked."""
+    return fields(struct)
 
 
 class SettingsChecker:
@@ -77,12 +84,12 @@ class SettingsChecker:
     def _check_field(self, struct: type[Struct], key: str, value: object, above: Path, out: dict[str, object]) -> None:
         """One field of a struct. It is also set in a struct of its own, so that `__post_init__` may judge it."""
         path = (*above, key)
-        kind = next(field.type for field in fields(struct) if field.encode_name == key)
+        kind = next(field.type for field in _fields(struct) if field.encode_name == key)
         before = len(self.wrong) + len(self.unknown)
         fitted = self._convert(value, kind, path)
         if len(self.wrong) + len(self.unknown) > before:
             return
-        if all(not field.required for field in fields(struct)):
+        if all(not field.required for field in _fields(struct)):
             try:
                 convert({key: fitted}, struct)
             except ValidationError as error:

@@ -14,12 +14,13 @@ from tests.kit.home import HomeDir
 from tests.kit.steps import Call, Received, Reply, Status, Step
 
 RECORD = """#!/bin/sh
-mkdir -p "$HOME/records"
-f=$(mktemp "$HOME/records/XXXXXXXX")
-env -0 > "$f.env"
+f=$HOME/records/$$
+[ -e "$f.env" ] && f=$f.again
+cat "/proc/$$/environ" > "$f.env"
 printf %s "$1" > "$f.name"
-cat > "$f.stdin"
+exec cat > "$f.stdin"
 """
+"""One process besides the shell and its last: it runs a thousand times."""
 USER_FILE = {
     "claude": ".claude/settings.json",
     "codex": ".codex/hooks.json",
@@ -36,6 +37,7 @@ def prepare(case: Case, dialect: str, here: HomeDir) -> Path:
     record = here.path / "record"
     record.write_text(RECORD)
     record.chmod(0o755)
+    (here.path / "records").mkdir()
     files = dict(case.files)
     if case.settings is not None:
         files[f"~/{USER_FILE[dialect]}"] = case.settings
