@@ -69,9 +69,11 @@ class ShellNode(Struct):
 
     def walk(self) -> Iterator[ShellNode]:
         """The node and all that is in it, outer ones first."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        pending: list[ShellNode] = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += reversed(node.children())
 
 
 class WordPart(ShellNode):
@@ -120,9 +122,11 @@ class Word(ShellNode):
 
     def has_unquoted(self, chars: str) -> bool:
         """Whether one of these characters stands in it and may mean more than itself."""
-        plain = {PartKind.TEXT, PartKind.VARIABLE}
         return any(
-            not part.quoted and part.kind in plain and not set(chars).isdisjoint(part.name) for part in self.parts
+            not part.quoted
+            and (part.kind is PartKind.TEXT or part.kind is PartKind.VARIABLE)
+            and any(char in part.name for char in chars)
+            for part in self.parts
         )
 
 
