@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import FieldInfo, fields
 
+from cru.config import check
 from cru.config.layers import (
     ConfigError,
     Layer,
@@ -367,3 +369,21 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(50 << 30)
     with pytest.raises(ConfigError, match="larger than 1 MiB"):
         read_layer("project", path)
+
+
+def test_a_struct_is_described_once_however_many_keys_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """msgspec evaluates all its annotations for that, which are text."""
+
+    class Fresh(Struct, frozen=True):
+        color: str = ""
+        size: int = 0
+
+    described: list[type[Struct]] = []
+
+    def describe(struct: type[Struct]) -> tuple[FieldInfo, ...]:
+        described.append(struct)
+        return fields(struct)
+
+    monkeypatch.setattr(check, "fields", describe)
+    merged = merge_layers((Fresh,), [Layer("one", {"color": "red", "size": 1}), Layer("two", {"size": 2})])
+    assert merged.of(Fresh) == Fresh("red", 2) and described == [Fresh]
