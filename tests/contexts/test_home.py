@@ -295,28 +295,32 @@ def test_every_setting_is_explained() -> None:
 
 
 _HOT = """
-import sys, time
+import sys
 import cru.values, cru.values.messages
 from pathlib import Path
 before = set(sys.modules)
 from cru.contexts.home import Home
 home = Home(Path(sys.argv[1]))
-begun = time.perf_counter()
+calls = 0
+def count(frame, event, arg):
+    global calls
+    calls += event == "call"
+sys.setprofile(count)
 context = home.open("desk")
 context.refresh()
 context.visible()
-spent = time.perf_counter() - begun
-print(spent * 1000)
+sys.setprofile(None)
+print(calls)
 heavy = {"json", "tempfile", "shutil", "subprocess", "random", "hashlib", "logging", "inspect", "asyncio", "dataclasses"}
 print(sorted(heavy & (set(sys.modules) - before)))
 print(sorted(m for m in sys.modules if m.startswith("cru.contexts.")))
 """
 
 
-def test_opening_a_small_context_is_quick_and_loads_little(home: Home) -> None:
+def test_opening_a_small_context_does_little_and_loads_little(home: Home) -> None:
     home.open("desk").append(*(said("x" * 100) for _ in range(50)))
-    milliseconds, heavy, modules = run(_HOT, home.path).splitlines()
-    assert float(milliseconds) < 20  # about 0.3 on a quiet machine
+    calls, heavy, modules = run(_HOT, home.path).splitlines()
+    assert int(calls) < 200  # 88 for its 50 messages when this was written
     assert heavy == "[]"
     assert "cru.contexts.rotation" not in modules and "cru.contexts.line_file" not in modules
 

@@ -264,10 +264,10 @@ def test_judging_a_command_without_rules_costs_next_to_nothing(world: World) -> 
     gate = world.gate()
     best = 1.0
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.thread_time()
         for _ in range(50):
             gate.judge("bash", "shell", "make test && git status")
-        best = min(best, (time.perf_counter() - start) / 50)
+        best = min(best, (time.thread_time() - start) / 50)
     assert best < 50e-6
 
 
