@@ -58,6 +58,7 @@ class Plugin(Struct):
     handle: calls a handler with a `HandlerCall`, for a language that needs no objects of Python for it
     stand_in: what stands at a name of `cru` now, for tests, which put functions of their own there; None: what always does
     replaced: what a test in Python has put at names of `cru`, by name; None: this is no test
+    on_wait: hears of each wait on the real clock, in seconds, before it begins, for tests; None: nobody does
     include: runs another file (its path, its source) with the globals of the plugin; None: its language has modules for that
     has_called: it has called a name of cru that reaches its session
     """
@@ -73,6 +74,7 @@ class Plugin(Struct):
     handle: Callable[..., Any] | None = None
     stand_in: Callable[[str], Callable[..., Any] | None] | None = None
     replaced: dict[str, object] | None = None
+    on_wait: Callable[[float], None] | None = None
     include: Callable[..., Any] | None = None
     has_called: bool = False
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from cru.namespace.arguments import function, number, options, whole
 from cru.namespace.callbacks import error_value
-from cru.namespace.host import BadArgument, Object, Values, call, stand_in
+from cru.namespace.host import HOST, BadArgument, Object, Values, call, stand_in
 
 RETRY_OPTIONS = ("max_retries", "base_delay", "max_delay", "jitter", "retryable")
 
@@ -18,18 +18,25 @@ async def sleep(seconds: float) -> None:
 
     Example: cru.timer.sleep(0) --> nil
     """
-    await asyncio.sleep(number("cru.timer.sleep", "seconds", seconds, 0))
+    await _sleep(number("cru.timer.sleep", "seconds", seconds, 0))
 
 
 async def wait(seconds: float) -> bool:
     """Wait as `cru.timer.sleep` does now; whether a test has put something in its place."""
     sleeping = stand_in("timer.sleep")
     if sleeping is None:
-        await asyncio.sleep(seconds)
+        await _sleep(seconds)
         return False
     await call(sleeping, seconds)
     await asyncio.sleep(0)
     return True
+
+
+async def _sleep(seconds: float) -> None:
+    here = HOST.get(None)
+    if here is not None and here.plugin.on_wait is not None:
+        here.plugin.on_wait(seconds)
+    await asyncio.sleep(seconds)
 
 
 async def timeout(seconds: float, work: Callable[[], object]) -> Values:

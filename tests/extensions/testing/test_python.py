@@ -89,3 +89,38 @@ def test_what_a_test_in_python_puts_at_names_of_cru_is_used_and_is_gone_with_the
     (folder / "test_b.py").write_text(AFTER)
     run = cru("plugin", "test", "snake", home=home)
     assert (run.code, run.out) == (0, "6 passed, 0 failed, 0 pending\n"), run.out
+
+
+WAITING = """
+import cru
+from cru import timer
+
+async def test_sleeps():
+    for _ in range(2):
+        await timer.sleep(0.05)
+
+async def test_retries():
+    calls = []
+    def fail():
+        calls.append(1)
+        if len(calls) == 1:
+            raise ValueError
+    await cru.retry(fail, {"base_delay": 0.06, "jitter": False})
+
+async def test_hardly_and_not_at_all():
+    await timer.sleep(0.001)
+    timer.sleep = print
+    timer.sleep(5)
+    del timer.sleep
+    await timer.sleep(0.07)
+"""
+
+
+def test_a_line_in_python_that_waits_on_the_real_clock_is_named(home: HomeDir) -> None:
+    folder = home.cru / "plugins" / "snake" / "tests"
+    folder.mkdir(parents=True)
+    (folder / "test_a.py").write_text(WAITING)
+    run = cru("plugin", "test", "snake", home=home)
+    assert (run.code, run.out.splitlines()[-1]) == (0, "3 passed, 0 failed, 0 pending"), run.out
+    waits = [line.partition("test_a.py:")[2] for line in run.err.splitlines() if "on the real clock" in line]
+    assert waits == [f"{line} s on the real clock" for line in ("7 waits 0.1", "15 waits 0.06", "22 waits 0.07")]

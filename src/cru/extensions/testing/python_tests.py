@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,9 +12,38 @@ from typing import Any
 
 from cru.events.calling import describe_error, from_outside
 from cru.events.cancellable import run_cancellable
-from cru.extensions.testing.report import TestFailure, TestReport
+from cru.extensions.testing.report import TestFailure, TestReport, TestWait
 
+LEAST = 0.05
+"""Seconds of a wait that are worth a word, as in runner.lua."""
+ELSEWHERE = "work beside the tests"
 FIXTURES = "it has parameters, which pytest fills: run it with pytest"
+
+
+class WaitRecorder:
+    """Where the code of a plugin waits on the real clock, by the lines of its folder that called."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._seconds: dict[str, float] = {}
+
+    def note(self, seconds: float) -> None:
+        """Called from within the wait."""
+        if seconds >= LEAST:
+            place = self._caller()
+            self._seconds[place] = self._seconds.get(place, 0) + seconds
+
+    def report(self) -> TestReport:
+        return TestReport(waits=tuple(TestWait(place, seconds) for place, seconds in self._seconds.items()))
+
+    def _caller(self) -> str:
+        """As "file:line"."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if Path(frame.f_code.co_filename).resolve().is_relative_to(self._folder):
+                return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            frame = frame.f_back  # type: ignore[assignment]  # None above the outermost one
+        return ELSEWHERE
 
 
 async def run_python_file(file: Path) -> TestReport:

@@ -48,7 +48,9 @@ async def run_file(
 
                 plugin.replaced = {}
                 plugin.stand_in = partial(python_tests.find_stand_in, plugin.replaced)
-                return await python_tests.run_python_file(file)
+                recorder = python_tests.WaitRecorder(folder)
+                plugin.on_wait = recorder.note
+                return await python_tests.run_python_file(file) + recorder.report()
             return await _run(file, plugin, print, FennelCompiler(fennel or FennelPlace("", home)))
         except LuaError as error:
             path, _, line = error.where.rpartition(":")
