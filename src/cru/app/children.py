@@ -49,9 +49,13 @@ class ChildBuilder(Struct):
             spec.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = FileContext(spec.folder, self.settings)
         origin = parent.bus.origin
+        root = str(spec.root) if spec.root is not None else origin.root
         bus = parent.bus.child(
-            Origin(origin.session_id, origin.run_id, spec.agent_id, spec.call_id, spec.depth), spec.stream
-        )
+            Origin(
+                origin.session_id, origin.run_id, spec.agent_id, spec.call_id, spec.depth, spec.card.name, str(spec.folder), root
+            ),
+            spec.stream,
+        )  # fmt: skip
         trace = LineFile(spec.folder / "trace.jsonl", store.record_limits, self.redact)
         gate = parent.gate.narrowed(spec.card.mode, root=spec.root, readable=(spec.folder / OUTPUT_FOLDER,))
         choose = choose_for(self.models.check, spec)

@@ -54,7 +54,10 @@ class Outcome(Struct, Generic[P], frozen=True):
 
 
 class Bus:
-    """One an agent. `child` shares registry, journal and the count of dispatches with a sub-agent's bus."""
+    """One an agent. `child` shares registry, journal and the count of dispatches with a sub-agent's bus.
+
+    agents: of every agent of the session so far, by its id
+    """
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class Bus:
         self.source = ""
         self.is_continuation = False
         self.counts: dict[str, int] = {}
+        self.agents: dict[str, Origin] = {origin.agent_id: origin}
         self._numbers = count(1)
         self._unwritten = False
         self._deltas = DeltaQueue(self._dispatch_delta, self.stream.warn)
@@ -78,6 +82,8 @@ class Bus:
         """A sub-agent's bus; without a stream of its own what it publishes goes to this one's readers."""
         bus = Bus(origin, self.registry, stream or self.stream, self.sink)
         bus._numbers = self._numbers
+        bus.agents = self.agents
+        bus.agents[origin.agent_id] = origin
         return bus
 
     async def dispatch(self, payload: P) -> Outcome[P]:
@@ -182,7 +188,7 @@ class Bus:
             stamp.dispatch_seq, stamp.timestamp, row.name, stamp.session_id, stamp.run_id, stamp.agent_id, stamp.parent_seq,
             _ident(row, now) or "", getattr(now, "ref", ""), getattr(now, "call_id", ""), tuple(chain.heard),
             "halt" if answer.halt else answer.decision, answer.reason, changed, int(seconds * 1_000_000) / 1000,
-            purpose=stamp.purpose,
+            purpose=stamp.purpose, agent_type=stamp.agent_type,
         )  # fmt: skip
         self._write(line)
 
@@ -208,7 +214,7 @@ class Bus:
         o = self.origin
         return Stamp(
             o.session_id, o.run_id, o.agent_id, o.parent_call_id, o.depth, o.depth > 0, next(self._numbers), frame.seq,
-            time(), self.is_continuation, self.source, frame.purpose,
+            time(), self.is_continuation, self.source, frame.purpose, o.agent_type,
         )  # fmt: skip
 
 

@@ -94,7 +94,14 @@ CATALOG: tuple[EventRow, ...] = (
         writable=("sections",),
         context="a section",
     ),
-    _row("tools:select", p.ToolsSelect, "transform", "once a leg; may only narrow", writable=("tools",)),
+    _row(
+        "tools:select",
+        p.ToolsSelect,
+        "transform",
+        "once a leg; may only narrow",
+        writable=("tools",),
+        scope="tree",
+    ),
     _row(
         "message:before_send",
         p.MessageBeforeSend,

@@ -89,8 +89,8 @@ class HandlerRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class JournalLine(Struct, frozen=True, omit_defaults=True):
-    """One dispatch. `ref` is the log entry that the payload speaks of; `changed` holds only the fields that were changed; `purpose` is
-    the stamp's."""
+    """One dispatch. `ref` is the log entry that the payload speaks of; `changed` holds only the fields that were changed; `purpose` and
+    `agent_type` are the stamp's, `agent` is its `agent_id`."""
 
     seq: int
     time: float
@@ -109,6 +109,7 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     ms: float = 0.0
     v: int = 1
     purpose: str = ""
+    agent_type: str = ""
 
 
 class JournalSink(Protocol):

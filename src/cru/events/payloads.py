@@ -191,8 +191,7 @@ class ToolCompleted(Struct, frozen=True):
 
 
 class FailureKind(StrEnum):
-    """Why a call came to nothing, as `ToolFailed.which` says it: refused (policy to error), not called as its schema says, failed while
-    it ran, or not run to its end."""
+    """Why a call came to nothing (`ToolFailed.which`): refused (policy to error), not as its schema says, failed, or not run to its end."""
 
     POLICY = "policy"
     HOOK = "hook"
@@ -327,7 +326,7 @@ class TaskSpawned(Struct, frozen=True):
 
 
 class TaskCompleted(Struct, frozen=True):
-    """result: the sub-agent's answer (of TaskFailed error: why); output, exit_code: of a command; folder: where its files are."""
+    """result: a sub-agent's answer (of TaskFailed error: why); output, exit_code: of a command; folder: its files; prompt, model: asked."""
 
     id: str
     kind: str
@@ -338,6 +337,8 @@ class TaskCompleted(Struct, frozen=True):
     description: str = ""
     folder: str = ""
     background: bool = False
+    prompt: str = ""
+    model: str = ""
 
 
 class TaskFailed(Struct, frozen=True):

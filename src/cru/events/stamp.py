@@ -22,12 +22,14 @@ else:
 class Stamp(Struct, frozen=True):
     """Where and when an event was raised.
 
+    agent_id: "main", or the id of a sub-agent's task
     depth: 0 is the main agent
     dispatch_seq: counts the dispatches of one process run
     parent_seq: the dispatch in whose handler this one was raised; 0: none
     timestamp: unix seconds
     source: where the prompt of the leg comes from
     purpose: "" for ordinary work
+    agent_type: the name of the sub-agent's card, "" for the main agent
     """
 
     session_id: str
@@ -42,6 +44,7 @@ class Stamp(Struct, frozen=True):
     is_continuation: bool
     source: str
     purpose: str
+    agent_type: str = ""
 
 
 class Event(Struct, Generic[PayloadT], frozen=True):
@@ -58,13 +61,21 @@ class Event(Struct, Generic[PayloadT], frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Which agent of which run a bus belongs to."""
+    """Which agent of which run a bus belongs to.
+
+    agent_type: the name of a sub-agent's card
+    folder: of a sub-agent's own context
+    root: where it works, "": where the main agent does
+    """
 
     session_id: str
     run_id: str
     agent_id: str = "main"
     parent_call_id: str = ""
     depth: int = 0
+    agent_type: str = ""
+    folder: str = ""
+    root: str = ""
 
 
 class DispatchBudget(Struct):

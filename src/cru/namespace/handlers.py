@@ -31,13 +31,22 @@ class Context(Object):
     """What a handler gets first. `set` and `get` are shared along one dispatch, `emit` raises an event of one's own."""
 
     METHODS = ("set", "get", "emit")
-    FIELDS = ("session", "session_id", "is_continuation", "handler_name", "priority")
+    FIELDS = (
+        "session", "session_id", "is_continuation", "handler_name", "priority",
+        "is_sub_agent", "agent_id", "agent_type", "depth", "parent_call_id",
+    )  # fmt: skip
 
     def __init__(self, host: Host, event: Event, name: str, priority: int) -> None:
         self._host = host
-        self._seq = event.stamp.dispatch_seq
-        self.session_id = event.stamp.session_id
-        self.is_continuation = event.stamp.is_continuation
+        stamp = event.stamp
+        self._seq = stamp.dispatch_seq
+        self.session_id = stamp.session_id
+        self.is_continuation = stamp.is_continuation
+        self.is_sub_agent = stamp.is_sub_agent
+        self.agent_id = stamp.agent_id
+        self.agent_type = stamp.agent_type
+        self.depth = stamp.depth
+        self.parent_call_id = stamp.parent_call_id
         self.handler_name = name
         self.priority = priority
 

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from cru.config.closest import did_you_mean
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
+from cru.tools.protocol import AGENT_ALIASES
 
 LIMIT_BYTES = 64 * 1024
 MOST_FUEL = 1_000_000
@@ -131,6 +132,7 @@ def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: s
         if key not in _KEYS and key not in _MEANINGLESS
     ]
     name = front.name or default_name
+    name = AGENT_ALIASES.get(name, name)
     if not NAME.fullmatch(name):
         raise BadCard(f"{where}: {name!r} is no name for an agent", "letters, digits, - and _, 64 at most")
     if not front.description.strip():

@@ -13,6 +13,7 @@ from cru.files.regular import read_regular
 from cru.permissions.trust import TrustStore
 from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card
+from cru.tools.protocol import AGENT_ALIASES
 
 
 class CardFile(Struct, frozen=True):
@@ -47,6 +48,7 @@ class Cards(Struct):
 
     def find(self, name: str) -> AgentCard:
         """Raises NoSuchAgent with the closest name."""
+        name = AGENT_ALIASES.get(name, name)
         card = self.by_name.get(name)
         if card is not None:
             return card

@@ -235,6 +235,8 @@ class TaskManager:
         }  # fmt: skip
         failed = record.status is not TaskStatus.COMPLETED
         text = outcome.error or record.status.value if failed else outcome.result
+        if not failed:
+            about |= {"prompt": task.request.prompt, "model": task.request.model}
         payload = (TaskFailed if failed else TaskCompleted)(record.id, record.kind.value, text, **about)  # type: ignore[arg-type]
         answer = (await parts.bus.dispatch(payload)).answer
         return () if answer.inject is None else (answer.inject,)
@@ -265,6 +267,9 @@ class TaskManager:
         """Wait for its end; cancelled, it cancels the task."""
         try:
             await task.ended.wait()
+            job = self._jobs.get(task.id)
+            if job is not None:  # handlers hear of its end before anybody goes on
+                await asyncio.wait([job])
         except asyncio.CancelledError:
             await self.cancel(task)
             raise

@@ -9,6 +9,7 @@ from msgspec import Struct
 from cru.tools import arguments as a
 from cru.tools.arguments import SPECS
 from cru.tools.protocol import (
+    AGENT_ALIASES,
     Access,
     AgentRequest,
     Kind,
@@ -34,6 +35,7 @@ class ToolRow(Struct, frozen=True):
     parallel: several calls may run at the same time
     hidden: it is not offered to the model
     why_ask: why a call in which the argument of that name is true needs a rule or a person, whatever the mode
+    aliases: other names of what the subject names; calls have the one that rules know
     """
 
     arguments: type[Struct]
@@ -45,6 +47,7 @@ class ToolRow(Struct, frozen=True):
     parallel: bool = False
     hidden: bool = False
     why_ask: tuple[str, str] = ("", "")
+    aliases: Mapping[str, str] = {}
 
 
 TABLE: dict[str, ToolRow] = {
@@ -69,7 +72,7 @@ TABLE: dict[str, ToolRow] = {
     "update_reflection": ToolRow(a.Content, "conversation.update_reflection", "memory"),
     "read_context": ToolRow(a.ReadContext, "conversation.read_context", "read", "context_name", parallel=True),
     "send_message": ToolRow(a.SendMessage, "conversation.send_message", "message", "to"),
-    "task": ToolRow(AgentRequest, "delegation.task", "flow", "agent", parallel=True),
+    "task": ToolRow(AgentRequest, "delegation.task", "flow", "agent", parallel=True, aliases=AGENT_ALIASES),
     "call_user": ToolRow(a.CallUser, "conversation.call_user", "flow"),
     "recurse": ToolRow(a.Recurse, "conversation.recurse", "flow", hidden=True),
 }
@@ -89,7 +92,11 @@ class BuiltInTool:
         self._options = options
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
-        return a.check_arguments(self._row.arguments, arguments)
+        args = a.check_arguments(self._row.arguments, arguments)
+        subject = args.get(self._row.subject)
+        if subject in self._row.aliases:
+            args[self._row.subject] = self._row.aliases[str(subject)]
+        return args
 
     def subject(self, args: Mapping[str, object]) -> str:
         value = str(args.get(self._row.subject) or self._row.default)

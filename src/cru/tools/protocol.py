@@ -112,6 +112,10 @@ class BackgroundTasks(Protocol):
         ...
 
 
+AGENT_ALIASES: Mapping[str, str] = {"general-purpose": "general", "Explore": "explore", "Plan": "plan"}
+"""Claude Code's names of agents → ours: in calls, in rules, and of cards."""
+
+
 class AgentRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Work for a sub-agent.
 

@@ -23,7 +23,7 @@ call: send_message {"to": "other", "content": "hello"}
 ---
 text: done
 """
-VARYING = ("description", "parameters", "preview_size", "tool_count")
+VARYING = ("description", "parameters", "preview_size", "task_id", "tool_count")
 ORDER = [
     "on_start", "on_context_switch", "pre_message", "pre_agentic_loop", "pre_system_prompt", "post_system_prompt",
     "pre_api_tools", "pre_api_request",
@@ -92,10 +92,21 @@ def _archive(home: HomeDir) -> None:
     ask(home, "-a", "-x")
 
 
+def _agents(home: HomeDir) -> None:
+    child = home.path / "child.txt"
+    child.write_text("text: found\n")
+    model(
+        home,
+        'call: task {"agent": "explore", "prompt": "look", "model": "scripted:' + str(child) + '"}\n---\ntext: done\n',
+    )
+    ask(home)
+
+
 RUNS: dict[Callable[[HomeDir], None], set[str]] = {
     _turn: {*ORDER},
     _files: {"pre_file_read", "pre_file_write", "pre_fetch_url"},
     _rolling: {"pre_rolling_compact", "post_rolling_compact"},
+    _agents: {"pre_spawn_agent", "post_spawn_agent"},
     _archive: {"pre_compact", "post_compact", "pre_clear", "post_clear"},
 }
 

@@ -26,6 +26,10 @@ EVENTS = (
 )  # fmt: skip
 
 
+SUB_AGENT: dict[str, Any] = {"is_sub_agent": True, "depth": 1, "agent_id": "a1", "agent_type": "explore"}
+"""Of the stamp of an event in a sub-agent."""
+
+
 def about(path: Path, *, mode: str = "ask", **env: str) -> SessionFacts:
     return SessionFacts(
         session_id="sess", context="main", folder=path / "context", cwd=path, root=path, home=path / ".cru", user_home=path,
@@ -80,7 +84,7 @@ def said(
 ) -> HookResult:
     """What a run means. out: its standard output, anything but a text as JSON · facts: instead of `about` · seq."""
     facts = more.get("facts") or about(path)
-    at = event(payload, dispatch_seq=more.get("seq", 7))
+    at = event(payload, dispatch_seq=more.get("seq", 7), **(SUB_AGENT if name == "SubagentStop" else {}))
     row = moment(name, at, facts)
     assert row is not None and row.answer is not None
     stdout = out if isinstance(out, str) else msgspec.json.encode(out).decode()

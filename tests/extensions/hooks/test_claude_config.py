@@ -34,7 +34,7 @@ def test_entries_are_flat_and_in_the_order_of_the_file() -> None:
         ("Stop", "", "one", 4, 600), ("PreToolUse", "Bash", "two", 6, 600), ("PreToolUse", "Bash", "three", 6, 600),
         ("PreToolUse", "Edit|Write", "four", 7, 5),
     ]  # fmt: skip
-    assert len({e.id for e in entries}) == 4 and all(e.include_sub_agents for e in entries)
+    assert len({e.id for e in entries}) == 4 and all(e.include_sub_agents is None for e in entries)
 
 
 def test_an_id_depends_on_nothing_around() -> None:

@@ -55,6 +55,7 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
     ("Stop", ENDED,
      {"stop_hook_active": False, "last_assistant_message": "the end", "background_tasks": [], "session_crons": [],
       "continuation_count": 0, "continuation_limit": 8}),
+    ("SubagentStart", p.TaskSpawned("t1", "subagent", "look", agent="explore"), {"agent_id": "t1", "agent_type": "Explore"}),
     ("StopFailure", failure("x answered 429: slow"),
      {"error": "rate_limit", "error_details": "x answered 429: slow", "last_assistant_message": "half"}),
     ("PreCompact", p.ContextOverflow(1, 2, 50.0, "full", "how", "manual"), {"trigger": "manual", "custom_instructions": ""}),
@@ -77,7 +78,8 @@ def test_standard_input(tmp_path: Path, name: str, payload: Struct, fields: dict
 def test_every_row_is_of_a_live_event_and_is_tested() -> None:
     rows = {(name, row.event) for name, some in CLAUDE.events.items() for row in some if row.event}
     assert all(BY_NAME[ours].live for _, ours in rows)
-    assert rows == {(name, event(payload).name) for name, payload, _ in FIELDS}
+    of_children = {("SubagentStop", "turn:complete")}
+    assert rows == {(name, event(payload).name) for name, payload, _ in FIELDS} | of_children
 
 
 @pytest.mark.parametrize(
@@ -92,8 +94,32 @@ def test_modes(tmp_path: Path, mode: str, theirs: str) -> None:
 
 
 def test_a_sub_agent_names_itself(tmp_path: Path) -> None:
-    known = given("PreToolUse", p.ToolBeforeCall("bash", {}, "c"), tmp_path, is_sub_agent=True, depth=2, agent_id="a2")
-    assert (known["agent_id"], known["is_sub_agent"], known["depth"]) == ("a2", True, 2)
+    known = given(
+        "PreToolUse",
+        p.ToolBeforeCall("bash", {}, "c"),
+        tmp_path,
+        is_sub_agent=True,
+        depth=2,
+        agent_id="a2",
+        agent_type="general",
+    )
+    assert (known["agent_id"], known["agent_type"], known["is_sub_agent"], known["depth"]) == (
+        "a2",
+        "general-purpose",
+        True,
+        2,
+    )
+
+
+def test_the_end_of_a_sub_agent_is_its_own_event(tmp_path: Path) -> None:
+    child = {"is_sub_agent": True, "depth": 1, "agent_id": "a1", "agent_type": "explore"}
+    known = given("SubagentStop", ENDED, tmp_path, **child)
+    assert (known["agent_id"], known["agent_type"], known["stop_hook_active"]) == ("a1", "Explore", False)
+    assert (known["last_assistant_message"], known["background_tasks"]) == ("the end", [])
+    assert moment("Stop", event(ENDED, **child), about(tmp_path)) is None
+    assert moment("SubagentStop", event(ENDED), about(tmp_path)) is None
+    command = p.TaskSpawned("t2", "bash", "make", command="make")
+    assert moment("SubagentStart", event(command), about(tmp_path)) is None
 
 
 # event, our payload, stamp, whether it is heard

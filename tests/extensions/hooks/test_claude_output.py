@@ -27,11 +27,13 @@ CLOSED = p.SessionEnded("exit")
 IDLE = p.SessionIdle("main")
 FULL = p.ContextOverflow(9, 10, 90.0, "rolling", "prompt")
 SMALLER = p.SessionCompacted("short", 5, 2)
+STARTED = p.TaskSpawned("t1", "subagent", "look", agent="explore")
 SWITCHED = p.ModelSelected("x", "new", "", "new", "old")
 ALL: dict[str, Struct] = {
     "SessionStart": OPENED, "SessionEnd": CLOSED, "UserPromptSubmit": PROMPT, "PreToolUse": CALL, "PermissionRequest": ASKED,
     "PostToolUse": DONE, "PostToolUseFailure": FAILED, "PostToolBatch": BATCH, "Notification": IDLE, "Stop": END,
-    "StopFailure": ERROR, "PreCompact": FULL, "PostCompact": SMALLER, "PostModelSwitch": SWITCHED,
+    "StopFailure": ERROR, "SubagentStart": STARTED, "SubagentStop": END,
+    "PreCompact": FULL, "PostCompact": SMALLER, "PostModelSwitch": SWITCHED,
 }  # fmt: skip
 DENY, HALT = Answer(decision="deny", reason="no"), Answer(decision="deny", halt=True, reason="no")
 OBJECTION = '{0}:Bash hook blocking error from command: "x": {1}'
@@ -65,7 +67,8 @@ EXIT_2: dict[str, tuple[Answer, str, bool]] = {
     "UserPromptSubmit": (DENY, "", False), "PreToolUse": (denied("[x]: no"), "", False), "PreCompact": (DENY, "", False),
     "PostToolUse": (told("PostToolUse", "[x]: no"), "", False), "PostToolBatch": (HALT, "", False),
     "PostToolUseFailure": (told("PostToolUseFailure", "[x]: no"), "", False),
-    "Stop": (go_on("[x]: no"), "", False), "PermissionRequest": (PASS, "", True),
+    "Stop": (go_on("[x]: no"), "", False), "SubagentStop": (go_on("[x]: no"), "", False), "SubagentStart": (PASS, "no", False),
+    "PermissionRequest": (PASS, "", True),
     "Notification": (Answer(note="exit status 2 is ignored on Notification"), "", False),
     "StopFailure": (Answer(note="exit status 2 is ignored on StopFailure"), "", False),
 }  # fmt: skip
@@ -115,6 +118,7 @@ def test_text_that_begins_with_a_brace_and_is_no_json_is_context_where_text_is(t
 BLOCKED: dict[str, Answer] = {
     "UserPromptSubmit": DENY, "PreToolUse": denied("no"), "PreCompact": DENY, "PostToolUse": told("PostToolUse", "no"),
     "PostToolUseFailure": told("PostToolUseFailure", "no"), "PostToolBatch": HALT, "Stop": go_on("no"),
+    "SubagentStop": go_on("no"),
 }  # fmt: skip
 
 
@@ -135,7 +139,9 @@ CONTEXT = (
     "PostToolUse",
     "PostToolUseFailure",
     "PostToolBatch",
+    "SubagentStart",
 )
+GOES_ON = ("Stop", "SubagentStop")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -144,9 +150,9 @@ def test_additional_context(tmp_path: Path, name: str) -> None:
     tool = ":Bash" if name in ("PreToolUse", "PostToolUse", "PostToolUseFailure") else ""
     label = f"{name}{tool} hook additional context: more"
     assert got.answer.context == ((label,) if name in CONTEXT else ())
-    assert got.answer.inject == (Inject(label) if name == "Stop" else None)
+    assert got.answer.inject == (Inject(label) if name in GOES_ON else None)
     assert got.deferred == ((label,) if name in ("Notification", "PostModelSwitch") else ())
-    assert bool(got.warning) is (name not in (*CONTEXT, "Notification", "PostModelSwitch", "Stop"))
+    assert bool(got.warning) is (name not in (*CONTEXT, "Notification", "PostModelSwitch", *GOES_ON))
 
 
 def test_context_beside_a_refusal_goes_with_its_reason(tmp_path: Path) -> None:
@@ -159,7 +165,10 @@ def test_context_beside_a_refusal_goes_with_its_reason(tmp_path: Path) -> None:
 def test_continue_false_is_stronger_than_anything(tmp_path: Path, name: str) -> None:
     out = {"continue": False, "stopReason": "no", "decision": "block", "reason": "other"}
     got = said(name, ALL[name], tmp_path, out)
-    if name in ("SessionStart", "SessionEnd", "Notification", "StopFailure", "PostToolUseFailure", "PostModelSwitch"):
+    unstoppable = ("SessionStart", "SessionEnd", "Notification", "StopFailure", "PostToolUseFailure", "PostModelSwitch")
+    if name == "SubagentStop":  # it ends the sub-agent, which has said what it had to say
+        assert (got.answer, got.to_user) == (Answer(decision="deny"), "no")
+    elif name in (*unstoppable, "SubagentStart"):
         assert got.to_user == "no" and "has no effect on" in got.warning and not got.answer.halt
     else:
         assert got.answer.halt and got.answer.reason == "no" and got.answer.inject is None

@@ -12,7 +12,7 @@ from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.dialects.crush.regex import to_python
-from cru.extensions.hooks.model.entry import ProblemKind
+from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 
 GOOD = {"command": "true"}
 
@@ -205,3 +205,32 @@ def test_what_only_looks_like_it_is_fine(pattern: str) -> None:
 def test_what_is_no_expression_is_refused(tmp_path: Path, pattern: str) -> None:
     entries, [problem] = read(tmp_path, config({**GOOD, "matcher": pattern}))
     assert entries == [] and "invalid matcher regex" in problem.text
+
+
+ANNOUNCED = """{
+  "hooks": {
+    "PreToolUse": [
+      {
+        "matcher": "^bash$",
+        "command": "./hooks/audit.sh",
+        "include_sub_agents": true, // default false
+      },
+    ],
+  },
+}
+"""
+"""As Crush's documents print it."""
+
+
+def test_a_configuration_with_comments_and_commas_behind_last_values(tmp_path: Path) -> None:
+    file = CRUSH.parse(HookSource("crush", "user", tmp_path / "crush.json", ANNOUNCED), about(tmp_path))
+    assert not file.problems
+    [entry] = file.entries
+    assert (entry.event, entry.matcher, entry.command, entry.line) == ("PreToolUse", "^bash$", "./hooks/audit.sh", 4)
+    assert entry.include_sub_agents is True
+
+
+def test_commas_and_slashes_in_texts_stay(tmp_path: Path) -> None:
+    text = '{"hooks": {"PreToolUse": [{"command": "echo [1,] {a,} // b",}]}}'
+    file = CRUSH.parse(HookSource("crush", "user", tmp_path / "crush.json", text), about(tmp_path))
+    assert [entry.command for entry in file.entries] == ["echo [1,] {a,} // b"]

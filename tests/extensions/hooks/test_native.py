@@ -31,7 +31,7 @@ def one(**entry: Any) -> Any:
 def test_a_list_and_an_object_of_events() -> None:
     listed, problems = parsed(CRU, '// mine\n{"hooks": [\n{"event": "session:idle", "command": "a"}]}', "hooks.json")
     assert [(e.event, e.command, e.line, e.timeout, e.include_sub_agents) for e in listed] == [
-        ("session:idle", "a", 3, 60, False)
+        ("session:idle", "a", 3, 60, None)
     ]
     by_event, more = parsed(CRU, {"hooks": {"PreToolUse": [{"command": "a"}, {"command": "b"}]}}, "hooks.json")
     assert [(e.event, e.command) for e in by_event] == [("PreToolUse", "a"), ("PreToolUse", "b")]

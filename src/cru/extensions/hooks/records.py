@@ -45,6 +45,7 @@ class FiringRecord(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="
     note: what it says for the record
     beside: it ran beside the session
     cut: one of the texts was longer
+    agent, agent_type: the sub-agent that raised it, "" of the main agent
     """
 
     time: float
@@ -72,6 +73,8 @@ class FiringRecord(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="
     stdout: str = ""
     stderr: str = ""
     cut: bool = False
+    agent: str = ""
+    agent_type: str = ""
 
 
 class LoadRecord(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="found"):
@@ -104,6 +107,7 @@ def make_firing(
         to_user=result.to_user, warning=result.warning, beside=entry.asynchronous, stdin=stdin[:RECORDED_BYTES].decode("utf-8", "replace"),
         stdout=run.stdout[:RECORDED_BYTES], stderr=run.stderr[:RECORDED_BYTES],
         cut=max(len(stdin), len(run.stdout), len(run.stderr)) > RECORDED_BYTES or run.truncated,
+        agent=stamp.agent_id if stamp.depth else "", agent_type=stamp.agent_type,
     )  # fmt: skip
 
 

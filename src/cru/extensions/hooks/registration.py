@@ -150,6 +150,7 @@ def _facts_of(setup: HookSetup) -> SessionFacts:
     facts = session_facts(setup.where, setup.options, store.folder, store.name, parts.bus.origin.session_id)
     facts.mode = lambda: parts.gate.mode
     facts.is_chat = lambda: parts.services.is_chat
+    facts.warn = parts.bus.stream.warn
     config = claude_folder(setup.where)
     link = link_path(config, facts.cwd, store.session_id) if setup.options.link_transcripts else None
     facts.transcript = Transcript(store, facts.cwd, facts.root, parts.bus.stream.warn, link)

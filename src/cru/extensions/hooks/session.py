@@ -14,9 +14,10 @@ from cru.engine.parts import Parts
 from cru.events.answers import Answer
 from cru.events.bus import Bus
 from cru.events.payloads import MessageReceived, ModelSelected
-from cru.events.stamp import Event
+from cru.events.stamp import Event, Stamp
 from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
+from cru.extensions.hooks.agents import AgentRecords
 from cru.extensions.hooks.deferred import DeferredContext
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -81,6 +82,7 @@ class SessionHooks:
         self._waker = HookWaker()
         self._owners: list[str] = []
         self._revoked: list[GuardSnapshot] = []
+        self._agents = AgentRecords()
 
     @property
     def dialects(self) -> Mapping[str, Dialect]:
@@ -91,6 +93,7 @@ class SessionHooks:
     def register(self, bus: Bus) -> None:
         """In the order of the configuration: the bus runs them at once and composes in this order."""
         self._bus = bus
+        self._agents.origins = bus.agents
         active = self.loaded.active()
         if self.loaded.known:
             self.record(records.make_load(self.loaded.known, bus.origin.run_id))
@@ -98,8 +101,10 @@ class SessionHooks:
         self._owners = [self.owner, *(entry.owner for entry in (*active, *revoked))]
         if active:
             bus.registry.on(MessageReceived, self._note_prompt, owner=self.owner, where="hooks", priority=0)
-            bus.registry.on(ModelSelected, self._note_model, owner=self.owner, where="hooks", priority=0)
-            bus.registry.on("message:before_send", self._hand_over, owner=self.owner, where="context that waited")
+            bus.registry.on(ModelSelected, self._note_model, owner=self.owner, where="hooks", priority=0, scope="tree")
+            bus.registry.on(
+                "message:before_send", self._hand_over, owner=self.owner, where="context that waited", scope="main"
+            )
         for entry in active:
             for mapping in self._dialects[entry.dialect].events[entry.event]:
                 if mapping.event:
@@ -112,7 +117,7 @@ class SessionHooks:
         """One event of an entry: a command beside the others of its group, a function as a handler in its own right."""
         fields: dict[str, Any] = {
             "owner": entry.owner, "where": entry.where, "priority": entry.priority, "on_error": ON_ERROR[entry.on_error],
-            "scope": _scope(entry),
+            "scope": _scope(entry, mapping),
         }  # fmt: skip
         dialect = self._dialects[entry.dialect]
         if entry.kind == "command":
@@ -133,7 +138,7 @@ class SessionHooks:
             if mapping.event == GUARDED:
                 guard = RevokedGuard(snapshot, dialect, mapping, self)
                 bus.registry.on(
-                    GUARDED, guard, owner=entry.owner, where=entry.where, priority=entry.priority, scope=_scope(entry),
+                    GUARDED, guard, owner=entry.owner, where=entry.where, priority=entry.priority, scope=_scope(entry, mapping),
                     lane="commands", on_error="deny",
                 )  # fmt: skip
 
@@ -143,7 +148,7 @@ class SessionHooks:
             entries = [entry for entry in active if entry.dialect == name]
             if not entries or dialect.handlers is None:
                 continue
-            for event, handler in dialect.handlers(entries, self.facts):
+            for event, handler in dialect.handlers(entries, self.facts_of):
                 bus.registry.on(
                     event,
                     handler,
@@ -212,7 +217,10 @@ class SessionHooks:
             self.facts.prompt_states.clear()
 
     def _note_model(self, event: Event[ModelSelected]) -> None:
-        self.facts.model = event.payload.model
+        if event.stamp.depth:
+            self._agents.state_of(event.stamp).model = event.payload.model
+        else:
+            self.facts.model = event.payload.model
 
     def _hand_over(self, event: Event) -> Answer | None:
         """Gives the model what hooks have left for it, with its next request."""
@@ -227,6 +235,9 @@ class SessionHooks:
         return Answer(context=texts) if texts else None
 
     # for the handler of each hook, see HookRuntime ------------------------------------------------------------------------------------
+
+    def facts_of(self, stamp: Stamp) -> SessionFacts:
+        return self._agents.facts_of(stamp, self.facts) if stamp.depth else self.facts
 
     def languages(self) -> HookLanguages:
         from cru.extensions.hooks.run.languages import HookLanguages
@@ -330,5 +341,6 @@ class SessionHooks:
             self._waker.wake()
 
 
-def _scope(entry: HookEntry) -> str:
-    return "tree" if entry.include_sub_agents else "main"
+def _scope(entry: HookEntry, mapping: EventMapping) -> str:
+    """The scope of its handler; "": that of the event."""
+    return mapping.scope or {None: "", True: "tree", False: "main"}[entry.include_sub_agents]

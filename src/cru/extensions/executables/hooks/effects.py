@@ -185,5 +185,15 @@ def take_delivery(context: HookAnswerContext, answer: Mapping[str, object]) -> A
     return context.last_word(Answer(result={"via": context.text(answer, "via") or context.tool}))
 
 
+def answer_for_agent(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
+    """`{"response": TEXT}`: no sub-agent is asked, this is its answer; `{"block": true, "message": TEXT}`: none is asked, and the model
+    reads why; the first one counts"""
+    if answer.get("block") is True:
+        return context.last_word(cancel(context.text(answer, "message") or BLOCKED))
+    check_answer(answer, ("response", "block", "message"))
+    response = context.text(answer, "response")
+    return PASS if response is None else context.last_word(Answer(result=response))
+
+
 def _set(name: str, value: object) -> Answer:
     return Answer(changes=(Change(name, "set", value),))

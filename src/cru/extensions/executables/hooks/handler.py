@@ -9,7 +9,7 @@ from cru.extensions.executables.calls import ProgramContext, call_hook
 from cru.extensions.executables.executable import Executable
 from cru.extensions.executables.hooks.effects import read_answer
 from cru.extensions.executables.hooks.hook import LASTING, HookAnswerContext, LegFacts, ProgramHook, ignore_answer
-from cru.extensions.executables.hooks.table import BY_NAME, CALL, LAST
+from cru.extensions.executables.hooks.table import BY_NAME, CALL, LAST, SPAWN
 from cru.namespace.host import Host
 
 PRIORITY = 100
@@ -87,7 +87,7 @@ def register(host: Host, executable: Executable, where: ProgramContext) -> None:
     facts = host.session.family_state(SHARED, lambda: LegFacts(host.session.parts, where.home, where.verbose))
     for tool, hook in pairs:
         handler = ProgramHookHandler(hook, executable, tool, facts, where)
-        on_error = executable.on_error if hook.events == CALL else "pass"
+        on_error = executable.on_error if hook.events in (CALL, SPAWN) else "pass"
         for event in hook.events:
             host.listen(
                 event, handler, lane="executables", priority=PRIORITY + hook.step, limit=SECONDS,

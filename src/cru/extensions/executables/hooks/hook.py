@@ -70,7 +70,9 @@ class LegFacts(Struct):
         return self._dispatches[key]
 
     def observe(self, event: Event) -> None:
-        """Keep what an event of `ObservedFact` says."""
+        """Keep what an event of `ObservedFact` says of the main agent."""
+        if event.stamp.depth:
+            return
         match event.payload:
             case LegStarted(fuel=fuel):
                 self.fuel = fuel

@@ -15,6 +15,8 @@ from cru.events.payloads import (
     MessageReceived,
     OutputCached,
     SessionCompacted,
+    TaskCompleted,
+    TaskSpawned,
     ToolBatchCompleted,
     ToolBeforeCall,
     ToolCompleted,
@@ -206,6 +208,23 @@ def outgoing_message(event: Event[InboxSending | InboxSent], facts: LegFacts) ->
 
 def delivered_message(event: Event[InboxSent], facts: LegFacts) -> dict[str, object]:
     return {**outgoing_message(event, facts), "delivery_result": event.payload.result}
+
+
+def new_agent(event: Event[TaskSpawned], facts: LegFacts) -> dict[str, object]:
+    """Its system prompt is that of its card, which cru does not pass on; temperature and length are the card's and the model's."""
+    asked = event.payload
+    known = {"system_prompt": "", "input": asked.prompt, "model": asked.model, "temperature": None, "max_tokens": None}
+    return {**known, "agent": asked.agent, "task_id": asked.id}
+
+
+def agent_answer(event: Event[TaskCompleted], facts: LegFacts) -> dict[str, object]:
+    done = event.payload
+    known = {"system_prompt": "", "input": done.prompt, "model": done.model, "response": done.result}
+    return {**known, "agent": done.agent, "task_id": done.id}
+
+
+def is_agent(event: Event[TaskSpawned | TaskCompleted], facts: LegFacts) -> bool:
+    return event.payload.kind == "subagent"
 
 
 def context_summary(event: Event, facts: LegFacts) -> dict[str, object]:

@@ -8,10 +8,10 @@ from cru.extensions.executables.hooks.hook import ObservedFact, ProgramHook
 
 LAST = 10_000
 """What sees an event as everybody else has left it."""
-NO_AGENTS = "cru has no sub-agents yet"
 NO_INDEX = "cru keeps no index of source files"
 NO_VFS = "cru has no virtual file system: files are files, and pre_file_write hears of them"
 CALL = ("tool:before_call",)
+SPAWN = ("task:spawned",)
 DONE = ("tool:completed", "tool:failed")
 
 TABLE: tuple[ProgramHook, ...] = (
@@ -74,8 +74,10 @@ TABLE: tuple[ProgramHook, ...] = (
          ("context:overflow",), payloads.automatic_compaction, hears=payloads.is_automatic),
     ProgramHook("post_rolling_compact", "it was, and is shorter",
          ("session:compacted",), payloads.compacted_context, hears=payloads.is_automatic),
-    ProgramHook("pre_spawn_agent", "a sub-agent is about to be asked", later=NO_AGENTS),
-    ProgramHook("post_spawn_agent", "it has answered", later=NO_AGENTS),
+    ProgramHook("pre_spawn_agent", "a sub-agent is about to be asked",
+         SPAWN, payloads.new_agent, effects.answer_for_agent, payloads.is_agent),
+    ProgramHook("post_spawn_agent", "it has answered",
+         ("task:completed",), payloads.agent_answer, hears=payloads.is_agent),
     ProgramHook("post_index_file", "a source file is in the index", later=NO_INDEX),
     ProgramHook("pre_vfs_write", "a file of the virtual file system is about to be written", later=NO_VFS),
     ProgramHook("post_vfs_write", "it is written", later=NO_VFS),

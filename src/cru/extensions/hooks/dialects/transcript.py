@@ -13,6 +13,7 @@ import msgspec
 from cru import __version__
 from cru.contexts.store import ContextStore
 from cru.engine.history import INPUT_TOKENS
+from cru.events.stamp import Stamp
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing import common
 from cru.files.atomic import replace_file
@@ -27,12 +28,23 @@ PROMPTS = frozenset({"user", "queue", "command", "inbox", "continuation", "recur
 
 class Transcript:
     """Call it for the path. Only what is new is written; a file that does not fit the log is written anew. `warn` is told once that
-    it cannot be written: hooks run all the same. root: what paths of tools are relative to; link: where a link to it is made."""
+    it cannot be written: hooks run all the same. root: what paths of tools are relative to; link: where a link to it is made; agent: the
+    stamp of the sub-agent whose conversation it is."""
 
     def __init__(
-        self, store: ContextStore, cwd: Path, root: Path, warn: Callable[[str], None], link: Path | None = None
+        self,
+        store: ContextStore,
+        cwd: Path,
+        root: Path,
+        warn: Callable[[str], object],
+        link: Path | None = None,
+        agent: Stamp | None = None,
     ) -> None:
-        self.path = store.folder / f"{store.session_id}.jsonl"
+        name = store.session_id if agent is None else f"agent-{agent.agent_id}"
+        self.path = store.folder / f"{name}.jsonl"
+        self._whose: dict[str, object] = {"isSidechain": False, "sessionId": store.session_id}
+        if agent is not None:
+            self._whose = {"isSidechain": True, "sessionId": agent.session_id, "agentId": agent.agent_id}
         self._link = link
         self._store = store
         self._cwd = cwd
@@ -139,8 +151,8 @@ class Transcript:
         before, self._line = self._line, entry.id
         at = datetime.fromtimestamp(entry.timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         return {
-            "type": kind, "uuid": entry.id, "parentUuid": before or None, "isSidechain": False, "timestamp": at,
-            "sessionId": self._store.session_id, "version": __version__, "cwd": str(self._cwd), "message": message, **more,
+            "type": kind, "uuid": entry.id, "parentUuid": before or None, **self._whose, "timestamp": at,
+            "version": __version__, "cwd": str(self._cwd), "message": message, **more,
         }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ class HookEntry(Struct, frozen=True, kw_only=True):
     rewake: Claude's `asyncRewake`
     once: it runs once a session
     sequential: it runs after the one before it, and sees what that changed
+    include_sub_agents: whether it hears sub-agents; None: as handlers of its event do
     on_error: what becomes of a gate if it fails, "" = nothing
     priority: lower ones run first
     definition: the entry as written, canonical JSON, which is what trust is given to
@@ -79,7 +80,7 @@ class HookEntry(Struct, frozen=True, kw_only=True):
     rewake: bool = False
     once: bool = False
     sequential: bool = False
-    include_sub_agents: bool = False
+    include_sub_agents: bool | None = None
     on_error: Literal["", "allow", "deny", "ask"] = ""
     priority: int = 100
     definition: str = ""

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from cru.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
 
 T = TypeVar("T")
 
 
 class SessionFacts(Struct):
-    """What payloads, environments and matchers need to know about the session.
+    """What payloads, environments and matchers need to know about the session; each agent has its own.
 
     context, folder: name and folder of the context
-    cwd, root: working directory, and root of the project
+    cwd, root: working directory, and root of the project; of an agent in a worktree that
     home, user_home: cru's home folder, and the user's
     env: the environment that hooks inherit
     mode: gives the permission mode as cru calls it
@@ -29,6 +30,8 @@ class SessionFacts(Struct):
     is_chat: whether a person sits at a chat, and will be asked for the next prompt
     states: what dialects keep for the session; see `state`
     prompt_states: what they keep for the running user prompt (a cap on Stop); see `prompt_state`
+    agent_transcript: writes the transcript of a sub-agent, and gives its path; None: it is the main agent
+    warn: tells the person what does not work
     """
 
     session_id: str
@@ -49,6 +52,8 @@ class SessionFacts(Struct):
     settings_env: Mapping[str, str] = {}
     states: dict[type, object] = {}
     prompt_states: dict[type, object] = {}
+    agent_transcript: Callable[[], Path] | None = None
+    warn: Callable[[str], object] = lambda text: None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -74,3 +79,7 @@ def _state_of(states: dict[type, object], kind: type[T]) -> T:
     if not isinstance(state, kind):
         states[kind] = state = kind()
     return state
+
+
+FactsOf: TypeAlias = Callable[[Stamp], SessionFacts]
+"""The facts of the agent that raised an event."""

@@ -19,7 +19,7 @@ from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.extensions.hooks import Footprint
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
-from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.permissions import RuleLists
 
@@ -63,12 +63,21 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
     arguments: ours → our argument → theirs, where they differ
     dropped: ours → arguments of theirs that our tool has no use for
     absolute_paths: whether scripts read absolute paths
+    agents: kinds of sub-agents by our name → theirs
     """
 
     tools: Mapping[str, tuple[str, ...]] = {}
     arguments: Mapping[str, Mapping[str, ArgumentMapping]] = {}
     dropped: Mapping[str, tuple[str, ...]] = {}
     absolute_paths: bool = False
+    agents: Mapping[str, str] = {}
+
+    def agent_names(self, agent: str) -> tuple[str, ...]:
+        """Every name that a matcher may know a kind of sub-agent by; the first is theirs."""
+        return tuple(dict.fromkeys((self.agents.get(agent, agent), agent)))
+
+    def foreign_agent(self, agent: str) -> str:
+        return self.agent_names(agent)[0]
 
     def names(self, tool: str) -> tuple[str, ...]:
         """Every name that a matcher may know the tool by, ours among them; the first is theirs."""
@@ -125,6 +134,7 @@ class EventMapping(Struct, frozen=True):
     subjects: all that `subject` can be, where that is a closed list
     fields: what stdin has beside the common fields
     answer: what a run of a hook means
+    scope: which agents its hooks hear, whatever the entry says; "": as the entry says
     """
 
     name: str
@@ -136,6 +146,7 @@ class EventMapping(Struct, frozen=True):
     subjects: tuple[str, ...] = ()
     fields: Callable[[Event[Any], SessionFacts], dict[str, Any]] | None = None
     answer: AnswerReader | None = None
+    scope: Literal["", "main", "tree"] = ""
 
 
 Events: TypeAlias = Mapping[str, Sequence[EventMapping]]
@@ -248,7 +259,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     matching: Matching
     stdin: Callable[[EventMapping, Event, SessionFacts], bytes]
     extra_environment: Callable[[HookEntry, EventMapping, Event, SessionFacts], Mapping[str, str | None]]
-    handlers: Callable[[Sequence[HookEntry], SessionFacts], list[tuple[str, HandlerFunction]]] | None = None
+    handlers: Callable[[Sequence[HookEntry], FactsOf], list[tuple[str, HandlerFunction]]] | None = None
     tool_environment: Callable[[SessionFacts], Mapping[str, str]] | None = None
     tools: ToolMapping = ToolMapping()
     launch: LaunchRules

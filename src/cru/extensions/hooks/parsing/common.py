@@ -87,6 +87,16 @@ def ended_by(*causes: str) -> Callable[[Event, SessionFacts], bool]:
     return lambda event, facts: payload_field(event, "cause") in causes
 
 
+def agent_ended_by(*causes: str) -> Callable[[Event, SessionFacts], bool]:
+    """Whether a sub-agent's work ended for one of these causes."""
+    return lambda event, facts: event.stamp.is_sub_agent and payload_field(event, "cause") in causes
+
+
+def is_agent(event: Event, facts: SessionFacts) -> bool:
+    """Whether a task is one for a sub-agent, and no command."""
+    return str(payload_field(event, "kind")) == "subagent"
+
+
 def was_run(event: Event, facts: SessionFacts) -> bool:
     """Whether a call that failed ran at all; one that was refused or invalid did not."""
     return payload_field(event, "which") in ("failed", "timeout")

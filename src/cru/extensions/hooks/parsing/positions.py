@@ -14,17 +14,18 @@ _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 """A text, to the end of the file if nothing closes it: nothing is read twice, whatever somebody wrote."""
 _TOKEN = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?", re.DOTALL)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 DEPTH = 8
 """Values that lie deeper have the line of what is around them."""
 
 
 def without_comments(text: str) -> str:
-    """JSON with comments as plain JSON; every line stays where it is."""
+    """JSON with comments, and with commas behind last values, as plain JSON; everything stays where it is."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    return _COMMENT.sub(blank, text)
+    return _LAST_COMMA.sub(lambda match: match[1] or " ", _COMMENT.sub(blank, text))
 
 
 class JsonPositions(Struct):

@@ -17,9 +17,9 @@ from cru.extensions.lost_guards import LossKind, LostGuard
 from cru.shell.programs import names
 
 THEIRS = names(
-    "Agent AskUserQuestion EnterPlanMode ExitPlanMode KillBash ListMcpResourcesTool Monitor NotebookEdit NotebookRead "
-    "ReadMcpResourceTool Skill SlashCommand Task TaskCreate TaskGet TaskList TaskUpdate ToolSearch WebSearch "
-    "google_web_search save_memory web_search update_plan view_image spawn_agent agent download sourcegraph diagnostics"
+    "AskUserQuestion EnterPlanMode ExitPlanMode KillBash ListMcpResourcesTool Monitor NotebookEdit NotebookRead "
+    "ReadMcpResourceTool Skill SlashCommand TaskCreate TaskGet TaskList TaskUpdate ToolSearch WebSearch "
+    "google_web_search save_memory web_search update_plan view_image download sourcegraph diagnostics"
 )
 """Tools of other systems that cru has none for: a hook that is for them guards nothing that can happen here."""
 

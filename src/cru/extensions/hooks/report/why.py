@@ -148,8 +148,13 @@ class _TurnExplainer:
         if not any(hook.fired for hook in hooks):
             return None
         hooks.sort(key=lambda hook: self._order.get(hook.id, len(self._order) if hook.dialect == PROGRAM else -1))
-        call = self._calls.get(line.call)
+        is_child = line.agent_type != ""
+        call = (
+            None if is_child else self._calls.get(line.call)
+        )  # another context has a sub-agent's calls, by ids of its own
         what = f"{call.name} {call.arguments}" if call is not None else line.ident
+        if is_child:
+            what = f"{what} (sub-agent {line.agent_type} {line.agent})"
         fate = _fate(call) if call is not None and line.event == "tool:before_call" else ""
         outcome = list(describe_outcome(line, self._inventory.loaded))
         return DispatchExplanation(line.seq, line.event, what, outcome, fate, hooks)
@@ -317,7 +322,7 @@ class _TurnExplainer:
         """Everything that its matcher did not fit, in one sentence."""
         mismatches = self._mismatches[entry.id]
         subjects = list(dict.fromkeys(subject for _, subject in mismatches))
-        calls = [self._calls[line.call] for line, _ in mismatches if line.call in self._calls]
+        calls = [self._calls[line.call] for line, _ in mismatches if line.call in self._calls and not line.agent_type]
         dialect, event = self._inventory.dialects[entry.dialect], mismatches[-1][0].event
         return describe_mismatch(entry, dialect, event, subjects, calls[-1] if calls else None)
 

@@ -42,7 +42,7 @@ class CommandHook:
 
     def declines(self, event: Event) -> SkipReason | None:
         """Why it does not fire now. Nothing is awaited here, so that the first of two alike is always the first."""
-        entry, mapping, facts = self._entry, self._mapping, self._runtime.facts
+        entry, mapping, facts = self._entry, self._mapping, self._runtime.facts_of(event.stamp)
         try:
             if mapping.accepts is not None and not mapping.accepts(event, facts):
                 return SkipReason(SkipKind.OTHER_EVENT, mapping.name)
@@ -85,7 +85,7 @@ class CommandHook:
             return self._report(event, stdin, run, HookResult(failed=matcher_error))
         entry, mapping, runtime = self._entry, self._mapping, self._runtime
         try:
-            stdin = self._dialect.stdin(mapping, event, runtime.facts)
+            stdin = self._dialect.stdin(mapping, event, runtime.facts_of(event.stamp))
             env = self._dialect.environment(entry, mapping, event, runtime.facts)
             with self._waiting():
                 run = await runtime.run(entry, stdin, env)
@@ -124,15 +124,15 @@ class CommandHook:
             return HookResult(deny_answer(self._entry, event), failed=run.error)
         if run.exit is None:
             return HookResult(failed=run.error or CANCELLED)
-        read = self._mapping.answer
+        read, facts = self._mapping.answer, self._runtime.facts_of(event.stamp)
         if read is None:
             return HookResult()
         keys = _KEY.findall(run.stdout)
         if len(set(keys)) == len(keys):
-            return read(self._entry, event, run, self._runtime.facts)
+            return read(self._entry, event, run, facts)
         from cru.extensions.hooks.run.repeated_keys import read_every_value
 
-        return read_every_value(run, lambda run: read(self._entry, event, run, self._runtime.facts))
+        return read_every_value(run, lambda run: read(self._entry, event, run, facts))
 
     def _report(self, event: Event, stdin: bytes, run: HookRun, result: HookResult) -> Answer:
         """Record what came of it, tell the person, and return the answer."""

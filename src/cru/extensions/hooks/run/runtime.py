@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cru.events.stamp import Event
+from cru.events.stamp import Event, Stamp
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 
 
 class HookRuntime(Protocol):
-    """The session as its hooks see it."""
+    """The session as its hooks see it.
+
+    facts: of the main agent
+    """
 
     facts: SessionFacts
+
+    def facts_of(self, stamp: Stamp) -> SessionFacts:
+        """Of the agent that raised an event."""
+        ...
 
     def languages(self) -> HookLanguages:
         """What runs functions in Lua and Python."""

@@ -65,6 +65,8 @@ def _read_records(home: Home, name: str, id: str) -> Iterator[FiringRecord]:
 def _render(record: FiringRecord, *, full: bool) -> list[str]:
     time_text = time.strftime("%m-%d %H:%M:%S", time.localtime(record.time))
     subject = f"{record.event} {record.subject}".rstrip()
+    if record.agent:
+        subject += f" (sub-agent {record.agent_type} {record.agent})"
     label = "" if record.label == record.id else f" {one_line(masked(record.label), 40)}"
     text = masked(describe_firing(record))
     lines = [

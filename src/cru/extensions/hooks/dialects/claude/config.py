@@ -105,7 +105,7 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
         args=_arguments(table.get("args")), shell=table["shell"] if table.get("shell") in SHELLS else "",
         matcher=matcher if isinstance(matcher, str) else "", condition=condition,
         timeout=_timeout(reading, handler, kind, env), asynchronous=typed_value(table, "async", bool, False) or rewake,
-        rewake=rewake, include_sub_agents=True, definition=handler.definition, on_error=_on_failure(reading, handler),
+        rewake=rewake, definition=handler.definition, on_error=_on_failure(reading, handler),
         problem=_broken(kind, table) or describe_mistyped(table, DECIDES)
         or _bad_matcher(event, matcher) or matching.check_condition(event, condition),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from cru.extensions.hooks.dialects.claude.events import EVENTS
 from cru.extensions.hooks.dialects.claude.responses import forget_calls, note_file, note_result
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.extensions.hooks.parsing import common
 
@@ -49,7 +49,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     if facts.turn:
         known["prompt_id"] = facts.turn
     if stamp.is_sub_agent:
-        known["agent_id"] = stamp.agent_id
+        known |= {"agent_id": stamp.agent_id, "agent_type": TOOLS.foreign_agent(stamp.agent_type)}
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 
@@ -76,18 +76,18 @@ def session_variables(facts: SessionFacts) -> dict[str, str]:
     return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": facts.session_id, "CLAUDE_CODE_ENTRYPOINT": entrypoint}
 
 
-def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
+def _handlers(entries: Sequence[HookEntry], facts_of: FactsOf) -> list[tuple[str, HandlerFunction]]:
     events = {entry.event for entry in entries}
     handlers: list[tuple[str, HandlerFunction]] = []
     if "SessionStart" in events:
         starting = [entry for entry in entries if entry.event == "SessionStart"]
-        handlers.append(("tool:before_call", EnvFiles(starting, facts)))
+        handlers.append(("tool:before_call", EnvFiles(starting, facts_of)))
     if not events.isdisjoint(("PostToolUse", "PostToolBatch")):
-        handlers.append(("message:before_send", forget_calls(facts)))
+        handlers.append(("message:before_send", forget_calls(facts_of)))
     if "PostToolUse" in events:
-        handlers.append(("tool:called", note_file(facts)))
+        handlers.append(("tool:called", note_file(facts_of)))
     if "PostToolBatch" in events:
-        handlers.append(("tool:settled", note_result(facts)))
+        handlers.append(("tool:settled", note_result(facts_of)))
     return handlers
 
 

@@ -64,6 +64,7 @@ class EventEffect(Struct, frozen=True):
     context: whether `additionalContext` has a place
     goes_on: whether `additionalContext` makes the agent go on, as a block does
     halts: whether `continue: false` ends the turn
+    ends_agent: whether it ends the sub-agent, with what that has said last
     """
 
     specific: type[ClaudeEventOutput] = ClaudeEventOutput
@@ -75,6 +76,7 @@ class EventEffect(Struct, frozen=True):
     context: bool = False
     goes_on: bool = False
     halts: bool = True
+    ends_agent: bool = False
 
 
 def _deny(draft: AnswerDraft, why: str, event: Event, facts: SessionFacts) -> None:
@@ -203,6 +205,16 @@ EFFECTS: dict[str, EventEffect] = {
     "PostToolBatch": EventEffect(exit2="block", block=_end, context=True),
     "Notification": EventEffect(context=True, halts=False),
     "Stop": EventEffect(exit2="block", block=continue_turn, label=labels.FEEDBACK, context=True, goes_on=True),
+    "SubagentStart": EventEffect(exit2="user", context=True, halts=False),
+    "SubagentStop": EventEffect(
+        exit2="block",
+        block=continue_turn,
+        label=labels.FEEDBACK,
+        context=True,
+        goes_on=True,
+        halts=False,
+        ends_agent=True,
+    ),
     "StopFailure": EventEffect(halts=False),
     "PreCompact": EventEffect(exit2="block", block=_deny),
     "PostModelSwitch": EventEffect(exit2="user", plain=True, context=True, halts=False),

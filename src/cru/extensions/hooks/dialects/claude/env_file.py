@@ -15,7 +15,7 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude.fields import start_subject
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 
 FOLDER = "hook_env"
@@ -31,9 +31,9 @@ class EnvFiles:
     """The handler of `tool:before_call`. After each change the files are tried by a shell of their own, so that broken ones are told once
     and stop no command."""
 
-    def __init__(self, entries: Sequence[HookEntry], facts: SessionFacts) -> None:
+    def __init__(self, entries: Sequence[HookEntry], facts_of: FactsOf) -> None:
         self._entries = entries
-        self._facts = facts
+        self._facts_of = facts_of
         self._stamp: tuple[tuple[str, int, int], ...] = ()
         self._variables: dict[str, str] = {}
 
@@ -52,17 +52,18 @@ class EnvFiles:
         payload = event.payload
         if not isinstance(payload, ToolBeforeCall) or payload.name != "bash":
             return None
-        now = self._look()
+        facts = self._facts_of(event.stamp)
+        now = self._look(facts)
         if now != self._stamp:
             self._stamp, self._variables = now, {}
-            self._variables = await self._take([path for path, _, _ in now]) if now else {}
+            self._variables = await self._take([path for path, _, _ in now], facts) if now else {}
         return Answer(changes=(Change("env", "merge", self._variables),)) if self._variables else None
 
-    def _look(self) -> tuple[tuple[str, int, int], ...]:
+    def _look(self, facts: SessionFacts) -> tuple[tuple[str, int, int], ...]:
         """The files that hold something."""
         files = []
         for entry in self._entries:
-            path = _path(entry, self._facts)
+            path = _path(entry, facts)
             try:
                 status = path.stat()
             except OSError:
@@ -71,11 +72,10 @@ class EnvFiles:
                 files.append((str(path), status.st_mtime_ns, status.st_size))
         return tuple(files)
 
-    async def _take(self, files: list[str]) -> dict[str, str]:
+    async def _take(self, files: list[str], facts: SessionFacts) -> dict[str, str]:
         """The variables that make a bash read these files. Raises HookError if they cannot be read."""
         from cru.extensions.hooks.launch.process import run_hook_command
 
-        facts = self._facts
         env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
         shell = ("--noprofile", "--norc", "-c", TRY, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)
@@ -84,13 +84,13 @@ class EnvFiles:
             raise HookError(f"CLAUDE_ENV_FILE: {done.error or f'not read within {LIMIT:g} s'}", f"look into {files[0]}")
         if done.exit:
             raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
-        return {BEFORE: str(self._write_wrapper(files, env.get(BEFORE, "")))}
+        return {BEFORE: str(self._write_wrapper(files, env.get(BEFORE, ""), facts))}
 
-    def _write_wrapper(self, files: list[str], outer: str) -> Path:
+    def _write_wrapper(self, files: list[str], outer: str, facts: SessionFacts) -> Path:
         """What a bash reads: first what it would have read without us, `outer`, which its own children read, too."""
         own = [f"export {BEFORE}={quote(outer)}", f'. "${BEFORE}"'] if outer else [f"unset {BEFORE}"]
         lines = [*own, "shopt -s expand_aliases", *(f". {quote(file)}" for file in files)]
-        path = self._facts.folder / FOLDER / "all.bash"
+        path = facts.folder / FOLDER / "all.bash"
         path.write_text("\n".join(lines) + "\n")
         path.chmod(0o600)
         return path

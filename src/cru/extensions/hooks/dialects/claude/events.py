@@ -22,8 +22,6 @@ UNAVAILABLE: dict[str, str] = {
     "UserPromptExpansion": "cru does not announce how a command becomes a prompt; UserPromptSubmit hears of the prompt",
     "MessageDisplay": "cru does not let a command change streamed text",
     "PermissionDenied": "cru has no mode in which a model decides; `permission:resolved` of cru's own hooks hears of every refusal",
-    "SubagentStart": "sub-agents are not available yet",
-    "SubagentStop": "sub-agents are not available yet",
     "TaskCreated": "cru keeps its todos as one text; `todo:changed` of cru's own hooks hears of it",
     "TaskCompleted": "cru keeps its todos as one text; `todo:changed` of cru's own hooks hears of it",
     "PreModelSwitch": "cru asks nobody before `/model` changes the model; PostModelSwitch hears of it",
@@ -98,6 +96,13 @@ EVENTS: Events = {
         ),
     ),
     "Stop": _once("Stop", "turn:complete", accepts=f.turn_ended_by("done"), fields=f.stop_fields),
+    "SubagentStart": _once(
+        "SubagentStart", "task:spawned", accepts=common.is_agent, subject=f.new_agent, fields=f.agent_start_fields
+    ),
+    "SubagentStop": _once(
+        "SubagentStop", "turn:complete", accepts=common.agent_ended_by("done"), subject=f.own_agent, fields=f.agent_stop_fields,
+        scope="tree",
+    ),
     "StopFailure": _once(
         "StopFailure", "turn:complete", accepts=f.turn_ended_by("error"), subject=f.failure_kind, subjects=FAILURES,
         fields=f.stop_failure_fields

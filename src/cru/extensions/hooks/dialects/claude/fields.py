@@ -155,6 +155,24 @@ def turn_ended_by(cause: str) -> Callable[[Event, SessionFacts], bool]:
     return lambda event, facts: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
 
 
+def new_agent(event: Event[p.TaskSpawned]) -> str:
+    return event.payload.agent
+
+
+def own_agent(event: Event) -> str:
+    return event.stamp.agent_type
+
+
+def agent_start_fields(event: Event[p.TaskSpawned], facts: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    return {"agent_id": payload.id, "agent_type": tools.TOOLS.foreign_agent(payload.agent)}
+
+
+def agent_stop_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
+    path = facts.agent_transcript() if facts.agent_transcript is not None else facts.transcript()
+    return {**stop_fields(event, facts), "agent_transcript_path": str(path)}
+
+
 def stop_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     count = effects.count_continuations(event, facts)

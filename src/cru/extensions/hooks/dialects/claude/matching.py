@@ -17,6 +17,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_|]*")
 PLAIN_EVENTS = ("FileChanged", "StopFailure")
 """Events whose matchers know fewer literal characters, and only `|` between them."""
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
+AGENT_EVENTS = ("SubagentStart", "SubagentStop")
 UNMATCHED = (
     "UserPromptSubmit", "PostToolBatch", "Stop", "TeammateIdle", "TaskCreated", "TaskCompleted", "WorktreeCreate", "WorktreeRemove",
     "MessageDisplay", "CwdChanged",
@@ -29,6 +30,7 @@ _RULE = re.compile(r"([A-Za-z][\w*-]*)(?:\((.*)\))?", re.DOTALL)
 KINDS: dict[str, tuple[str, str]] = {
     "bash": ("shell", "command"), "read": ("read", "file_path"), "ls": ("read", "path"), "glob": ("read", "path"),
     "grep": ("read", "path"), "write": ("write", "file_path"), "edit": ("write", "file_path"), "fetch": ("fetch", "url"),
+    "task": ("agent", "agent"),
 }  # fmt: skip
 
 
@@ -45,7 +47,7 @@ def matcher_fits(event: str, matcher: str, tool: str, value: str) -> bool:
     tested against."""
     if _is_all(matcher):
         return True
-    known = TOOLS.names(tool) if tool else (value,)
+    known = TOOLS.names(tool) if tool else TOOLS.agent_names(value) if event in AGENT_EVENTS else (value,)
     if _is_literal(event, matcher):
         words = re.split(r"\|" if event in PLAIN_EVENTS else r"[|,]", matcher)
         return not {word.strip() for word in words}.isdisjoint(known)
@@ -103,6 +105,8 @@ def condition_holds(text: str, tool: str, args: Mapping[str, object], root: str,
     detail = str(args.get(argument, "") or "")
     if rule.what is None:
         return True
+    if kind == "agent":
+        return any(glob.matches_text(glob.parse_glob(rule.what), name) for name in TOOLS.agent_names(detail))
     if kind == "fetch":
         return _url(rule.what, detail)
     if kind == "shell":

@@ -16,6 +16,7 @@ from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
 from cru.files.glob import escape
 from cru.permissions import BadRule, RuleLists
 from cru.permissions.rules import parse_rule
+from cru.tools.protocol import AGENT_ALIASES
 
 Effect = Literal["deny", "ask", "allow"]
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
@@ -31,8 +32,6 @@ FILES = {
 """Tools whose rules name paths → the tool or kind that ours name."""
 ABSENT = (
     "WebSearch",
-    "Task",
-    "Agent",
     "Skill",
     "SlashCommand",
     "NotebookRead",
@@ -41,7 +40,7 @@ ABSENT = (
 """Tools that cru has not: there is nothing to guard."""
 WHOLE = ("TodoWrite", "TaskOutput", "BashOutput", "TaskStop", "KillShell")
 """Tools whose rules name nothing but the tool."""
-KNOWN = ("Bash", *FILES, "WebFetch", *WHOLE, *ABSENT)
+KNOWN = ("Bash", *FILES, "WebFetch", *TOOLS.tools["task"], *WHOLE, *ABSENT)
 WRITERS = (
     "*>*",
     *(f"{name} *" for name in ("tee", "cp", "mv", "rm", "touch", "truncate", "install", "ln", "dd", "sed *-i")),
@@ -131,6 +130,8 @@ def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: S
         yield from _path_rules(reading, effect, FILES[name], what, line, facts)
     elif name == "WebFetch":
         yield from _fetch_rules(reading, effect, what, line)
+    elif name in TOOLS.tools["task"]:
+        yield f"task:{AGENT_ALIASES.get(what, what)}" if what else "task"
     elif name in WHOLE:
         yield TOOLS.own_name(name)
     else:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from cru.events.payloads import ToolCalled, ToolSettled
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude.tools import NO_OUTPUT
-from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.files.regular import read_regular
 
 CHANGES_FILE = ("write", "edit")
@@ -37,33 +37,34 @@ class CallRecord(Struct):
     results: dict[str, str] = {}
 
 
-def note_file(facts: SessionFacts) -> Callable[[Event], None]:
+def note_file(facts_of: FactsOf) -> Callable[[Event], None]:
     """A handler of `tool:called` that keeps what a file holds before it is changed."""
 
     def note(event: Event) -> None:
         payload = event.payload
         if isinstance(payload, ToolCalled) and payload.name in CHANGES_FILE:
+            facts = facts_of(event.stamp)
             facts.state(CallRecord).before[payload.call_id] = _text_of(_path(facts, payload.args))
 
     return note
 
 
-def note_result(facts: SessionFacts) -> Callable[[Event], None]:
+def note_result(facts_of: FactsOf) -> Callable[[Event], None]:
     """A handler of `tool:settled` that keeps what the model reads."""
 
     def note(event: Event) -> None:
         payload = event.payload
         if isinstance(payload, ToolSettled):
-            facts.state(CallRecord).results[payload.call_id] = payload.content
+            facts_of(event.stamp).state(CallRecord).results[payload.call_id] = payload.content
 
     return note
 
 
-def forget_calls(facts: SessionFacts) -> Callable[[Event], None]:
+def forget_calls(facts_of: FactsOf) -> Callable[[Event], None]:
     """A handler of `message:before_send`: the batch is over."""
 
     def forget(event: Event) -> None:
-        record = facts.state(CallRecord)
+        record = facts_of(event.stamp).state(CallRecord)
         record.before, record.results = {}, {}
 
     return forget
@@ -191,6 +192,13 @@ def _fetch(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
     return {"url": tool_input.get("url"), "result": text}
 
 
+def _task(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
+    known = {"prompt": tool_input.get("prompt"), "agentType": tool_input.get("subagent_type")}
+    if tool_input.get("run_in_background"):
+        return {"status": "async_launched", **known}
+    return {"status": "completed", **known, "content": [{"type": "text", "text": text}]}
+
+
 _SHAPES: dict[str, Callable[[Mapping[str, object], str], dict[str, object]]] = {
-    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch,
+    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch, "task": _task,
 }  # fmt: skip

@@ -110,6 +110,9 @@ def _blocked(draft: AnswerDraft, entry: HookEntry, effect: EventEffect, read: Pa
 def _stop(draft: AnswerDraft, name: str, effect: EventEffect, reason: str, event: Event) -> None:
     if reason and (not effect.halts or event.name == "turn:complete"):  # elsewhere the end of the turn says why
         draft.to_user.append(reason)
+    if effect.ends_agent:
+        draft.decision, draft.inject = "deny", ""
+        return
     if not effect.halts:
         draft.warnings.append(f"`continue: false` has no effect on {name}")
         return

@@ -11,6 +11,7 @@ import msgspec
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import MILLISECONDS, ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing.todos import to_todo_list, to_todo_text
+from cru.tools.protocol import AGENT_ALIASES
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""
@@ -20,11 +21,17 @@ _TIMED_OUT = re.compile(r"(?:^|\n)\[?the command ran longer than ([\d.]+) s and 
 TODO_LIST = ArgumentMapping(
     "todos", lambda text: to_todo_list(text, ("content", "activeForm")), lambda todos: to_todo_text(todos, "content")
 )
+AGENTS = {own: name for name, own in AGENT_ALIASES.items()}
+AGENT = ArgumentMapping(
+    "subagent_type",
+    lambda agent: AGENTS.get(agent, agent) if isinstance(agent, str) else agent,
+    lambda agent: AGENT_ALIASES.get(agent, agent) if isinstance(agent, str) else agent,
+)
 TOOLS = ToolMapping(
     tools={
         "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"), "glob": ("Glob",), "grep": ("Grep",),
         "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",), "task_output": ("TaskOutput", "BashOutput"),
-        "task_cancel": ("TaskStop", "KillShell"),
+        "task_cancel": ("TaskStop", "KillShell"), "task": ("Agent", "Task"),
     },
     arguments={
         "bash": {"timeout": MILLISECONDS, "background": ArgumentMapping("run_in_background")},
@@ -34,14 +41,17 @@ TOOLS = ToolMapping(
             "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
         },
         "update_todos": {"content": TODO_LIST},
+        "task": {"agent": AGENT, "background": ArgumentMapping("run_in_background")},
     },
     dropped={
         "bash": ("description",),
         "task_output": ("block",),
         "grep": ("output_mode", "multiline", "head_limit", "-n", "-A", "-B", "type"),
         "fetch": ("prompt",),
+        "task": ("name", "mode", "resume", "max_turns", "team_name", "effort"),
     },
     absolute_paths=True,
+    agents=AGENTS,
 )  # fmt: skip
 
 

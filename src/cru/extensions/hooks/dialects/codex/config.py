@@ -82,7 +82,7 @@ def _entry(reading: Reading, events: Events, handler: NestedHandler, off: bool) 
     return HookEntry(
         id=reading.id(handler.event, handler.definition), dialect="codex", event=handler.event, source=reading.source, line=handler.line,
         kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
-        timeout=_timeout(reading, handler), enabled=not off, include_sub_agents=handler.event != "SessionEnd",
+        timeout=_timeout(reading, handler), enabled=not off,
         definition=handler.definition, asynchronous=handler.handler.get("async") is True,
         problem=wrong or describe_mistyped(handler.handler, {"async": bool}),
     )  # fmt: skip

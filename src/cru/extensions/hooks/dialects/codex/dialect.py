@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.events.answers import Answer, Change, Inject
+from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
@@ -18,7 +18,7 @@ from cru.extensions.hooks.dialects.codex import output
 from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, SWITCH, is_plain, read_entries
 from cru.extensions.hooks.dialects.codex.patches import PATCH, PATCHED, read_patch, to_patch
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import (
     MILLISECONDS,
     AnswerReader,
@@ -56,14 +56,16 @@ TOOLS = ToolMapping(
     tools={
         "bash": ("Bash", "shell"), "read": ("Read",), "write": (PATCH, "Write", "Edit"), "edit": (PATCH, "Edit", "Write"),
         "glob": ("Glob",), "grep": ("Grep",), "ls": ("LS",), "fetch": ("web_search",), "update_todos": ("update_plan",),
+        "task": ("spawn_agent",),
     },
     arguments={
         "bash": {"timeout": MILLISECONDS},
         "grep": {
             "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
         },
+        "task": {"agent": ArgumentMapping("agent_type"), "prompt": ArgumentMapping("message")},
     },
-    dropped={"bash": ("description", "workdir", "run_in_background")},
+    dropped={"bash": ("description", "workdir", "run_in_background"), "task": ("items", "fork_context", "reasoning_effort")},
     absolute_paths=True,
 )  # fmt: skip
 
@@ -96,7 +98,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     if mapping.name not in ("SessionStart", "SessionEnd"):
         known["turn_id"] = facts.turn
     if stamp.is_sub_agent:
-        known |= {"agent_id": stamp.agent_id, "agent_type": "", "depth": stamp.depth}
+        known |= {"agent_id": stamp.agent_id, "agent_type": stamp.agent_type, "depth": stamp.depth}
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 
@@ -144,6 +146,19 @@ def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 def _stop_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     active = facts.prompt_state(CodexStops).count > 0
     return {"stop_hook_active": active, "last_assistant_message": common.payload_field(event, "response") or None}
+
+
+def _new_agent(event: Event) -> str:
+    return str(common.payload_field(event, "agent"))
+
+
+def _agent_start_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    return {"agent_id": common.payload_field(event, "id"), "agent_type": _new_agent(event)}
+
+
+def _agent_stop_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    path = facts.agent_transcript() if facts.agent_transcript is not None else facts.transcript()
+    return {**_stop_fields(event, facts), "agent_transcript_path": str(path)}
 
 
 def _source(event: Event) -> str:
@@ -205,11 +220,11 @@ def _on_start(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts)
     return spill_context(result, facts)
 
 
-def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
+def _handlers(entries: Sequence[HookEntry], facts_of: FactsOf) -> list[tuple[str, HandlerFunction]]:
     """What `continue: false` of SessionStart means: the prompt that began the session is not sent."""
 
     def stop(event: Event) -> Answer | None:
-        start = facts.state(CodexStart)
+        start = facts_of(event.stamp).state(CodexStart)
         reason, start.stopped = start.stopped, ""
         return Answer(decision="deny", halt=True, reason=reason) if reason else None
 
@@ -237,11 +252,24 @@ def _on_stop(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) 
     return replace(result, answer=replace(result.answer, inject=labelled))
 
 
+def _on_agent_start(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
+    """`continue: false` keeps no agent from starting."""
+    result = output.read_session_start(run, "SubagentStart")
+    if result.answer.halt:
+        return replace(result, answer=PASS, warning="`continue: false` has no effect on SubagentStart")
+    return spill_context(result, facts)
+
+
+def _on_agent_stop(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
+    """As Stop; `continue: false` ends the sub-agent, not the turn above it."""
+    result = _on_stop(entry, event, run, facts)
+    return replace(result, answer=replace(result.answer, halt=False, reason="")) if result.answer.halt else result
+
+
 def _on_notified(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     return common.failed_result(run) if run.exit else HookResult()
 
 
-SUB_AGENTS = "sub-agents are not available yet"
 NO_SUCH_PATCH = "a hook has made a patch of it that is more than one change of one file"
 _OBSERVED = {
     name: _reads(output.read_observed, name)
@@ -289,8 +317,13 @@ EVENTS: Events = {
         "StopFailure", "turn:complete", _OBSERVED["StopFailure"], accepts=common.ended_by("error"), fields=_only("error")
     ),
     "Interrupt": _once("Interrupt", "turn:complete", _OBSERVED["Interrupt"], accepts=common.ended_by("interrupted")),
-    "SubagentStart": (EventMapping("SubagentStart", unavailable=SUB_AGENTS, subject=lambda event: ""),),
-    "SubagentStop": (EventMapping("SubagentStop", unavailable=SUB_AGENTS, subject=lambda event: ""),),
+    "SubagentStart": _once(
+        "SubagentStart", "task:spawned", _on_agent_start, accepts=common.is_agent, subject=_new_agent, fields=_agent_start_fields,
+    ),
+    "SubagentStop": _once(
+        "SubagentStop", "turn:complete", _on_agent_stop, accepts=common.agent_ended_by("done"),
+        subject=lambda event: event.stamp.agent_type, fields=_agent_stop_fields, scope="tree",
+    ),
     NOTIFY: _once(NOTIFY, "turn:complete", _on_notified, accepts=common.ended_by("done")),
 }  # fmt: skip
 

@@ -116,7 +116,7 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
         name=values["name"] or "", command=spec.command, args=spec.args, shell=values["shell"] or "", matcher=values["matcher"] or "",
         condition=values["if"] or "", timeout=timeout, env=_env(values["env"]),
         enabled=values["enabled"] is not False, asynchronous=bool(values["async"]), once=bool(values["once"]),
-        sequential=bool(values["sequential"]), include_sub_agents=bool(values["include_sub_agents"]),
+        sequential=bool(values["sequential"]), include_sub_agents=values["include_sub_agents"],
         on_error=ON_ERROR.get(values["on_error"] or "", ""), priority=100 if values["priority"] is None else values["priority"],
         definition=definition, problem=describe_mistyped(place.value, TYPES) or spec.problem or _wrong(values, spec, events[event]),
         cwd=os.path.expanduser(values["cwd"] or ""),

@@ -46,10 +46,8 @@ SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Stop": ("turn:complete", ("done",)),
     "StopFailure": ("turn:complete", ("error",)),
     "Interrupt": ("turn:complete", ("interrupted",)),
-    "SubagentStart": ("task:spawned", ()),
-    "SubagentStop": ("task:completed", ()),
 }
-_FOLDED = {name.lower(): name for name in SYNONYMS}
+_FOLDED = {name.lower(): name for name in (*SYNONYMS, "SubagentStart", "SubagentStop")}
 # What matchers can look at, where that is a closed list.
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "turn:complete": ("done", "cancelled", "halted", "interrupted", "error"),
@@ -100,7 +98,7 @@ def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, object]:
     known: dict[str, object] = {
         "event": event.name, "hook_event_name": name, "session_id": stamp.session_id, "run_id": stamp.run_id,
         "context": facts.context, "context_dir": str(facts.folder), "cwd": str(facts.cwd), "project_root": str(facts.root),
-        "mode": facts.mode(), "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
+        "mode": facts.mode(), "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id, "agent_type": stamp.agent_type,
         "parent_call_id": stamp.parent_call_id, "depth": stamp.depth, "seq": stamp.dispatch_seq,
         "is_continuation": stamp.is_continuation, "source": stamp.source, "purpose": stamp.purpose, "timestamp": stamp.timestamp,
     }  # fmt: skip
@@ -155,10 +153,26 @@ def _mapping(name: str, row: EventRow, only: tuple[str, ...] = ()) -> EventMappi
     )  # fmt: skip
 
 
+AGENT_EVENTS: Events = {
+    "SubagentStart": (
+        EventMapping(
+            "SubagentStart", "task:spawned", accepts=common.is_agent, subject=lambda event: str(event.payload.agent), answer=_answer,
+            scope="tree",
+        ),
+    ),
+    "SubagentStop": (
+        EventMapping(
+            "SubagentStop", "turn:complete", accepts=common.agent_ended_by("done"), subject=lambda event: event.stamp.agent_type,
+            answer=_answer, scope="tree",
+        ),
+    ),
+}  # fmt: skip
+"""The beginning and the end of a sub-agent's work; matchers look at its kind."""
 EVENTS: Events = {
     **{row.name: (_mapping(row.name, row),) for row in CATALOG},
     **{name: (_mapping(name, BY_NAME[event], (value,) if value else ()),) for name, (event, value) in ALIASES.items()},
     **{name: (_mapping(name, BY_NAME[event], only),) for name, (event, only) in SYNONYMS.items()},
+    **AGENT_EVENTS,
 }
 
 DIALECT = Dialect(

@@ -36,7 +36,7 @@ def read_entries(source: HookSource) -> ParsedFile:
     as in Crush."""
     if source.path.name in SCRIPTS:
         return ParsedFile([], _script(source))
-    reading = Reading(source)
+    reading = Reading(source, comments=True)
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     entries: list[HookEntry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):

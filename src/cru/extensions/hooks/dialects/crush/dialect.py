@@ -42,6 +42,7 @@ TOOLS = ToolMapping(
         "bash": ("bash",), "read": ("view",), "write": ("write",), "edit": ("edit", "multiedit"), "glob": ("glob",), "grep": ("grep",),
         "ls": ("ls",), "fetch": ("fetch", "web_fetch"), "update_todos": ("todos",),
         "task_output": ("job_output",), "task_cancel": ("job_kill",),
+        "task": ("agent",),
     },
     arguments={
         "bash": {"background": ArgumentMapping("run_in_background")},
@@ -75,6 +76,8 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         "hook_event_name": mapping.name, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
         "depth": stamp.depth,
     }  # fmt: skip
+    if stamp.agent_type:
+        more["agent_type"] = stamp.agent_type
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {}), **more})
 
 

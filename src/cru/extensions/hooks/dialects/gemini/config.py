@@ -89,7 +89,7 @@ def _entry(reading: Reading, events: Events, handler: NestedHandler, chained: bo
     return HookEntry(
         id=reading.id(handler.event, handler.definition), dialect="gemini", event=handler.event, source=reading.source, line=handler.line,
         name=name, command=quote_folders(command), matcher=matcher, timeout=_seconds(reading, handler),
-        env=_env(table), sequential=chained, include_sub_agents=True, definition=handler.definition, problem=wrong,
+        env=_env(table), sequential=chained, definition=handler.definition, problem=wrong,
         equality_key=f"{name}:{command}",
     )  # fmt: skip
 

@@ -44,6 +44,8 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
         "hook_event_name": mapping.name, "timestamp": time, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
     }  # fmt: skip
+    if stamp.is_sub_agent:
+        known |= {"agent_type": stamp.agent_type, "depth": stamp.depth}
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 

@@ -280,7 +280,7 @@ EVENTS: Events = {
     "BeforeModel": _once(
         "BeforeModel", "message:before_send", _request_fields, _before_model, accepts=lambda event, facts: not event.stamp.purpose
     ),
-    "AfterModel": _once("AfterModel", "agent:responded", _response_fields, _after_model),
+    "AfterModel": _once("AfterModel", "agent:responded", _response_fields, _after_model, scope="tree"),
     "BeforeTool": _once("BeforeTool", "tool:before_call", _tool_fields, _before_tool, accepts=common.is_valid, **_TOOL),
     "AfterTool": (
         *_once("AfterTool", "tool:completed", _called_fields, _after_tool, **_TOOL),

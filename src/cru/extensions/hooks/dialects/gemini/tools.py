@@ -15,8 +15,12 @@ TOOLS = ToolMapping(
         "bash": ("run_shell_command",), "read": ("read_file", "read_many_files"), "write": ("write_file",), "edit": ("replace",),
         "glob": ("glob",), "grep": ("grep_search", "search_file_content"), "ls": ("list_directory",),
         "fetch": ("web_fetch", "google_web_search"), "update_todos": ("write_todos",),
+        "task": ("invoke_agent",),
     },
-    arguments={"ls": _FOLDER, "glob": _FOLDER, "grep": _FOLDER, "update_todos": {"content": _TODO_LIST}},
+    arguments={
+        "ls": _FOLDER, "glob": _FOLDER, "grep": _FOLDER, "update_todos": {"content": _TODO_LIST},
+        "task": {"agent": ArgumentMapping("agent_name")},
+    },
     dropped={
         "bash": ("description", "dir_path", "directory"), "edit": ("instruction", "expected_replacements", "allow_multiple"),
         "fetch": ("prompt",),
