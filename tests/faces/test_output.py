@@ -92,7 +92,7 @@ def test_a_command_that_merely_fails_is_told_with_verbose(home: HomeDir, flags: 
 
 
 def test_an_automatic_compaction_is_told_without_verbose(home: HomeDir) -> None:
-    config = "auto_compact = true\nauto_compact_threshold = 50\ncontext_window_limit = 9000\n"
+    config = "auto_compact = true\nauto_compact_threshold = 50\ncontext_window_limit = 10000\n"
     with server(
         [Reply("x" * 9000), Reply("y" * 9000), Reply("z" * 9000), Reply('["1"]'), Reply("summary"), Reply("done")]
     ) as model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -91,12 +92,11 @@ def lend_tasks(parts: Parts, tasks: AgentTasks) -> None:
 def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskSettings) -> AgentTasks:
     """What the main agent starts tasks with."""
     start = build.start
-    manager = TaskManager(parts.store.folder, settings, parts.bus.stream.warn)
+    manager = TaskManager(parts.store.folder, settings, parts.bus.stream.warn, partial(_listen, parts))
     places = CardPlaces(start.home, user_home(start), start.root)
     build.shared = SessionTasks(manager, places, build)
     tasks = AgentTasks(build.shared, parts)
     lend_tasks(parts, tasks)
-    _listen(parts, manager)
     return tasks
 
 

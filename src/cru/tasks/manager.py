@@ -105,10 +105,18 @@ class TaskManager:
     """All tasks that the agents of one session started; everything belongs to the loop's thread.
 
     folder: of the main agent's context
+    on_first: called when the first task begins
     """
 
-    def __init__(self, folder: Path, settings: TaskSettings, warn: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: TaskSettings,
+        warn: Callable[[str], object],
+        on_first: Callable[[TaskManager], object] = lambda manager: None,
+    ) -> None:
         self.settings = settings
+        self._on_first = on_first
         self.tasks: dict[str, Task] = {}
         self._folder = folder / FOLDER
         self._warn = warn
@@ -132,6 +140,8 @@ class TaskManager:
         if answer.stops:
             raise TaskDenied(f"refused by {announced.by}: {answer.reason or 'no reason given'}")
         request = replace(request, prompt=heard.prompt, model=heard.model, tools=tuple(heard.tools))
+        if not self.tasks:
+            self._on_first(self)
         task = self._add(task_id, request, answer.context)
         if answer.result is not None:
             text = answer.result if isinstance(answer.result, str) else str(answer.result)
