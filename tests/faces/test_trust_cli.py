@@ -264,3 +264,18 @@ def test_what_is_taken_back_stays_so_for_cards_that_are_hidden_or_gone(home: Hom
     files[0].rename(files[0].with_name("gone"))
     assert cru("trust", "--revoke", home=home).out.count("poet.md: forgotten") == 2
     assert not any(TrustStore(home.cru / "trust.json").is_known(file) for file in files)
+
+
+FAILING = "local helper = require('helper')\ncru.on('message:received', function() helper() end)"
+
+
+def test_what_fails_in_a_trusted_plugin_names_the_file_that_was_edited(home: HomeDir) -> None:
+    folder = plugin(home, "demo/init.lua", FAILING).parent
+    plugin(home, "demo/lua/helper.lua", "return function()\n  error('no luck')\nend")
+    broken = plugin(home, "broken.lua", "\nerror('not today')")
+    typo = plugin(home, "typo.lua", "\n\nx = = 1")
+    trust_project(home)
+    run = turn(home)
+    assert f"{folder}/lua/helper.lua:2: no luck" in run.err, run.err
+    assert f"{broken}:2: not today" in run.err and f"{typo}:3: " in run.err
+    assert str(home.cru / "trusted") not in run.err

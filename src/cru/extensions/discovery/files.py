@@ -26,6 +26,7 @@ class DiscoveredPlugin(Struct, frozen=True):
 
     files: what is run, in this order; of an installed package only where it is
     folder: where its helpers lie
+    source: the folder that a person edits, if `folder` is the copy of it that was trusted
     problem: why it cannot be loaded, "" if it can
     trusted: False for one of a project that nobody accepted
     enabled: what its manifest and the settings say together
@@ -44,6 +45,11 @@ class DiscoveredPlugin(Struct, frozen=True):
     enabled: bool = True
     module: str = ""
     is_locked: bool = False
+    source: Path | None = None
+
+    def edited(self, file: Path) -> Path:
+        """One of its files, as a person knows it."""
+        return file if self.source is None else self.source / file.relative_to(self.folder)
 
     @property
     def loadable(self) -> bool:

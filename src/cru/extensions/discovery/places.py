@@ -66,6 +66,8 @@ class PluginFolders(Struct, frozen=True):
             if folder is not None:
                 plugins, folder_problems = discover_folder(folder, layer)
                 problems += folder_problems
+                if layer == "project":
+                    plugins = [_with_source(plugin, folder, self.root) for plugin in plugins]
             for plugin in plugins:
                 first = chosen.setdefault(plugin.name, self._with_enabled(plugin))
                 if first.files != plugin.files and layer != "bundled":
@@ -175,6 +177,11 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
     several = "1 plugin of this project is" if len(untrusted) == 1 else f"{len(untrusted)} plugins of this project are"
     notice = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if untrusted else []
     return ProjectPlugins(None, untrusted, (*(str(problem) for problem in trust.problems[:1]), *notice))
+
+
+def _with_source(plugin: DiscoveredPlugin, copy: Path, root: Path) -> DiscoveredPlugin:
+    """A plugin of the trusted copy, with where it was copied from."""
+    return msgspec.structs.replace(plugin, source=root / ".cru" / "plugins" / plugin.folder.relative_to(copy))
 
 
 def _missing_folder(home: Path, folder: Path) -> Iterator[str]:

@@ -264,10 +264,12 @@ class _Method(tuple[object, ...]):
 class Driver:
     """Starts calls, and sees them through. `start`, `handle`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(self, callbacks: HostCallbacks, memory: MemoryShares, *functions: Any) -> None:
-        """functions: start, handle, go_on and cancel."""
+    def __init__(
+        self, callbacks: HostCallbacks, memory: MemoryShares, rename: Callable[[str], str], *functions: Any
+    ) -> None:
+        """rename: names files in messages as people know them; functions: start, handle, go_on and cancel."""
         self.callbacks = callbacks
-        self._memory = memory
+        self._memory, self._rename = memory, rename
         self._start, self._handle, self._go_on, self._cancel = functions
         self._last = 0
 
@@ -370,10 +372,11 @@ class Driver:
         return outcome
 
     def _make_error(self, call: LuaCall, failure: LuaFailure) -> LuaError:
-        lines = [line for line in _text(failure.trace).splitlines() if "[cru " not in line]
+        trace, *parts = (failure.trace, failure.message, failure.reason, failure.where)
+        lines = [line for line in self._rename(_text(trace)).splitlines() if "[cru " not in line]
         original = None if failure.original is None else self.callbacks.converter.results(failure.original)[0]
         kind = LuaTooSlow if call.is_overdue else LuaError
-        message, reason, where = _text(failure.message), _text(failure.reason), _text(failure.where)
+        message, reason, where = (self._rename(_text(part)) for part in parts)
         if not reason.strip():
             reason = "an error without a message"
             message = f"{where}: {reason}" if where else reason

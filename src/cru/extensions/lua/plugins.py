@@ -55,6 +55,8 @@ class LuaPlugins:
         host.own(lambda: self._call_scope("close", name), CODE)
         specs: list[Mapping[str, Any]] = []
         is_published = False
+        for path in content:
+            self.vm.names.add(str(path), str(plugin.edited(path)))
         try:
             compiler = FennelCompiler(self.fennel)
             for module, lua, file in compiler.helpers(plugin.folder, content):
@@ -88,10 +90,11 @@ class LuaPlugins:
         source = code.decode()
         is_fennel = file.suffix == SUFFIX
         annotations = parse_annotations(source, FENNEL if is_fennel else LUA)
+        shown = plugin.edited(file)
         for line, text, hint in annotations.problems:
-            raise PluginFailed(f"{file}:{line}: {text}", hint)
+            raise PluginFailed(f"{shown}:{line}: {text}", hint)
         for line, text, hint in annotations.unknown:
-            host.problem(f"{file}:{line}: {text}{hint and f'; {hint}'}")
+            host.problem(f"{shown}:{line}: {text}{hint and f'; {hint}'}")
         if is_fennel:
             source = compiler.compile(code, file)
             code = source.encode()
@@ -101,7 +104,7 @@ class LuaPlugins:
         compiled, *rest = await self.vm.run(self._scope_functions["run"], plugin.name, *place, source, alone, module)
         if not compiled:
             self.vm.load(code, f"@{file}")  # raises what is wrong, with its line
-            raise PluginFailed(f"{file}: {rest[0]}")
+            raise PluginFailed(f"{shown}: {rest[0]}")
         (returned,) = rest
         for annotation in annotations.annotations:
             await self._register_annotation(annotation, file, host)
@@ -119,7 +122,7 @@ class LuaPlugins:
 
     async def _register_annotation(self, annotation: LuaAnnotation, file: Path, host: Host) -> None:
         function = await self._call_scope("find", host.plugin.name, str(file), annotation.function)
-        where = f"{file}:{annotation.line}"
+        where = self.vm.names.restore(f"{file}:{annotation.line}")
         if not isinstance(function, LuaFunction):
             why = "a local function cannot be reached" if annotation.local else "the file defines no such function"
             raise PluginFailed(

@@ -17,6 +17,7 @@ from typing import Any
 
 from cru.extensions.lua.convert import FUNCTION, STAMPED, Converter, HostFunction, LuaData, LuaError, LuaReference
 from cru.extensions.lua.driver import SPARE, Driver, HostCallbacks
+from cru.extensions.lua.file_names import FileNames
 from cru.extensions.lua.memory import MemoryShares, not_enough
 from cru.namespace.event_table.table import plain_shape
 from cru.namespace.handlers import HandlerCall
@@ -54,7 +55,7 @@ class LuaFunction(LuaReference):
         if not self.place:
             source, line = self.vm.call_builtin(WHERE, self)
             self.place = f"{source.lstrip('@=')}:{line}"
-        return self.place
+        return self.vm.names.restore(self.place)
 
 
 class LuaTable(LuaReference):
@@ -110,7 +111,8 @@ class LuaVM:
         self._owner = owner
         callbacks = HostCallbacks(self.converter, lambda size: bool(this.has_memory(size)), print or _to_standard_error)
         *entries, self._release, self._close = _boot(self._lua, callbacks)
-        self._driver = Driver(callbacks, self._memory, *entries)
+        self.names = FileNames()
+        self._driver = Driver(callbacks, self._memory, self.names.restore, *entries)
         self._shapes: set[int] = set()
 
     def __del__(self) -> None:
@@ -125,11 +127,13 @@ class LuaVM:
             env = self.environment(env)
         if chunkname[:1] not in ("@", "="):
             chunkname = f"@{chunkname}"
+        if chunkname[0] == "@":
+            self.names.add(chunkname[1:], chunkname[1:])
         try:
             function: LuaFunction = self.call_builtin(LOAD, source, chunkname, env)[0]
         except LuaError as error:  # Lua shortens the name of the file in its message
             line = error.where.rpartition(":")[2]
-            error.where = f"{chunkname[1:]}:{line}" if line.isdigit() else chunkname[1:]
+            error.where = self.names.restore(f"{chunkname[1:]}:{line}" if line.isdigit() else chunkname[1:])
             raise
         return function
 
