@@ -99,3 +99,9 @@ def test_of_two_keys_for_one_thing_the_stricter_counts() -> None:
 def test_a_limit_or_mode_that_is_none_is_an_error(head: str) -> None:
     with pytest.raises(BadCard):
         card_of(head)
+
+
+def test_tools_are_known_in_capitals_and_misspelt_ones_are_told() -> None:
+    card = card_of("tools: BASH, read, mine\ndenied_tools: [Wriet, 'e*']")
+    assert card.tools == ("bash", "read", "mine")
+    assert card.problems == ("x: there is no tool `Wriet` (did you mean `write`?)",)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from tests.engine.support import World
+from tests.engine.support import Person, World
+from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script
+
+from cru.permissions.gate import PermissionReply
 
 DONE = "---\ntext: all is done\n"
 
@@ -72,3 +76,30 @@ def test_a_worktree_with_a_repository_in_it_stays(tmp_path: Path) -> None:
     kept = re.search(r"which is still at (\S+):", world.results()[0])
     assert kept and (Path(kept[1]) / "in" / "y").read_text() == "x\n"
     shutil.rmtree(Path(kept[1]).parent)
+
+
+def test_what_an_agent_changed_that_was_ended_is_told(tmp_path: Path) -> None:
+    git_project(tmp_path)
+    child = script(tmp_path, "child", 'call: write {"file_path": "a.txt", "content": "two"}\n---\ndelay: 600s\n')
+    world = world_with(
+        tmp_path, call("general", child, isolation="worktree", background=True), settings={"mode": "auto"}
+    )
+
+    async def ended() -> None:
+        world.session.submit("go")
+        await world.session.run()
+        log = world.built.store.folder / "tasks" / records(world)[0].id / "context.jsonl"
+        await asyncio.to_thread(wait_until, lambda: log.exists() and b"tool_result" in log.read_bytes())
+        await world.session.close()
+
+    asyncio.run(ended())
+    (told,) = [text for text in world.notices() if "changes.patch" in text]
+    assert told.startswith(f"sub-agent general (task {records(world)[0].id}): ") and "+two" in told
+
+
+def test_no_rule_is_kept_for_a_question_in_a_worktree(tmp_path: Path) -> None:
+    git_project(tmp_path)
+    person = Person(PermissionReply("once"))
+    child = script(tmp_path, "child", 'call: write {"file_path": "a.txt", "content": "two"}\n---\ntext: done\n')
+    world_with(tmp_path, call("general", child, isolation="worktree"), asker=person).run("go")
+    assert [question.rule for question in person.questions] == [""]

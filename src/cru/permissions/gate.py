@@ -296,8 +296,8 @@ class Gate:
         several paths, what cannot be named by one rule."""
         from cru.permissions.rules import suggest_rule
 
-        try:
-            return suggest_rule(self._call(tool, kind, detail, paths), self._places)
+        try:  # a rule that is kept for a copy would hold for the project itself
+            return "" if self._places.copy_of else suggest_rule(self._call(tool, kind, detail, paths), self._places)
         except ValueError:
             return ""
 

@@ -28,12 +28,14 @@ class SessionTasks(Struct):
     """What all agents of a session share.
 
     asking: held while a sub-agent's question is on the screen
+    problems: of cards, those that the person was told of
     """
 
     manager: TaskManager
     places: CardPlaces
     make_session: SessionFactory
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    problems: set[str] = field(default_factory=set)
 
     @property
     def settings(self) -> TaskSettings:
@@ -109,6 +111,10 @@ class AgentTasks:
 
     async def start_agent(self, card: AgentCard, request: AgentRequest, call_id: str = "") -> Task:
         """Begin it as soon as there is room. Raises TaskError."""
+        for problem in card.problems:
+            if problem not in self.shared.problems:
+                self.shared.problems.add(problem)
+                self._parts.bus.stream.warn(problem)
         asked = TaskRequest(
             kind=TaskKind.SUBAGENT, prompt=request.prompt, description=request.description, agent=card.name,
             model=request.model or card.model, tools=tuple(request.tools), call_id=call_id, agent_id=self._id, depth=self._depth,
@@ -129,13 +135,16 @@ class AgentTasks:
         from cru.tasks.worktree import Worktree
 
         tree = await Worktree.add(self._parts.root, task.folder, self._parts.env)
+        outcome = None
         try:
             outcome = await run_session(self._make(card, task, tree.path), task, seconds)
         finally:
             changes = await tree.finish()
-        return TaskOutcome(
-            f"{outcome.result}\n\n{changes}" if changes else outcome.result, outcome.error, rounds=outcome.rounds
-        )
+            if (
+                outcome is None or task.is_cancelled
+            ):  # nobody may hear of the result: what it changed is not lost in silence
+                self._parts.bus.stream.warn(f"sub-agent {card.name} (task {task.id}): {changes}")
+        return TaskOutcome("\n\n".join(filter(None, (outcome.result, changes))), outcome.error, rounds=outcome.rounds)
 
     def _make(self, card: AgentCard, task: Task, root: Path | None) -> ChildSession:
         depth = task.record.depth

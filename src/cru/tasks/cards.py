@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from cru.config.closest import did_you_mean
+from cru.config.closest import closest, did_you_mean
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
+from cru.tools.builtin import TABLE
 from cru.tools.protocol import AGENT_ALIASES
 
 LIMIT_BYTES = 64 * 1024
@@ -31,6 +33,7 @@ TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "read_file": ("read",), "write_file": ("write",), "edit_file": ("edit",),
 }  # fmt: skip
 """What Claude Code and Crucible call our tools in their cards."""
+_BY_FOLDED_NAME = {name.casefold(): name for name in (*TOOL_NAMES, *TABLE)}
 PERMISSION_MODES: Mapping[str, str] = {
     "default": "ask", "normal": "ask", "acceptEdits": "auto", "plan": "plan", "bypassPermissions": "trust", "dontAsk": "trust",
     "auto": "auto", "ask": "ask", "trust": "trust",
@@ -143,8 +146,8 @@ def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: s
         denied=(*(_tools(front.disallowed) or ()), *(_tools(front.denied_tools) or ())),
         model=_model(front), temperature=front.temperature, mode=_mode(front, where), fuel=_limit(front, where),
         timeout=front.timeout, isolation=Isolation.WORKTREE if front.isolation == "worktree" else Isolation.NONE,
-        problems=tuple(problems),
     )  # fmt: skip
+    card = replace(card, problems=(*problems, *_misspelt_tools(card, where)))
     if not card.timeout >= 0 or (card.temperature is not None and not 0 <= card.temperature <= 2):
         raise BadCard(f"{where}: temperature is 0 to 2, timeout not below 0")
     return card
@@ -187,8 +190,18 @@ def canonical_globs(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(glob for name in names if name for glob in _globs(name)))
 
 
+def _misspelt_tools(card: AgentCard, where: str) -> Iterator[str]:
+    """Names that are nearly those of tools: what was to be withheld would not be. Plugins may bring any other name."""
+    for name in (*(card.tools or ()), *card.denied):
+        near = closest(name, TABLE) if name not in TABLE and name.replace("_", "").isalnum() else None
+        if near is not None:
+            yield f"{where}: there is no tool `{name}` (did you mean `{near}`?)"
+
+
 def _globs(name: str) -> tuple[str, ...]:
     plain = name.partition("(")[0]
+    if plain not in TOOL_NAMES:
+        plain = _BY_FOLDED_NAME.get(plain.casefold(), plain)
     if plain.startswith("mcp__"):
         server, _, tool = plain.removeprefix("mcp__").partition("__")
         return (f"mcp_{server}_{tool or '*'}",)

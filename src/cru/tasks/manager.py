@@ -139,6 +139,7 @@ class TaskManager:
         answer, heard = announced.answer, announced.payload
         if answer.stops:
             raise TaskDenied(f"refused by {announced.by}: {answer.reason or 'no reason given'}")
+        self._check_limits(request)  # others may have begun meanwhile
         request = replace(request, prompt=heard.prompt, model=heard.model, tools=tuple(heard.tools))
         if not self.tasks:
             self._on_first(self)

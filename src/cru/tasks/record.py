@@ -97,6 +97,7 @@ def read_record(folder: Path) -> TaskRecord | None:
         record = msgspec.json.decode(read_regular(folder / RECORD), type=TaskRecord)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    record.id = folder.name  # whatever the file says: it may be a copy
     if not record.status.has_ended and not _is_running(record):
         record.status = TaskStatus.LOST
     return record
