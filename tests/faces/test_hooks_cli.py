@@ -32,6 +32,31 @@ def test_what_is_left_out_of_a_file_is_listed(home: HomeDir) -> None:
     assert done.out.startswith("left out  there is no event `tool:befor_call`") and "hooks.json:1" in done.out
 
 
+def test_what_is_left_out_of_a_file_is_a_row(home: HomeDir) -> None:
+    (home.cru).mkdir(exist_ok=True)
+    (home.cru / "hooks.json").write_text('{"hooks": [{"event": "tool:befor_call", "command": "true"}]}')
+    (row,) = rows(home)
+    assert (row["id"], row["state"], row["file"], row["line"]) == ("", "left out", str(home.cru / "hooks.json"), 1)
+    assert "tool:befor_call" in row["why"]
+
+
+def test_handlers_of_plugins_are_listed_behind_the_hooks(home: HomeDir) -> None:
+    project(home)
+    file = home.cru / "plugins" / "demo.lua"
+    file.parent.mkdir(parents=True)
+    file.write_text("\ncru.on('tool:before_call', function() end, { pattern = 'ba*', priority = 7 })\n")
+    done = cru("hooks", "list", home=home)
+    assert done.code == 0 and done.out.endswith(
+        f"plugin demo  active\n  tool:before_call priority 7 pattern ba* {file}:2\n"
+    )
+    hook, handler = rows(home)
+    assert hook.keys() == handler.keys() and hook["id"].startswith("crush-")
+    assert {key: value for key, value in handler.items() if value} == {
+        "id": "demo", "state": "active", "dialect": "handler", "layer": "user", "event": "tool:before_call", "matcher": "ba*",
+        "type": "handler", "name": "demo", "file": str(file), "line": 2,
+    }  # fmt: skip
+
+
 def test_an_id_that_is_none_names_the_closest(home: HomeDir) -> None:
     project(home)
     only = rows(home)[0]["id"]

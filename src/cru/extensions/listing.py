@@ -21,7 +21,7 @@ def format_row(row: dict[str, Any]) -> list[str]:
     """One plugin as text."""
     version = f" {row['version']}" if row["version"] else ""
     lines = [f"{row['name'] + version:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}"]
-    lines += [f"  handler:   {_handler_text(handler)}" for handler in row["handlers"]]
+    lines += [f"  handler:   {format_handler(handler)}" for handler in row["handlers"]]
     for key in ("tools", "commands", "services"):
         if row[key]:
             mark = "/" if key == "commands" else ""
@@ -34,7 +34,8 @@ def _on_one_line(text: str) -> str:
     return "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).replace(":;", ":")
 
 
-def _handler_text(handler: dict[str, object]) -> str:
+def format_handler(handler: dict[str, object]) -> str:
+    """One of the handlers of a row as text."""
     pattern = f" pattern {handler['pattern']}" if handler["pattern"] else ""
     return f"{handler['event']} priority {handler['priority']}{pattern} {handler['where']}".rstrip()
 

@@ -9,7 +9,8 @@ from cru.config.closest import closest
 from cru.faces.cli.flags import Parsed, UsageProblem, command_or_prompt
 
 HELP = """\
-cru hooks list                every command hook: id, state and why, event, matcher, command, file and line (--json, --all)
+cru hooks list                every command hook: id, state and why, event, matcher, command, file and line; behind them the handlers of
+                              plugins (--json, --all)
 cru hooks review              show each hook that awaits trust, and what it runs; accept or refuse it
                               (without a terminal: --trust ID@DIGEST, --refuse ID)
 cru hooks enable|disable ID   use a hook again, or leave it out, whatever file it stands in
