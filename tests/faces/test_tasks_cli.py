@@ -91,3 +91,19 @@ def test_agents_are_listed_with_what_is_wrong_with_them(here: HomeDir) -> None:
     assert "You write verse." in cru("agents", "show", "poet", home=here).out
     (folder / "poet.md").write_text(CARD + "And more.\n")
     assert "(not trusted:" in cru("agents", home=here).out
+
+
+@pytest.mark.parametrize("flags", [("--json",), ("--idempotency-key", "k")])
+def test_a_run_for_programs_has_the_answers_of_its_sub_agents(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    made = home(tmp_path)
+    child = script(tmp_path, "child", "call: ls {}\n---\ntext: an empty folder\n")
+    main = script(
+        tmp_path, "main", f"{call('explore', child, background=True)}\n---\ntext: first\n---\ntext: after it\n"
+    )
+    made.configure(f'model = "{main}"\n')
+    run = cru(*flags, "go", home=made)
+    assert run.code == 0 and "after it" in run.out.splitlines()[-1]
+    assert [row["result"] for row in tasks(made)] == ["an empty folder"]
+    if flags == ("--json",):
+        (doing,) = [line for line in map(json.loads, run.out.splitlines()) if line["type"] == "agent:activity"]
+        assert doing["payload"] == {"task": tasks(made)[0]["id"], "agent": "explore", "text": "ls"}

@@ -13,7 +13,11 @@ from cru.engine.turn import LegResult
 
 async def run_to_end(session: Session) -> LegResult | None:
     """Work the queue, and a leg more each time that sub-agents bring something, until none is left. Raises what `Session.run` does."""
-    result = await session.run()
+    return await finish_agents(session, await session.run())
+
+
+async def finish_agents(session: Session, result: LegResult | None) -> LegResult | None:
+    """The same after a leg that came to this result."""
     try:
         while (result is None or result.cause == "done") and await session.wait_for_agents():
             result = await session.run() or result

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.app import FaceSettings, SessionBundle, Start, build
-from cru.engine.background import run_to_end
+from cru.engine.background import finish_agents, run_to_end
 from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
@@ -178,7 +178,7 @@ async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> Leg
     for event in request.events:
         await session.parts.bus.dispatch(event)
     if parsed.has("resume"):
-        return await session.resume()
+        return await finish_agents(session, await session.resume()) or LegResult("done")
     if request.source == "inbox":
         return await _inbox_turn(session, request)
     if request.key:
@@ -197,7 +197,7 @@ async def _turn_once(session: Session, request: PromptRequest) -> LegResult:
     result, is_new = await send_once(session, request.key, request.text, request.attachments, request.literal)
     if not is_new and result.response:
         session.parts.bus.stream.tell(CommandSaid("idempotency-key", result.response))
-    return result
+    return await finish_agents(session, result) or result
 
 
 async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:

@@ -11,6 +11,7 @@ from cru.events.bus import Bus
 from cru.events.catalog import BY_TYPE
 from cru.events.payloads import ToolCalled
 from cru.events.stream import (
+    AgentActivity,
     CommandSaid,
     EntryLogged,
     FactPublished,
@@ -36,6 +37,7 @@ NAMES: dict[type[msgspec.Struct], str] = {
     StatusChanged: "status:changed",
     FactPublished: "fact:published",
     StateChanged: "state:changed",
+    AgentActivity: "agent:activity",
     EntryLogged: "log:appended",
 }
 OUTPUT, RESULT = "output", "result"
