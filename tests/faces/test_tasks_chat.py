@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import termios
 from pathlib import Path
 
 from tests.kit import HomeDir, home, pty
 from tests.kit.waiting import wait_until
 from tests.tasks.support import call, script
+
+from cru.faces.cli.terminal.keyboard import input_mode
 
 WAIT = "while [ ! -e go ]; do sleep 0.02; done"
 
@@ -75,3 +79,21 @@ def test_tasks_are_listed_and_ended_with_the_chat(tmp_path: Path) -> None:
         assert "sub-agent general ended with the session: do general" in terminal.text
     record = json.loads(next(here.context().glob("tasks/*/task.json")).read_text())
     assert record["status"] == "cancelled"
+
+
+def test_a_mode_of_the_terminal_that_ends_leaves_the_one_that_began_later() -> None:
+    """A question of a sub-agent stands when the turn ends in which it came up."""
+    leader, fd = os.openpty()
+    try:
+        before = termios.tcgetattr(fd)
+        turn, question = input_mode(fd, "kept"), input_mode(fd, "lines")
+        turn.__enter__()
+        question.__enter__()
+        asking = termios.tcgetattr(fd)
+        turn.__exit__(None, None, None)
+        assert termios.tcgetattr(fd) == asking and asking[3] & termios.ICANON
+        question.__exit__(None, None, None)
+        assert termios.tcgetattr(fd) == before
+    finally:
+        os.close(leader)
+        os.close(fd)

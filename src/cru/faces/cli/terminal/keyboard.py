@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Any, Literal
 
     InputMode = Literal["lines", "kept", "keys"]
 
@@ -38,16 +38,33 @@ def input_mode(fd: int, mode: InputMode) -> Iterator[None]:
         return
     input_flags, on, off = (sum(getattr(termios, name) for name in names) for names in INPUT_MODES[mode])
     local = before[3] & ~(off | termios.NOFLSH) | on
+    block = _ModeBlock(before)
+    _blocks.append(block)
     termios.tcsetattr(
         fd, termios.TCSADRAIN, [before[0] & ~termios.ICRNL | input_flags, *before[1:3], local, *before[4:]]
     )
     try:
         yield
     finally:
-        try:
-            termios.tcsetattr(fd, termios.TCSADRAIN, before)
-        except termios.error:
-            pass  # the terminal has gone
+        at = _blocks.index(block)
+        del _blocks[at]
+        if at < len(_blocks):  # a block that began later goes on: it restores what this one would have
+            _blocks[at].before = block.before
+        else:
+            try:
+                termios.tcsetattr(fd, termios.TCSADRAIN, block.before)
+            except termios.error:
+                pass  # the terminal has gone
+
+
+class _ModeBlock:
+    """One that goes on. before: the mode to restore; there is one terminal."""
+
+    def __init__(self, before: list[Any]) -> None:
+        self.before = before
+
+
+_blocks: list[_ModeBlock] = []
 
 
 @contextmanager
