@@ -63,3 +63,14 @@ def decode_loosely(arguments: str) -> dict[str, object]:
     except (msgspec.DecodeError, RecursionError):
         return {"_raw": arguments}
     return value if isinstance(value, dict) else {"_raw": arguments}
+
+
+def describe_call(parts: Parts, tool: Tool | None, args: dict[str, object]) -> str:
+    """What a call is about, as a question shows it; "" if its tool cannot say it, which the person is told."""
+    if tool is None:
+        return ""
+    try:
+        return tool.subject(args)
+    except Exception as error:  # noqa: BLE001  the boundary around tools: reported, and the question is asked without it
+        report_failure(parts, tool, error)
+        return ""

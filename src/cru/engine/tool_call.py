@@ -130,7 +130,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
     changed_by = outcome.changed_by("args")
     question = PermissionQuestion(
         call.name, kind, args, call.id, origin=origin, changed_by=changed_by,
-        before=_describe(tool, before) if changed_by and before.valid else "",
+        before=_describe_before(parts, tool, before) if changed_by and before.valid else "",
     )  # fmt: skip
     return await _decide_announced(parts, prepared, question, outcome, checked)
 
@@ -159,12 +159,10 @@ async def _decide_announced(
     return await _get_permission(parts, prepared, question)
 
 
-def _describe(tool: Tool | None, call: ToolBeforeCall) -> str:
-    """What a call is about, as a question shows it; "" if its tool cannot say it."""
-    try:
-        return tool.subject(call.args) if tool is not None else ""
-    except Exception:  # noqa: BLE001  the boundary around tools: the question is asked without it
-        return ""
+def _describe_before(parts: Parts, tool: Tool | None, call: ToolBeforeCall) -> str:
+    from cru.engine.call_arguments import describe_call
+
+    return describe_call(parts, tool, call.args)
 
 
 async def _announce_mended(
