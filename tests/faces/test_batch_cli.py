@@ -149,6 +149,7 @@ def test_a_dry_run_asks_nothing(home: HomeDir) -> None:
     ("words", "text"),
     [
         (("batch", "--parallel", "0", "p"), "--parallel needs 1 or more"),
+        (("batch", "p", "--max-deaths", "99999999999999999999"), "--max-deaths needs 1 or more, 1000000 at most"),
         (("batch", "-"), "need a name"),
         (("batch", "p", "--name", "../x"), "--name has letters"),
         (("batch", "p", "--on-interrupted", "maybe"), "no choice `maybe`"),
@@ -232,6 +233,28 @@ def test_the_run_of_a_task_that_dies_again_and_again_is_given_up_with_its_histor
     [result] = results(home).values()
     assert (run.code, result["status"], len(result["deaths"])) == (1, "dead", 3)
     assert "its run died 3 times: it was ended by SIGKILL" in result["error"]
+
+
+def test_ten_workers_that_one_task_kills_leave_it_dead_with_its_history(home: HomeDir) -> None:
+    """Each worker is killed by what its task runs; the last one that sees it dead buries it and goes on with the next task."""
+    kill = "kill -9 $(ps -o ppid= -p $PPID)"
+    poison = Reply(calls=[Call("bash", {"command": kill})])
+    with server([lambda request: poison if "poison" in str(request.body["messages"]) else Reply("fine")] * 30) as model:
+        home.configure('mode = "trust"\non_interrupted = "retry"\n', url=model.url)
+        write_items(home, {"prompt": "poison", "id": "a"}, {"prompt": "good", "id": "b"})
+        cru("batch", "p.jsonl", "--name", "n", "--queue", "--max-deaths", "10", home=home)
+        deaths = 0
+        for _ in range(12):
+            run = cru("worker", "--once", home=home)
+            if run.code == 0:
+                break
+            assert run.code == -signal.SIGKILL, run
+            deaths += 1
+    run = cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home)
+    found = results(home)
+    assert (run.code, deaths, found["b"]["status"], found["a"]["status"]) == (1, 10, "done", "dead")
+    assert len(found["a"]["deaths"]) == 10
+    assert {death["why"] for death in found["a"]["deaths"]} == {"the worker was killed"}
 
 
 def interrupted(home: HomeDir, run: Started) -> Done:

@@ -62,6 +62,7 @@ def test_ids_stay_when_other_lines_come_and_go_and_copies_are_told_apart() -> No
         ('{"prompt": "a", "id": "../x"}', "`id` has letters"),
         ('{"prompt": "a", "context": "a/b"}', "no context may be called 'a/b'"),
         ('{"prompt": "a", "seconds": -1}', "0 or more"),
+        ('{"prompt": "a", "seconds": 1e300}', "no more than 1000000000 seconds"),
         ('{"prompt": "a", "on_interrupted": "maybe"}', "Invalid enum value 'maybe'"),
         ("[1]", "Expected `object`, got `array`"),
         ('{"prompt": ' + "[" * 5000, "Expected `str`, got `array`"),
@@ -70,6 +71,17 @@ def test_ids_stay_when_other_lines_come_and_go_and_copies_are_told_apart() -> No
 def test_what_is_no_item_is_named_with_its_line(line: str, text: str) -> None:
     [(number, problem)] = problems('{"prompt": "good"}\n' + line + "\n")
     assert number == 2 and text in problem, problem
+
+
+def test_a_file_of_windows_is_read_as_what_it_is() -> None:
+    [(_, item)] = read(b'\xef\xbb\xbf{"prompt": "a", "id": "x"}\r\n').items
+    assert (item.prompt, item.id) == ("a", "x")
+
+
+def test_a_json_list_is_no_batch_of_brackets() -> None:
+    [(line, text)] = problems('[\n  {"prompt": "a"}\n]\n')
+    assert line == 1 and "jq -c '.[]'" in text
+    assert [item.prompt for _, item in read("[x] is a prompt\n").items] == ["[x] is a prompt"]
 
 
 def test_bytes_that_are_no_utf8_are_named() -> None:

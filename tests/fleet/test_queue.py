@@ -12,7 +12,7 @@ from tests.fleet.support import items, queue_at, registered
 from cru.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable
 from cru.fleet.database import open_database
 from cru.fleet.queue import WorkQueue
-from cru.fleet.records import QueuedTask, TaskState, WorkResult, WorkStatus
+from cru.fleet.records import BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
 
 DONE = WorkResult(WorkStatus.DONE, "fine")
 
@@ -46,7 +46,7 @@ def test_what_is_queued_again_is_there_once_and_keeps_its_result(tmp_path: Path)
 def test_another_prompt_under_the_same_id_is_refused_and_nothing_is_queued(tmp_path: Path) -> None:
     queue = queue_at(tmp_path)
     queue.add("b", items("x"), 5)
-    changed = [(3, items("y")[0][1]), (7, items("z")[0][1].__class__("other", id="x", context="c-x", cwd="/"))]
+    changed = [(3, items("y")[0][1]), (7, BatchItem("other", id="x", context="c-x", cwd="/"))]
     with pytest.raises(ItemChanged, match="line 7: item x has another prompt"):
         queue.add("b", changed, 5)
     assert [row.id for row in queue.rows("b")] == ["x"]
@@ -99,6 +99,64 @@ def test_a_context_runs_one_task_at_a_time_in_the_order_of_the_file(tmp_path: Pa
     assert claimed(queue, worker.id).id == "y"
 
 
+def test_what_was_put_off_goes_before_what_follows_it_in_its_context(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x", "y", context="shared"), 5)
+    queue.add("other", items("z", context="shared"), 5)
+    worker = registered(queue, tmp_path)
+    queue.hand_back(worker.id, claimed(queue, worker.id), 3600)
+    assert queue.claim(worker.id, "b") is None  # y comes after x
+    assert claimed(queue, worker.id, "other").id == "z"  # another batch knows nothing of that
+
+
+def test_a_claim_whose_answer_was_lost_is_handed_back(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x", "y"), 5)
+    worker = registered(queue, tmp_path)
+    known, _lost = claimed(queue, worker.id), claimed(queue, worker.id)
+    assert queue.hand_back_all_but(worker.id, [known]) == 1
+    assert claimed(queue, worker.id).id == "y"
+
+
+def test_a_result_whose_answer_was_lost_can_be_written_again(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    worker = registered(queue, tmp_path)
+    task = claimed(queue, worker.id)
+    assert queue.finish(worker.id, task, DONE) and queue.finish(worker.id, task, DONE)
+
+
+def test_another_prompt_under_a_forgotten_id_has_another_key(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    worker = registered(queue, tmp_path)
+    keys: list[str] = []
+    for prompt in ("one", "two", "one"):
+        queue.add("b", [(1, BatchItem(prompt, id="x", context="c", cwd="/"))], 5)
+        task = claimed(queue, worker.id)
+        queue.finish(worker.id, task, DONE)
+        queue.forget("b")
+        keys.append(task.key)
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_no_word_of_a_dying_run_upsets_the_queue(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 1)
+    worker = registered(queue, tmp_path)
+    queue.count_death(worker.id, "host", claimed(queue, worker.id), "ended by SIGSEGV (\0\x1b)")
+    [row] = queue.rows("b")
+    assert row.result is not None and row.result.deaths[0].why == "ended by SIGSEGV (?\x1b)"
+
+
+def test_an_item_of_a_newer_cru_is_shown_though_nobody_here_takes_it(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    with queue.database.transaction() as run:
+        run("UPDATE cru_tasks SET version = 99, item = :item", item='{"prompt": "p", "colour": "of a later version"}')
+    [row] = queue.rows("b")
+    assert (row.prompt, row.state) == ("p", TaskState.QUEUED) and queue.finished_since("b", set()) == []
+
+
 def test_a_task_that_was_put_off_is_not_taken_before_its_time(tmp_path: Path) -> None:
     queue = queue_at(tmp_path)
     queue.add("b", items("x"), 5)
@@ -129,7 +187,9 @@ def test_a_retry_asks_only_what_went_wrong_and_a_denied_prompt_anew(tmp_path: Pa
     for status in (WorkStatus.DONE, WorkStatus.FAILED, WorkStatus.DENIED):
         queue.finish(worker.id, claimed(queue, worker.id), WorkResult(status))
     assert queue.retry("b", ("good", "failed", "denied", "unknown"), 5) == 2
-    assert [claimed(queue, worker.id).key for _ in range(2)] == ["b/failed", "b/denied/2"]
+    failed, denied = (claimed(queue, worker.id).key for _ in range(2))
+    assert failed.startswith("b/failed:") and failed.count("/") == 1
+    assert denied.startswith("b/denied:") and denied.endswith("/2")
 
 
 def test_tasks_of_another_home_or_a_newer_cru_are_left_alone_and_counted(tmp_path: Path) -> None:
@@ -188,6 +248,26 @@ def test_without_the_library_a_url_of_postgres_says_what_to_install(monkeypatch:
     with pytest.raises(FleetError, match="needs a library") as raised:
         open_database("postgresql://here/x", Path("/"))
     assert raised.value.hint == "pip install 'cru[fleet]'"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:secret@host:1/x?sslmode=require", "postgresql://host:1/x"),
+        ("postgresql://u:sec?ret@host/x", "postgresql://…"),
+        ("postgresql://host/x?password=sec@ret", "postgresql://…"),
+        ("postgresql://u:sec@ret@host/x", "postgresql://host/x"),
+        ("postgresql://host/x?password=secret", "postgresql://host/x"),
+    ],
+)
+def test_the_place_of_a_queue_has_no_password(url: str, shown: str) -> None:
+    assert open_database(url, Path("/")).place == shown
+
+
+def test_a_url_that_cannot_be_read_is_not_shown() -> None:
+    with pytest.raises(FleetError, match="CRU_DATABASE_URL cannot be read") as raised:
+        WorkQueue(open_database("postgresql://u:sec%zzret@host/x", Path("/")), "home").open()
+    assert "sec" not in str(raised.value.message) + raised.value.hint and raised.value.__suppress_context__
 
 
 def test_a_url_that_is_no_database_is_refused() -> None:

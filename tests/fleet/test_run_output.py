@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from cru.fleet import run_task
 from cru.fleet.records import BatchItem, QueuedTask
-from cru.fleet.run_task import RunOutput, RunSettings, TaskRun, environment_for_runs, request_of
+from cru.fleet.run_task import RunEnd, RunOutput, RunSettings, TaskRun, environment_for_runs, request_of
 
 RESULT = b'{"v":1,"type":"result","code":0,"resume":"","payload":{"cause":"done","response":"fine"}}\n'
 WARNING = b'{"v":1,"type":"notice","payload":{"level":"warning","text":"careful"}}\n'
@@ -86,3 +90,21 @@ def test_the_request_has_all_that_the_item_says() -> None:
 def test_the_way_into_the_queue_is_not_handed_on() -> None:
     env = environment_for_runs({"PATH": "/bin", "CRU_DATABASE_URL": "postgresql://user:secret@host"})
     assert env == {"PATH": "/bin"}
+
+
+def test_a_run_that_hears_no_signal_is_killed_and_can_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run_task, "DEAF_SECONDS", 0.2)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('deaf', 'w'); time.sleep(600)"
+    run = TaskRun(
+        RunSettings((sys.executable, "-c", deaf), tmp_path, {}), replace(TASK, item=BatchItem("hi", cwd=str(tmp_path)))
+    )
+
+    async def play() -> RunEnd:
+        job = asyncio.create_task(run.run())
+        while not (tmp_path / "deaf").exists():
+            await asyncio.sleep(0.01)
+        run.end()
+        return await asyncio.wait_for(job, 30)
+
+    end = asyncio.run(play())
+    assert end.is_ended and end.result is None and not end.why

@@ -29,6 +29,7 @@ POSTGRES_OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 """Nothing waits for ever for a server that is gone. What the URL says itself wins."""
 STATEMENT_SECONDS = 30
+"""For a statement, and for who is stopped within a transaction and holds up others."""
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -126,6 +127,10 @@ class PostgresDatabase:
         except errors.Error as error:
             self.close()
             text = str(error).strip().splitlines()
+            if isinstance(error, errors.DataError | errors.ProgrammingError):
+                raise FleetError(
+                    f"the queue {self.place} refuses this: {text[0] if text else type(error).__name__}"
+                ) from error
             raise QueueUnavailable(
                 f"the queue {self.place} cannot be used: {text[0] if text else type(error).__name__}",
                 "is the server up, and does CRU_DATABASE_URL name it?",
@@ -138,14 +143,23 @@ class PostgresDatabase:
 
     def _connect(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
-            chosen = self._psycopg.conninfo.conninfo_to_dict(self._url)
+            chosen = self._parse()
             options = {name: value for name, value in POSTGRES_OPTIONS.items() if name not in chosen}
             connection = self._psycopg.connect(self._url, **options)
-            connection.execute(
-                f"SET statement_timeout = {STATEMENT_SECONDS * 1000}".encode()
-            )  # a pooler takes no options
+            for name in ("statement_timeout", "idle_in_transaction_session_timeout"):  # a pooler takes no options
+                connection.execute(f"SET {name} = {STATEMENT_SECONDS * 1000}".encode())
             self._connection = connection
         return self._connection
+
+    def _parse(self) -> dict[str, Any]:
+        """What the URL says. Raises FleetError without a word of it: there is a password in it."""
+        try:
+            return self._psycopg.conninfo.conninfo_to_dict(self._url)
+        except self._psycopg.ProgrammingError:
+            raise FleetError(
+                "CRU_DATABASE_URL cannot be read",
+                "postgresql://USER:PASSWORD@HOST:PORT/NAME, with %XX for @ : / ? in the password",
+            ) from None
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -165,6 +179,8 @@ def _rolled_back(roll_back: Callable[[], object]) -> Iterator[None]:
 
 
 def _without_password(url: str) -> str:
-    """For messages: nothing before the host, nor any option."""
+    """For messages: nothing before the last @, nor any option."""
     scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+    before, mark, place = rest.rpartition("@")
+    is_option = "?" in before or (not mark and "?" in place)
+    return f"{scheme}://{'…' if mark and is_option else place.partition('?')[0]}"

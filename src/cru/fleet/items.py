@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from cru.fleet.records import BatchItem
 
 LARGEST = 16 << 20
 """Bytes of a line."""
+MOST_SECONDS = 10**9
 MOST_PROBLEMS = 10
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FIELDS = BatchItem.__struct_fields__
@@ -61,7 +63,10 @@ class ItemFile(Struct, frozen=True):
 
 def read_items(data: bytes, defaults: ItemDefaults) -> ItemFile:
     """All items of a file, each with an id, a context and absolute paths."""
+    data = data.removeprefix(codecs.BOM_UTF8)
     is_json = data.lstrip()[:1] == b"{"
+    if not is_json and _is_list(data):
+        return ItemFile((), (ItemProblem(1, "a JSON list; a batch has one JSON object a line: jq -c '.[]' FILE"),))
     items: list[tuple[int, BatchItem]] = []
     problems: list[ItemProblem] = []
     lines_by_id: dict[str, int] = {}
@@ -79,6 +84,16 @@ def read_items(data: bytes, defaults: ItemDefaults) -> ItemFile:
         lines_by_id[item.id] = number
         items.append((number, item))
     return ItemFile(tuple(items), tuple(problems))
+
+
+def _is_list(data: bytes) -> bool:
+    """Whether this is one JSON list, that of a program that writes no lines."""
+    if data.lstrip()[:1] != b"[":
+        return False
+    try:
+        return isinstance(msgspec.json.decode(data), list)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def _parse(line: bytes, is_json: bool) -> BatchItem:
@@ -113,8 +128,8 @@ def _complete(item: BatchItem, defaults: ItemDefaults, copies: dict[str, int]) -
         raise BadItems("the prompt is empty")
     if "\0" in item.prompt:
         raise BadItems("the prompt has a NUL character in it")
-    if item.seconds < 0 or item.fuel < 0:
-        raise BadItems("`seconds` and `fuel` are 0 or more")
+    if not 0 <= item.seconds <= MOST_SECONDS or item.fuel < 0:
+        raise BadItems(f"`seconds` and `fuel` are 0 or more, and no more than {MOST_SECONDS} seconds")
     options = defaults.options
     changes: dict[str, object] = {
         name: getattr(options, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +32,14 @@ class BatchCounts(Struct, frozen=True):
     name: str
     states: Mapping[TaskState, int]
     statuses: Mapping[WorkStatus, int]
+
+
+class AskedPrompt(Struct, frozen=True):
+    """What is asked, of an item that a newer cru may have made."""
+
+    prompt: str
+    context: str = ""
+    attach: tuple[str, ...] = ()
 
 
 class LeftTasks(Struct, frozen=True):
@@ -130,23 +139,23 @@ class WorkQueue:
 
     def claim(self, worker: str, batch: str = "") -> QueuedTask | None:
         """Take the oldest task that may run, of one batch or any; None if there is none, or if the worker is not known any more. No two
-        tasks of a context run at once."""
+        tasks of a context run at once, and those of one batch run in their order, one that was put off included."""
         with self.database.transaction() as run:
             rows = run(CLAIM, worker=worker, batch=batch, version=VERSION, home=self.home)
         if not rows:
             return None
-        name, task, attempt, item, deaths, most = rows[0]
-        key = f"{name}/{task}" + (f"/{attempt}" if attempt > 1 else "")
-        return QueuedTask(name, task, key, msgspec.json.decode(item, type=BatchItem), deaths, most)
+        name, task, attempt, text, deaths, most = rows[0]
+        item = msgspec.json.decode(text, type=BatchItem)
+        return QueuedTask(name, task, _key(name, item, attempt), item, deaths, most)
 
     def finish(self, worker: str, task: QueuedTask, result: WorkResult) -> bool:
-        """Write down what came of a task; False if it is another worker's by now."""
+        """Write down what came of a task; False if it is another worker's by now. Once more is as good as once."""
         with self.database.transaction() as run:
             deaths = tuple(_deaths(run, task.batch, task.id))
             result = msgspec.structs.replace(result, deaths=deaths)
             rows = run(
                 "UPDATE cru_tasks SET state = 'finished', ended_at = {now}, status = :status, result = :result "
-                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running' RETURNING id",
+                "WHERE batch = :batch AND id = :id AND worker = :worker AND (state = 'running' OR status = :status) RETURNING id",
                 status=result.status.value,
                 result=_encode(result).decode(),
                 batch=task.batch,
@@ -166,6 +175,20 @@ class WorkQueue:
                 id=task.id,
                 worker=worker,
             )
+
+    def hand_back_all_but(self, worker: str, tasks: Iterable[QueuedTask]) -> int:
+        """Queue again what a worker has and does not know of: the answer to its claim was lost; how many."""
+        held = {(task.batch, task.id) for task in tasks}
+        with self.database.transaction() as run:
+            rows = run("SELECT batch, id FROM cru_tasks WHERE worker = :worker AND state = 'running'", worker=worker)
+            lost = [row for row in rows if (row[0], row[1]) not in held]
+            for batch, task in lost:
+                run(
+                    "UPDATE cru_tasks SET state = 'queued', worker = '' WHERE batch = :batch AND id = :id",
+                    batch=batch,
+                    id=task,
+                )
+        return len(lost)
 
     def count_death(self, worker: str, host: str, task: QueuedTask, why: str) -> None:
         """Its run ended without a result while the worker lives: queue it again, or let it be if that was the last time."""
@@ -257,6 +280,9 @@ WHERE (batch, id) = (
     WHERE t.state = 'queued' AND t.home = :home AND t.version <= :version AND t.not_before <= {now}
       AND (CAST(:batch AS TEXT) = '' OR t.batch = :batch)
       AND NOT EXISTS (SELECT 1 FROM cru_tasks r WHERE r.state = 'running' AND r.home = t.home AND r.context = t.context)
+      AND NOT EXISTS (
+        SELECT 1 FROM cru_tasks e WHERE e.state = 'queued' AND e.home = t.home AND e.context = t.context AND e.batch = t.batch
+          AND e.version <= :version AND (e.queued_at < t.queued_at OR (e.queued_at = t.queued_at AND e.line < t.line)))
     ORDER BY t.queued_at, t.line LIMIT 1 {skip_locked})
   AND state = 'queued' AND EXISTS (SELECT 1 FROM cru_workers w WHERE w.id = :worker)
 RETURNING batch, id, attempt, item, deaths, max_deaths
@@ -270,6 +296,7 @@ WHERE CAST(:batch AS TEXT) = '' OR batch = :batch GROUP BY 1, 2, 3 ORDER BY 5, 1
 def bury(run: Run, row: Row, worker: str, host: str, why: str) -> None:
     """Count the death of a run (batch, id, deaths, max_deaths, context): queue the task again, or leave it dead with its history."""
     batch, task, deaths, most, context = row
+    why = why.replace("\0", "?")  # which no text in Postgres may have
     run(
         "INSERT INTO cru_deaths VALUES (:batch, :id, :worker, :host, {now}, :why)",
         batch=batch,
@@ -314,7 +341,7 @@ def _result(text: str) -> WorkResult | None:
 
 def _task_row(row: Row) -> TaskRow:
     task, line, state, item, context, worker, deaths, result = row
-    prompt = msgspec.json.decode(item, type=BatchItem).prompt
+    prompt = msgspec.json.decode(item, type=AskedPrompt).prompt
     return TaskRow(task, line, TaskState(state), prompt, context, worker, deaths, _result(result))
 
 
@@ -328,9 +355,16 @@ def _batch_counts(name: str, rows: Sequence[Row]) -> BatchCounts:
     return BatchCounts(name, states, statuses)
 
 
+def _key(batch: str, item: BatchItem, attempt: int) -> str:
+    """Of a task's prompt in the log of its context. What is asked is part of it: a batch that was forgotten may ask something else under
+    the same id."""
+    digest = sha256(_encode((item.prompt, item.attach))).hexdigest()[:8]
+    return f"{batch}/{item.id}:{digest}" + (f"/{attempt}" if attempt > 1 else "")
+
+
 def _refuse_changed(line: int, item: BatchItem, text: str) -> None:
-    known = msgspec.json.decode(text, type=BatchItem)
-    for name in ("prompt", "context", "attach"):
+    known = msgspec.json.decode(text, type=AskedPrompt)
+    for name in AskedPrompt.__struct_fields__:
         if getattr(known, name) != getattr(item, name):
             raise ItemChanged(
                 f"line {line}: item {item.id} has another {name} than the one that was queued under this id",

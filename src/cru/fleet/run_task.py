@@ -3,6 +3,7 @@ that it does, dying included, reaches the worker or another task."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from cru.values.errors import CruError
 
 GRACE = 5.0
 """Seconds to end by itself for a run that is told to."""
+DEAF_SECONDS = 15.0
+"""Seconds after which a run is killed that was told to end, and settles nothing any more."""
 HELD = 4
 """The exit status of a run that found its context held by another."""
 MOST_NOTICES = 20
@@ -124,17 +127,14 @@ class TaskRun:
         self._task = task
         self._child: Child | None = None
         self._is_ended = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def end(self) -> None:
-        """Tell it to end: its log is complete, and another run goes on."""
+        """Tell it to end: its log is complete, and another run goes on. One that does not hear is killed."""
         self._is_ended = True
-        if self._child is not None:
+        if self._child is not None and self._timer is None:
             self._child.signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        self._is_ended = True
-        if self._child is not None:
-            self._child.kill()
+            self._timer = asyncio.get_running_loop().call_later(DEAF_SECONDS, self._child.kill)
 
     async def run(self) -> RunEnd:
         """Run it to its end, or to that of its time."""
@@ -156,6 +156,8 @@ class TaskRun:
                 if not child.ended:
                     await end(child, signal.SIGTERM, GRACE)
             finally:
+                if self._timer is not None:
+                    self._timer.cancel()
                 child.close()
         assert child.exit_status is not None
         return self._judge(output, errors.text(), child.exit_status, timed_out)

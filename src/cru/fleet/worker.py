@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, TypeVarTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.fleet import QueueUnavailable, WorkerReplaced
+from cru.fleet import QueueUnavailable
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import QueuedTask, WorkResult
 from cru.fleet.run_task import RunEnd, RunSettings, TaskRun
@@ -69,6 +69,8 @@ class FleetWorker:
         self._queue, self._registry, self._runs, self._limits, self._events = queue, registry, runs, limits, events
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue")
         self._running: dict[asyncio.Task[None], TaskRun] = {}
+        self._held: list[QueuedTask] = []
+        self._is_claiming = False  # both belong to the thread
         self._stopping = asyncio.Event()
         self._is_ending = False
         self._is_gone = False
@@ -147,7 +149,7 @@ class FleetWorker:
     async def _fill(self) -> bool:
         """Take tasks until all places are taken; whether they are."""
         while len(self._running) < self._limits.concurrency:
-            task = await self.call(self._queue.claim, self._registry.id, self._limits.batch)
+            task = await self.call(self._claim)
             if task is None:
                 return False
             run = TaskRun(self._runs, task)
@@ -156,6 +158,17 @@ class FleetWorker:
                 run.end()
             self._events.started(task)
         return True
+
+    def _claim(self) -> QueuedTask | None:
+        """In the thread. A claim whose answer was lost with the connection may have been one: what it took is handed back first."""
+        if self._is_claiming:
+            self._queue.hand_back_all_but(self._registry.id, self._held)
+        self._is_claiming = True
+        task = self._queue.claim(self._registry.id, self._limits.batch)
+        self._is_claiming = False
+        if task is not None:
+            self._held.append(task)
+        return task
 
     async def _finish_running(self) -> None:
         while self._running:
@@ -171,6 +184,12 @@ class FleetWorker:
         begin = asyncio.get_running_loop().time()
         end = await run.run()
         took = asyncio.get_running_loop().time() - begin
+        try:
+            await self._settle(task, end, took)
+        finally:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._held.remove, task)
+
+    async def _settle(self, task: QueuedTask, end: RunEnd, took: float) -> None:
         if end.result is not None:
             result = replace(end.result, worker=self._registry.id, seconds=round(took, 3))
             if await self.call(self._queue.finish, self._registry.id, task, result):
@@ -191,14 +210,15 @@ class FleetWorker:
         await self.call(self._queue.hand_back, self._registry.id, task, wait)
 
     async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._limits.beat)
-            try:
+        """Until cancelled. Raises WorkerReplaced; nothing goes on without beats."""
+        try:
+            while True:
+                await asyncio.sleep(self._limits.beat)
                 await self.call(self._registry.beat)
-            except WorkerReplaced:
-                self.end()
-                raise
-            await self._recover()
+                await self._recover()
+        except Exception:
+            self.end()
+            raise
 
     async def _recover(self) -> None:
         """Take over what dead workers had."""

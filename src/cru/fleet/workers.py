@@ -11,6 +11,7 @@ import fcntl
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -106,7 +107,7 @@ class WorkerRegistry:
             for row in rows:
                 bury(run, row, worker.id, worker.host, worker.why)
         if gone:
-            (self._folder / worker.id).unlink(missing_ok=True)
+            self._drop_file(worker.id)
         return len(rows)
 
     def leave(self) -> None:
@@ -117,13 +118,18 @@ class WorkerRegistry:
                 id=self.id,
             )
             run("DELETE FROM cru_workers WHERE id = :id", id=self.id)
-        (self._folder / self.id).unlink(missing_ok=True)
+        self._drop_file(self.id)
 
     def close(self) -> None:
         """Let go of the lock: without a `leave` others see that this worker is gone, and take over."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def _drop_file(self, worker: str) -> None:
+        """Of a worker that is in no table any more; one that stays says nothing to anybody."""
+        with suppress(OSError):
+            (self._folder / worker).unlink()
 
     def _lock_is_free(self, worker: str) -> bool:
         """Whether the worker's file is there, and nobody holds it."""

@@ -21,6 +21,8 @@ from cru.fleet.workers import WorkerRegistry, home_id
 
 RUN = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--json-config")
 """-P: the folder of the run is no place of Python's modules."""
+MOST = 1_000_000
+"""Of numbers on the command line."""
 ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,8 +61,8 @@ def seconds_of(args: CommandArguments, name: str, default: float, least: float =
 def at_least(args: CommandArguments, name: str, default: int, least: int) -> int:
     """A whole number. Raises UsageProblem."""
     value = args.number(name, default)
-    if value < least:
-        raise UsageProblem(f"{name} needs {least} or more, not {value}")
+    if not least <= value <= MOST:
+        raise UsageProblem(f"{name} needs {least} or more, {MOST} at most, not {value}")
     return value
 
 
