@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from cru.config.layers import ConfigError
 from cru.config.reference import markdown
@@ -19,7 +19,7 @@ class Sample(Struct, frozen=True):
     model: str = ""
     level: Literal["low", "high"] = "low"
     lock_heartbeat_seconds: int = 30
-    share: float = 0.5
+    share: Annotated[float, Meta(ge=0)] = 0.5
     stop: tuple[str, ...] = ()
     api: dict[str, Any] = {}
     models: dict[str, Alias] = {}

@@ -83,7 +83,10 @@ def test_agents_are_listed_with_what_is_wrong_with_them(here: HomeDir) -> None:
     run = cru("agents", home=here)
     assert [line.split()[0] for line in run.out.splitlines()] == ["explore", "general", "plan", "review", "poet"]
     assert f"(not trusted: {folder}/poet.md)" in run.out
-    assert f"cru: {folder}/broken.md: no front matter\n" in run.err and "`cru trust` shows and accepts them" in run.err
+    assert (
+        f"cru: {folder}/broken.md: no front matter (begin with " in run.err
+        and "`cru trust` shows and accepts them" in run.err
+    )
     shown = trust_project(here)
     assert "! .claude/agents/poet.md: what a sub-agent is told" in shown.out and "│ You write verse." in shown.out
     (card,) = [row for row in json.loads(cru("agents", "--json", home=here).out)["agents"] if row["name"] == "poet"]

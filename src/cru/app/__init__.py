@@ -112,7 +112,7 @@ def _lend_spawner(
         from cru.app.children import ChildBuilder, make_tasks
 
         build = ChildBuilder(start, home, settings.of(ContextSettings), models, redact)
-        return make_tasks(parts, build, settings.of(TaskTable).tasks)
+        return make_tasks(parts, build, settings.of(TaskTable))
 
     parts.tool_services.spawner = spawner
 

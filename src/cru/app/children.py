@@ -21,10 +21,11 @@ from cru.engine.parts import Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.stamp import Origin
-from cru.tasks import CardPlaces, TaskSettings
+from cru.tasks import CardPlaces, TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
 from cru.tasks.control import ControlPipe
 from cru.tasks.manager import TaskManager
+from cru.tasks.model_names import NamedModels
 from cru.tasks.subagent import AgentAsker, ChildSession, ChildSpec, choose_for
 from cru.tools.builtin import NarrowedTools
 from cru.tools.protocol import OUTPUT_FOLDER
@@ -70,7 +71,7 @@ class ChildBuilder(Struct):
             services=replace(parent.services, background=None, wakers=[], is_chat=False),
             lifecycle=Lifecycle(), ledger=parent.ledger.child(),
         )  # fmt: skip
-        lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth))
+        lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
 
     def _sections(self, store: FileContext, spec: ChildSpec, above: Path) -> SectionSource:
@@ -89,12 +90,13 @@ def lend_tasks(parts: Parts, tasks: AgentTasks) -> None:
     parts.lifecycle.closing.insert(0, tasks.close)
 
 
-def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskSettings) -> AgentTasks:
+def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskTable) -> AgentTasks:
     """What the main agent starts tasks with."""
     start = build.start
-    manager = TaskManager(parts.store.folder, settings, parts.bus.stream.warn, partial(_listen, parts))
+    manager = TaskManager(parts.store.folder, settings.tasks, parts.bus.stream.warn, partial(_listen, parts))
     places = CardPlaces(start.home, user_home(start), start.root)
-    build.shared = SessionTasks(manager, places, build)
+    models = NamedModels(settings.agents.model_aliases, build.models.aliases)
+    build.shared = SessionTasks(manager, places, build, models=models)
     tasks = AgentTasks(build.shared, parts)
     lend_tasks(parts, tasks)
     return tasks

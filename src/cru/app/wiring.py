@@ -70,6 +70,9 @@ def add_extensions(
     register_extensions(parts.bus, extensions)
     plugins = add_plugins(parts, start, settings)
     parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
+    places = CardPlaces(start.home, user_home(start), start.root)
+    if places.has_own():
+        parts.lifecycle.opening.append(partial(tell_cards, places))
     clean_cache_at_end(parts, settings.of(ToolSettings))
     return plugins
 
@@ -217,6 +220,15 @@ def _own_agents(places: CardPlaces) -> str:
     from cru.tasks.discovery import describe_cards
 
     return describe_cards(places)
+
+
+async def tell_cards(places: CardPlaces, parts: Parts) -> None:
+    """Which agent cards cannot be used, and why: others of their names do not stand in for them."""
+    from cru.tasks.discovery import list_notices
+    from cru.values.visible import visible
+
+    for text in list_notices(places):
+        parts.bus.stream.warn(visible(text))
 
 
 def built_in_tools(settings: Settings) -> BuiltInTools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
@@ -68,6 +68,8 @@ def _inner(kind: object) -> type[Struct] | None:
 
 def _type(kind: object) -> str:
     origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _type(args[0])
     if origin is Literal:
         return " or ".join(f"`{arg}`" for arg in args)
     if origin in (Union, UnionType):

@@ -45,7 +45,12 @@ class NoSuchAgent(TaskError):
 
 
 class BadCard(TaskError):
-    pass
+    """A card that cannot be used, whatever it says. name: what its agent would be called; faults: a sentence each, with its place."""
+
+    def __init__(self, name: str, faults: tuple[str, ...]) -> None:
+        super().__init__("; ".join(faults))
+        self.name = name
+        self.faults = faults
 
 
 class TaskSettings(Struct, frozen=True):
@@ -61,13 +66,23 @@ class TaskSettings(Struct, frozen=True):
     output_limit: Annotated[int, Meta(ge=1000)] = 10_000_000
 
 
+class AgentSettings(Struct, frozen=True):
+    """`[agents]`: what agent cards mean here."""
+
+    model_aliases: dict[str, str] = {}
+
+
 class TaskTable(Struct, frozen=True):
     """The settings of this room."""
 
     tasks: TaskSettings = TaskSettings()
+    agents: AgentSettings = AgentSettings()
 
 
 DOCS: dict[str, str] = {
+    "agents": "what [agent cards](agents.md) mean here",
+    "agents.model_aliases": "names of models in cards, as `sonnet`, and the model or category that each means; without: the model of the "
+    "agent's parent",
     "tasks": "limits of [sub-agents](agents.md) and of what runs in the background",
     "tasks.max_depth": "how deep sub-agents may start sub-agents; 0: there are none",
     "tasks.max_concurrent": "how many sub-agents of one depth, and how many commands, run at once; others wait",

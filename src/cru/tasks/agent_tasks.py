@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from cru.config.closest import closest
 from cru.engine.parts import Parts
 from cru.tasks import CardPlaces, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs
 from cru.tasks.discovery import Cards, load_cards
 from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
+from cru.tasks.model_names import NamedModels, choose_model
 from cru.tasks.record import MAIN, TaskKind, TaskRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
+from cru.tools.builtin import TABLE
 from cru.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.values.errors import CruError
 
@@ -29,6 +33,7 @@ class SessionTasks(Struct):
 
     asking: held while a sub-agent's question is on the screen
     problems: of cards, those that the person was told of
+    models: names that cards may give to models
     """
 
     manager: TaskManager
@@ -36,6 +41,7 @@ class SessionTasks(Struct):
     make_session: SessionFactory
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     problems: set[str] = field(default_factory=set)
+    models: NamedModels = NamedModels()
 
     @property
     def settings(self) -> TaskSettings:
@@ -45,11 +51,14 @@ class SessionTasks(Struct):
 class AgentTasks:
     """The tasks of one agent: the main one, or a sub-agent by the id of its task."""
 
-    def __init__(self, shared: SessionTasks, parts: Parts, agent_id: str = MAIN, depth: int = 0) -> None:
+    def __init__(
+        self, shared: SessionTasks, parts: Parts, agent_id: str = MAIN, depth: int = 0, model: str = ""
+    ) -> None:
         self.shared = shared
         self._parts = parts
         self._id = agent_id
         self._depth = depth
+        self._model = model
         self._commands: CommandTasks | None = None
 
     @property
@@ -111,13 +120,11 @@ class AgentTasks:
 
     async def start_agent(self, card: AgentCard, request: AgentRequest, call_id: str = "") -> Task:
         """Begin it as soon as there is room. Raises TaskError."""
-        for problem in card.problems:
-            if problem not in self.shared.problems:
-                self.shared.problems.add(problem)
-                self._parts.bus.stream.warn(problem)
+        model = await self._choose_model(card, request)
+        self._tell_once((*card.problems, *self._unknown_tools(card)))
         asked = TaskRequest(
             kind=TaskKind.SUBAGENT, prompt=request.prompt, description=request.description, agent=card.name,
-            model=request.model or card.model, tools=tuple(request.tools), call_id=call_id, agent_id=self._id, depth=self._depth,
+            model=model, tools=tuple(request.tools), call_id=call_id, agent_id=self._id, depth=self._depth,
             background=request.background,
         )  # fmt: skip
         isolation = Isolation(request.isolation) if request.isolation else card.isolation
@@ -126,6 +133,30 @@ class AgentTasks:
             return await self._run(card, task, isolation)
 
         return await self.manager.start(self._parts, asked, work)
+
+    async def _choose_model(self, card: AgentCard, request: AgentRequest) -> str:
+        """ "": the configured one. Raises ModelError."""
+
+        async def parent_model() -> str:
+            return (await self._parts.choose("")).model.name
+
+        chosen = await choose_model(request.model or card.model, self.shared.models, parent_model)
+        if chosen.problem:
+            self._tell_once((f"agent {card.name}: {chosen.problem}",))
+        return chosen.name or self._model
+
+    def _unknown_tools(self, card: AgentCard) -> Iterator[str]:
+        """Plain names of the card that nothing here has; plugins have brought theirs by now."""
+        for name in card.tools or () if self._depth == 0 else ():  # an agent may have been left with fewer
+            is_plain = name.replace("_", "").isalnum() and closest(name, TABLE) is None  # else the card has told
+            if is_plain and self._parts.tools.find(name) is None:
+                yield f"agent {card.name}: no tool here is called `{name}`, which its card names"
+
+    def _tell_once(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            if text not in self.shared.problems:
+                self.shared.problems.add(text)
+                self._parts.bus.stream.warn(text)
 
     async def _run(self, card: AgentCard, task: Task, isolation: Isolation) -> TaskOutcome:
         settings = self.shared.settings

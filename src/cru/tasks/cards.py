@@ -7,27 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from cru.config.closest import closest, did_you_mean
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
+from cru.tasks.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import AGENT_ALIASES
 
 LIMIT_BYTES = 64 * 1024
 MOST_FUEL = 1_000_000
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+NAME = re.compile(r"[^\W_](?:[\w .-]{0,62}[\w.-])?")
 INHERIT = "inherit"
-_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "Read": ("read", "ls"), "Write": ("write",), "Edit": ("edit",), "MultiEdit": ("edit",), "NotebookEdit": ("edit",), "Glob": ("glob",),
-    "Grep": ("grep",), "LS": ("ls",), "Bash": ("bash", "task_output", "task_input", "task_cancel"), "BashOutput": ("task_output",),
+    "Grep": ("grep",), "LS": ("ls",), "Bash": ("bash", "task_output", "task_cancel"), "BashOutput": ("task_output",),
     "KillShell": ("task_cancel",), "KillBash": ("task_cancel",), "WebFetch": ("fetch",), "TodoWrite": ("update_todos",),
     "Task": ("task",), "Agent": ("task",),
     "read_file": ("read",), "write_file": ("write",), "edit_file": ("edit",),
@@ -39,8 +39,9 @@ PERMISSION_MODES: Mapping[str, str] = {
     "auto": "auto", "ask": "ask", "trust": "trust",
 }  # fmt: skip
 _MEANINGLESS = (
-    "version", "color", "tags", "specialty", "skills", "mcpServers", "mcps", "hooks", "memory", "background", "effort", "provider",
-    "max_tokens", "initialPrompt",
+    "version", "color", "tags", "specialty", "skills", "mcpServers", "mcps", "memory", "background", "effort", "provider",
+    "max_tokens", "initialPrompt", "autoCompactWindow", "omitClaudeMd", "observer", "observerMessage", "observeSubagents",
+    "observeToolResults", "experimental", "metadata", "author", "license",
 )  # fmt: skip
 """Keys of other programs' cards that have no meaning here."""
 
@@ -97,7 +98,7 @@ def _matches_any(globs: tuple[str, ...], name: str) -> bool:
     return any(matches_identifier(glob, name) for glob in globs)
 
 
-class _FrontMatter(Struct):
+class _Keys(Struct):
     """The keys that count, under all their names."""
 
     name: str = ""
@@ -106,75 +107,134 @@ class _FrontMatter(Struct):
     allowed_tools: str | list[str] | None = field(name="allowed-tools", default=None)
     disallowed: str | list[str] | None = field(name="disallowedTools", default=None)
     denied_tools: str | list[str] | None = None
-    model: str | None = ""
+    model: str = ""
     category: str = ""
-    temperature: float | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     mode: str = ""
     permission_mode: str = field(name="permissionMode", default="")
-    max_turns: int = 0
-    max_turns_claude: int = field(name="maxTurns", default=0)
-    fuel: int = 0
-    timeout: float = 0
-    isolation: Literal["", "worktree", "none"] | None = ""
+    max_turns: Annotated[int, Meta(ge=0, le=MOST_FUEL)] = 0
+    max_turns_claude: Annotated[int, Meta(ge=0, le=MOST_FUEL)] = field(name="maxTurns", default=0)
+    fuel: Annotated[int, Meta(ge=0, le=MOST_FUEL)] = 0
+    timeout: Annotated[float, Meta(ge=0)] = 0
+    isolation: Literal["", "worktree", "none"] = ""
 
 
-_KEYS = tuple(known.encode_name for known in msgspec.structs.fields(_FrontMatter))
+_FIELDS = {known.encode_name: known for known in msgspec.structs.fields(_Keys)}
+_LISTS = ("tools", "allowed-tools")
+"""Without a value they name no tool, as in Claude Code."""
+_GUARD_EVENTS = ("PreToolUse", "PermissionRequest")
+
+
+class _CardReader:
+    """Reads one file; what is wrong with it is gathered, so that all of it can be told at once."""
+
+    def __init__(self, where: str, front: FrontMatter) -> None:
+        self._where = where
+        self._front = front
+        self.faults: list[str] = []
+        self.problems: list[str] = []
+
+    def fault(self, key: str, text: str) -> None:
+        self.faults.append(f"{self._place(key)}: {text}")
+
+    def _place(self, key: str) -> str:
+        line = self._front.line(key)
+        return f"{self._where}:{line}" if line else self._where
+
+    def keys(self) -> _Keys:
+        """Those that can be understood."""
+        values: dict[str, Any] = {}
+        for key, value in self._front.keys.items():
+            known = _FIELDS.get(key) if isinstance(key, str) else None
+            if known is None:
+                self._note_unknown(key)
+            elif value is None:
+                if key in _LISTS:
+                    values[known.name] = []
+            else:
+                try:
+                    values[known.name] = msgspec.convert(value, known.type, strict=False)
+                except msgspec.ValidationError as error:
+                    self.fault(key, f"{key}: {str(error)[:1].lower()}{str(error)[1:]}")
+        return _Keys(**values)
+
+    def _note_unknown(self, key: object) -> None:
+        name = key if isinstance(key, str) else type(key).__name__
+        if name == "hooks":
+            self._note_hooks()
+        elif name not in _MEANINGLESS:
+            hint = did_you_mean(name, _FIELDS)
+            self.problems.append(f"{self._place(name)}: unknown key `{name}`" + (f" ({hint})" if hint else ""))
+
+    def _note_hooks(self) -> None:
+        """Hooks of a card do not run here; without those that guard calls the agent could do what its author has ruled out."""
+        hooks = self._front.keys["hooks"]
+        guards = [event for event in _GUARD_EVENTS if isinstance(hooks, dict) and event in hooks]
+        if guards:
+            text = f"hooks of a card do not run here, so its {' and '.join(guards)} would guard nothing"
+            self.fault("hooks", f"{text} (hooks of settings hear sub-agents, too: put them there)")
+        elif hooks:
+            self.problems.append(f"{self._place('hooks')}: hooks of a card do not run here (those of settings do)")
+
+    def name(self, written: str, default: str) -> str:
+        name = written.strip() or default
+        name = AGENT_ALIASES.get(name, name)
+        if not NAME.fullmatch(name):
+            self.fault(
+                "name", f"{name!r} is no name for an agent (letters, digits, spaces, `_`, `-` and `.`, 64 at most)"
+            )
+        return name
+
+    def mode(self, keys: _Keys) -> str:
+        """The strictest of those that are named."""
+        modes = []
+        for key, word in (("permissionMode", keys.permission_mode), ("mode", keys.mode)):
+            if word and word not in PERMISSION_MODES:
+                hint = did_you_mean(word, MODES) or f"modes are {', '.join(MODES)}"
+                self.fault(key, f"unknown mode `{word}` ({hint})")
+            elif word:
+                modes.append(PERMISSION_MODES[word])
+        return reduce(stricter, modes) if modes else ""
+
+    def misspelt_tools(self, card: AgentCard) -> Iterator[str]:
+        """Names that are nearly those of tools: what was to be withheld would not be. Plugins may bring any other name."""
+        for key, names in (("tools", card.tools or ()), ("denied_tools", card.denied)):
+            for name in names:
+                near = closest(name, TABLE) if name not in TABLE and name.replace("_", "").isalnum() else None
+                if near is not None:
+                    yield f"{self._place(key)}: there is no tool `{name}` (did you mean `{near}`?)"
 
 
 def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: str) -> AgentCard:
-    """Raises BadCard with the file and the key."""
+    """Raises BadCard with all that is wrong."""
     where = str(file or default_name)
-    head, body = _split(text, where)
     try:
-        front = msgspec.convert({k: v for k, v in head.items() if isinstance(k, str) and v is not None}, _FrontMatter)
-    except msgspec.ValidationError as error:
-        raise BadCard(f"{where}: {str(error)[:1].lower()}{str(error)[1:]}") from error
-    problems = [
-        f"{where}: unknown key `{key}`" + (f" ({hint})" if (hint := did_you_mean(key, _KEYS)) else "")
-        for key in (key if isinstance(key, str) else type(key).__name__ for key in head)
-        if key not in _KEYS and key not in _MEANINGLESS
-    ]
-    name = front.name or default_name
-    name = AGENT_ALIASES.get(name, name)
-    if not NAME.fullmatch(name):
-        raise BadCard(f"{where}: {name!r} is no name for an agent", "letters, digits, - and _, 64 at most")
-    if not front.description.strip():
-        raise BadCard(f"{where}: `description` is missing", "it tells the model what the agent is for")
+        front = read_front_matter(text)
+    except BadFrontMatter as error:
+        fault = error.fault
+        place = f"{where}:{fault.line}" if fault.line else where
+        raise BadCard(default_name, (f"{place}: {fault.text}" + (f" ({fault.hint})" if fault.hint else ""),)) from error
+    reader = _CardReader(where, front)
+    keys = reader.keys()
+    name = reader.name(keys.name, default_name)
+    if not keys.description.strip() and not any(": description: " in fault for fault in reader.faults):
+        reader.fault("description", "`description` is missing: it tells the model what the agent is for")
     card = AgentCard(
-        name=name, description=_one_line(front.description), prompt=body.strip(), file=file, origin=origin,
-        tools=_tools(front.tools if front.tools is not None else front.allowed_tools),
-        denied=(*(_tools(front.disallowed) or ()), *(_tools(front.denied_tools) or ())),
-        model=_model(front), temperature=front.temperature, mode=_mode(front, where), fuel=_limit(front, where),
-        timeout=front.timeout, isolation=Isolation.WORKTREE if front.isolation == "worktree" else Isolation.NONE,
+        name=name, description=_one_line(keys.description), prompt=front.body.strip(), file=file, origin=origin,
+        tools=_tools(keys.tools if keys.tools is not None else keys.allowed_tools),
+        denied=(*(_tools(keys.disallowed) or ()), *(_tools(keys.denied_tools) or ())),
+        model=_model(keys), temperature=keys.temperature, mode=reader.mode(keys),
+        fuel=keys.fuel or keys.max_turns or keys.max_turns_claude, timeout=keys.timeout,
+        isolation=Isolation.WORKTREE if keys.isolation == "worktree" else Isolation.NONE,
     )  # fmt: skip
-    card = replace(card, problems=(*problems, *_misspelt_tools(card, where)))
-    if not card.timeout >= 0 or (card.temperature is not None and not 0 <= card.temperature <= 2):
-        raise BadCard(f"{where}: temperature is 0 to 2, timeout not below 0")
-    return card
+    if reader.faults:
+        raise BadCard(name, tuple(reader.faults))
+    return replace(card, problems=(*reader.problems, *reader.misspelt_tools(card)))
 
 
 def _one_line(text: str) -> str:
     """Without what no text may have: `\\ud800` in YAML is half a character."""
     return " ".join(text.encode("utf-8", "replace").decode().split())
-
-
-def _split(text: str, where: str) -> tuple[dict[Any, Any], str]:
-    """The front matter and the text below it. Raises BadCard."""
-    text = text.removeprefix("\ufeff")
-    front = _FRONT.match(text)
-    if front is None:
-        raise BadCard(
-            f"{where}: no front matter", "begin with `---`, the keys (name, description, tools, …), and `---`"
-        )
-    from cru.files.yaml_text import BadYaml, parse_yaml
-
-    try:
-        head = parse_yaml(front[1])
-    except BadYaml as error:
-        raise BadCard(f"{where}{f':{error.line + 1}' if error.line else ''}: not YAML: {error.problem}") from error
-    if head is not None and not isinstance(head, dict):
-        raise BadCard(f"{where}: the front matter is not a table of keys")
-    return head or {}, text[front.end() :]
 
 
 def _tools(value: str | list[str] | None) -> tuple[str, ...] | None:
@@ -190,14 +250,6 @@ def canonical_globs(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(glob for name in names if name for glob in _globs(name)))
 
 
-def _misspelt_tools(card: AgentCard, where: str) -> Iterator[str]:
-    """Names that are nearly those of tools: what was to be withheld would not be. Plugins may bring any other name."""
-    for name in (*(card.tools or ()), *card.denied):
-        near = closest(name, TABLE) if name not in TABLE and name.replace("_", "").isalnum() else None
-        if near is not None:
-            yield f"{where}: there is no tool `{name}` (did you mean `{near}`?)"
-
-
 def _globs(name: str) -> tuple[str, ...]:
     plain = name.partition("(")[0]
     if plain not in TOOL_NAMES:
@@ -208,22 +260,6 @@ def _globs(name: str) -> tuple[str, ...]:
     return TOOL_NAMES.get(plain, (plain,))
 
 
-def _model(front: _FrontMatter) -> str:
-    model = front.category or front.model or ""
-    return "" if model == INHERIT else model
-
-
-def _mode(front: _FrontMatter, where: str) -> str:
-    words = [word for word in (front.permission_mode, front.mode) if word]
-    for word in words:
-        if word not in PERMISSION_MODES:
-            hint = did_you_mean(word, MODES) or f"modes are {', '.join(MODES)}"
-            raise BadCard(f"{where}: unknown mode `{word}`", hint)
-    return reduce(stricter, [PERMISSION_MODES[word] for word in words]) if words else ""
-
-
-def _limit(front: _FrontMatter, where: str) -> int:
-    fuel = front.fuel or front.max_turns or front.max_turns_claude
-    if not 0 <= fuel <= MOST_FUEL:
-        raise BadCard(f"{where}: a limit is 0 to {MOST_FUEL}")
-    return fuel
+def _model(keys: _Keys) -> str:
+    model = (keys.category or keys.model).strip()
+    return "" if model.casefold() == INHERIT else model

@@ -19,12 +19,12 @@ from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, SnapshotFile
 from cru.permissions.widening import find_widening
 from cru.tasks import CardOrigin, CardPlaces
+from cru.values.visible import whole_lines
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.foreign_settings import FileSettings
 
 FIRST_LINES = 5
-CARD_LINES = 40
 COLUMNS = 120
 FILES_BEGUN = 40
 """Files whose first lines are shown; of the others the size."""
@@ -113,24 +113,25 @@ def find_cards(start: Start) -> list[ProjectFile]:
     places = card_places(start)
     if not any(origin is CardOrigin.PROJECT and folder.is_dir() for origin, folder in places.folders()):
         return []
-    from cru.tasks.discovery import load_cards
+    from cru.tasks.discovery import UNTRUSTED, load_cards
 
     cards = load_cards(places)
-    texts = {file.path: file.text for file in cards.awaiting_trust}
-    accepted = [card.file for card in cards.by_name.values() if card.file and card.origin is CardOrigin.PROJECT]
-    waiting = [card.file for card in cards.read_untrusted()[0] if card.file]
-    return [ProjectFile(file, texts.get(file) or file.read_text("utf-8")) for file in (*accepted, *waiting)]
+    files = []
+    for file in cards.read_all():
+        if file.card is not None and file.state in UNTRUSTED:
+            files.append(ProjectFile(file.path, file.text))
+        elif file.card is not None and file.origin is CardOrigin.PROJECT:
+            files.append(ProjectFile(file.path, file.path.read_text("utf-8")))
+    return files
 
 
 def render_cards(files: Iterable[ProjectFile], root: Path) -> Iterator[str]:
     """Each card whole: its text speaks to the model of a sub-agent."""
     for file in files:
         yield f"\n! {one_line(str(file.path.relative_to(root)))}: what a sub-agent is told"
-        for line in file.text.splitlines()[:CARD_LINES]:
-            yield f"{'':>9}  │ {one_line(line, COLUMNS)}"
-        more = len(file.text.splitlines()) - CARD_LINES
-        if more > 0:
-            yield f"{'':>9}  │ … {more} lines more"
+        for line in whole_lines(file.text.rstrip("\n")):
+            for start in range(0, max(len(line), 1), COLUMNS):
+                yield f"{'':>9}  {'┆' if start else '│'} {line[start : start + COLUMNS]}"
 
 
 def render_hooks(parsed: Parsed) -> list[str]:

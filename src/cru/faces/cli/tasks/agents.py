@@ -9,7 +9,8 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 from cru.tasks import CardPlaces
 from cru.tasks.cards import AgentCard
-from cru.tasks.discovery import Cards, load_cards
+from cru.tasks.discovery import UNTRUSTED, Cards, load_cards
+from cru.values.visible import whole_lines
 
 HELP = """\
 cru agents             every agent: what it is for, where its card is
@@ -28,7 +29,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     start = start_of(parsed, "default")
     cards = load_cards(CardPlaces(start.home, user_home(start), start.root))
     if args.words[:1] == ["show"] and len(args.words) == 2:
-        _show(cards.find(args.words[1]))
+        _show(*_find(cards, args.words[1]))
         return 0
     if args.words[:1] == ["show"] or len(args.words) > 1:
         raise args.wrong(
@@ -41,21 +42,49 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
+def _find(cards: Cards, name: str) -> tuple[AgentCard, str]:
+    """A card, and why it cannot be used, "" if it can. Raises NoSuchAgent."""
+    for file in cards.read_all():
+        if file.name == name and file.state in UNTRUSTED and file.card is not None:
+            return file.card, f"not trusted, so it cannot be used: `cru trust` ({file.state.value})"
+    return cards.find(name), ""
+
+
+def _untrusted(cards: Cards) -> list[AgentCard]:
+    return [file.card for file in cards.read_all() if file.state in UNTRUSTED and file.card is not None]
+
+
+def _problems(cards: Cards) -> list[str]:
+    """All of them, those of the cards that await trust too."""
+    return [*cards.problems, *(fault for file in cards.read_all() if file.state in UNTRUSTED for fault in file.faults)]
+
+
 def _list(cards: Cards) -> None:
     """Problems go to standard error."""
-    untrusted, problems = cards.read_untrusted()
-    every = (*cards.by_name.values(), *untrusted)
-    width = max(len(card.name) for card in every)
+    untrusted = _untrusted(cards)
+    claimed = {card.name for card in untrusted}
+    every = (
+        *(card for name, card in cards.by_name.items() if name not in claimed or _is_first(cards, card)),
+        *untrusted,
+    )
+    width = max((len(card.name) for card in every), default=0)
     for card in every:
         where = "" if card.file is None else f"  ({card.origin.value}: {card.file})"
         show(f"{card.name:<{width}}  {one_line(card.description)}{where}")
-    for problem in (*cards.problems, *problems):
-        say(f"cru: {problem}")
+    for problem in _problems(cards):
+        say(f"cru: {one_line(problem)}")
     if untrusted:
-        say("cru: those that are not trusted cannot be used; `cru trust` shows and accepts them")
+        say(
+            "cru: those that are not trusted cannot be used, nor what else has their names; `cru trust` shows and accepts them"
+        )
 
 
-def _show(card: AgentCard) -> None:
+def _is_first(cards: Cards, card: AgentCard) -> bool:
+    """Whether no stronger card has its name."""
+    return next(file.card for file in cards.read_all() if file.name == card.name) is card
+
+
+def _show(card: AgentCard, why_not: str) -> None:
     limits = [f"{card.fuel} batches of calls" if card.fuel else "", f"{card.timeout:g} s" if card.timeout else ""]
     rows = {
         "card": str(card.file or "comes with cru"),
@@ -66,24 +95,26 @@ def _show(card: AgentCard) -> None:
         "mode": f"{card.mode} or its parent's, whichever is stricter" if card.mode else "",
         "limits": ", ".join(filter(None, limits)),
         "isolation": card.isolation.value,
+        "state": why_not,
     }
     show(card.name)
     for name, value in rows.items():
         if value:
             show(f"  {name:<9}  {one_line(value)}")
-    show(f"\n{card.prompt}")
+    show("")
+    for line in whole_lines(card.prompt):
+        show(line)
 
 
 def _print_json(cards: Cards) -> None:
     import msgspec
 
-    untrusted, problems = cards.read_untrusted()
     rows = [
         {
             "name": card.name, "description": card.description, "origin": card.origin.value, "file": str(card.file or ""),
             "tools": card.tools, "denied": card.denied, "model": card.model, "mode": card.mode, "fuel": card.fuel,
             "timeout": card.timeout, "isolation": card.isolation.value,
         }
-        for card in (*cards.by_name.values(), *untrusted)
+        for card in (*cards.by_name.values(), *_untrusted(cards))
     ]  # fmt: skip
-    show(msgspec.json.encode({"agents": rows, "problems": [*cards.problems, *problems]}).decode())
+    show(msgspec.json.encode({"agents": rows, "problems": _problems(cards)}).decode())
