@@ -187,19 +187,6 @@ def test_what_moved_into_a_session_of_its_own_goes_too(home: HomeDir) -> None:
     until(lambda: all(gone(number_in(path)) for path in pids))
 
 
-def test_what_a_finished_command_left_running_lives_on(home: HomeDir) -> None:
-    stays = "setsid -f sh -c 'echo $$ >stays; exec sleep 60' >/dev/null 2>&1"
-    with server([Reply(calls=[Call("bash", {"command": stays})]), Hang("so far")]) as model:
-        home.configure(url=model.url)
-        with start("-t", "hi", home=home) as run:
-            run.wait_for("so far")
-            run.interrupt()
-            assert run.wait().code == 130
-    pid = number_in(home.project / "stays")
-    assert pid and not gone(pid)
-    os.kill(pid, signal.SIGKILL)
-
-
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
 def test_what_is_ignored_from_the_start_stays_ignored(home: HomeDir, tmp_path: Path, number: int) -> None:
     deaf = tmp_path / "deaf"

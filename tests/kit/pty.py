@@ -147,6 +147,12 @@ class Terminal:
                 raise AssertionError(f"still running after {timeout} s:\n{self.screen()}")
         return self._popen.wait()
 
+    def hang_up(self, timeout: float = PATIENCE) -> int:
+        """Take the terminal away, as when its window is closed; the exit code."""
+        os.close(self._master)
+        self._master = -1
+        return self._popen.wait(timeout)
+
     def close(self) -> None:
         """Hang up; whatever still runs is killed."""
         self._popen.kill()

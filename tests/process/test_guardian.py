@@ -15,9 +15,12 @@ from tests.kit.processes import is_running
 
 from cru.process import guardian as guardian_module
 from cru.process.child import Child, Program
+from cru.process.descent import UNKNOWN, Root, members
 from cru.process.errors import StartError
 from cru.process.guardian import Guardian
-from cru.process.sweep import read_table
+from cru.process.identity import ticks_now
+from cru.process.marks import VARIABLE, new_mark, number_of, numbered, numbers_of, session_mark
+from cru.process.sweep import Watched, read_table, sweep
 
 OWNER = """
 import asyncio, sys
@@ -42,6 +45,7 @@ PARTS = [
     "sleep 61 & echo $! >>pids; setsid sleep 62 & echo $! >>pids; wait",
     "(setsid sh -c 'echo $$ >>pids; exec sleep 63' &) ; echo $$ >>pids; exec sleep 64",
     "echo $$ >>pids; env -i sleep 65",
+    "env -i setsid sh -c 'setsid sleep 66 & echo $! >>pids'; echo $$ >>pids; exec sleep 67",
     "echo $$ >>pids; kill -STOP $$",
 ]
 
@@ -57,7 +61,7 @@ def test_a_killed_process_leaves_nothing_of_its_commands(tmp_path: Path) -> None
     try:
         assert owner.stdout is not None
         shell = int(owner.stdout.readline())
-        wait_until(lambda: len(pids_in(tmp_path)) == 7)
+        wait_until(lambda: len(pids_in(tmp_path)) == 9)
         assert all(map(is_running, [shell, *pids_in(tmp_path)]))
         owner.send_signal(signal.SIGKILL)
         owner.wait()
@@ -149,10 +153,11 @@ def test_a_program_that_does_not_start_is_not_watched(loop: GuardedLoop, tmp_pat
     assert shell > 0 and not is_running(shell)
 
 
-def test_the_table_stays_short_however_many_commands_there_were(
-    loop: GuardedLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(guardian_module, "LARGEST", 1000)
+def table_of(guardian: Guardian) -> str:
+    return os.pread(guardian._table, 1 << 20, 0).decode()
+
+
+def test_the_table_stays_short_however_many_commands_there_were(loop: GuardedLoop) -> None:
     guardian = loop.guardian
     guardian.expect("/1.0")
     guardian.add("/1.0", 999_999_999)
@@ -160,21 +165,95 @@ def test_the_table_stays_short_however_many_commands_there_were(
         guardian.expect(f"/1.{number}")
         guardian.add(f"/1.{number}", 999_999_999)
         guardian.remove(f"/1.{number}")
-        assert guardian._size < 1100
+    assert os.fstat(guardian._table).st_size == 3 * guardian_module.SLOT
+    assert [child.mark for child in read_table(table_of(guardian))] == ["/1.0"]
     guardian.remove("/1.0")
-    assert guardian._size == 0
+    assert read_table(table_of(guardian)) == []
+    finish(loop)
+
+
+def test_at_no_moment_does_the_table_say_less_than_it_should(
+    loop: GuardedLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a kill between any two writes would leave."""
+    guardian, seen, running = loop.guardian, list[set[str]](), list[set[str]]()
+    write = os.pwrite
+
+    def watched(descriptor: int, data: bytes, offset: int) -> int:
+        seen.append({child.mark for child in read_table(table_of(guardian))})
+        written = write(descriptor, data, offset)
+        seen.append({child.mark for child in read_table(table_of(guardian))})
+        running.extend([set(live)] * 2)
+        return written
+
+    monkeypatch.setattr(os, "pwrite", watched)
+    live = set[str]()
+    for number in range(40):
+        guardian.expect(f"/1.{number}")
+        live.add(f"/1.{number}")
+        guardian.add(f"/1.{number}", 999_999_999)
+        if number % 3:
+            live.discard(f"/1.{number - 1}")
+            guardian.remove(f"/1.{number - 1}")
+    assert len(seen) == 212 and all(should <= table for should, table in zip(running, seen, strict=True))
+    for mark in live:
+        guardian.remove(mark)
     finish(loop)
 
 
 @pytest.mark.parametrize(
-    ("text", "children"),
+    ("lines", "watched"),
     [
-        ("", {}),
-        ("+/1.2\n", {"/1.2": 0}),
-        ("+/1.2\n=77 /1.2\n", {"/1.2": 77}),
-        ("+/1.2\n=77 /1.2\n-/1.2\n+/1.3\n", {"/1.3": 0}),
-        ("+/1.2\n=77 /1.", {"/1.2": 0}),
+        ("", []),
+        ("\0\0\0+/1.2\n", [Watched("/1.2")]),
+        ("*/1.7\n", [Watched("/1.7")]),
+        ("+/1.2   \n", [Watched("/1.2")]),
+        ("=77 1234 /1.2   \n\n   \n+/1.3\n", [Watched("/1.2", 77, 1234), Watched("/1.3")]),
+        ("+/1.2\n=77 12", [Watched("/1.2")]),
     ],
 )
-def test_the_table_is_read_as_far_as_it_was_written(text: str, children: dict[str, int]) -> None:
-    assert read_table(text) == children
+def test_the_table_is_read_as_far_as_it_was_written(lines: str, watched: list[Watched]) -> None:
+    assert read_table(lines) == watched
+
+
+def test_a_process_that_got_the_number_of_a_command_later_is_left_alone() -> None:
+    """The command has ended, and the kill came before that was written down."""
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        started = members(Root(bystander.pid, latest=ticks_now()))
+        assert started == [bystander.pid]
+        sweep([Watched("/1.2", bystander.pid, ticks_now() - 1000)])
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_the_number_of_a_mark_is_handed_on_and_found_without_environment_session_and_parents(tmp_path: Path) -> None:
+    mark = new_mark({})
+    source = "env -i setsid sh -c 'sleep 60 & echo $!'"
+    with numbered(mark):
+        shell = subprocess.Popen(["sh", "-c", source], stdout=subprocess.PIPE, text=True)
+    assert shell.stdout is not None
+    pid = int(shell.stdout.readline())
+    shell.stdout.close()
+    shell.wait()
+    try:
+        assert members(Root(UNKNOWN, mark)) == [pid]
+        assert members(Root(UNKNOWN, session_mark({}))) == [] and members(Root(UNKNOWN, new_mark({}))) == []
+        assert number_of(pid) in numbers_of(mark) and number_of(os.getpid()) == 0
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("text", ["", "/1.2", "/1.x.3", "/1.2.x", "nonsense", "/1.-2.3"])
+def test_what_is_no_mark_has_no_numbers_of_others(text: str) -> None:
+    assert number_of(os.getpid()) not in numbers_of(text) and len(numbers_of(text)) in (0, 1 << 20)
+
+
+def test_marks_of_a_session_include_those_of_its_bound_children_only() -> None:
+    session, bound, other = session_mark({}), new_mark({}, is_bound=True), new_mark({})
+    assert bound.startswith(f"{session}.") and not other.startswith(f"{session}.")
+    assert numbers_of(bound)[0] in numbers_of(session) and numbers_of(other)[0] not in numbers_of(session)
+    assert new_mark({VARIABLE: "/7.1.2"}).startswith(f"/7.1.2/{os.getpid()}.")
+    assert len(new_mark({VARIABLE: "/7.1.2" * 1000})) < 100

@@ -106,7 +106,8 @@ def build(
 def _lend_spawner(
     parts: Parts, start: Start, settings: Settings, home: Home, models: ModelPool, redact: wiring.Redact
 ) -> None:
-    """Tools may start sub-agents; nothing of them is loaded before one does."""
+    """Tools may start sub-agents; nothing of them is loaded before one does. What they leave running ends with the session."""
+    wiring.end_left_running_at_end(parts)
 
     def spawner() -> Spawner:
         from cru.app.children import ChildBuilder, make_tasks

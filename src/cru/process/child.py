@@ -17,9 +17,10 @@ from msgspec import Struct
 
 from cru.events.calling import check
 from cru.process.capture import PIECE
-from cru.process.descent import MARK, Root, members, new_mark
+from cru.process.descent import Root, members
 from cru.process.errors import start_error
 from cru.process.guardian import Guardian
+from cru.process.marks import VARIABLE, new_mark, numbered, session_mark
 
 LINGER = 0.2
 
@@ -41,7 +42,8 @@ class Program(Struct, frozen=True):
     env: its whole environment
     stdin: what it reads, or a descriptor to hand on; a program that never reads it, or closes it, is as good
     own_session: whether it leaves this session; else it is a group of it, and has our terminal
-    is_marked: whether everything below it is found by a variable of the environment, too, and ends if this process dies
+    is_marked: whether everything below it is found by a mark, too, and ends if this process dies
+    is_bound: it is marked, and what it leaves running when it ends itself ends with this process, too
     outlives_us: nothing but itself ends it, whatever becomes of this process
     linger: seconds for which output is awaited that something else keeps open, once the child itself is gone; None: until it is closed
     """
@@ -52,6 +54,7 @@ class Program(Struct, frozen=True):
     stdin: bytes | int = b""
     own_session: bool = True
     is_marked: bool = False
+    is_bound: bool = False
     outlives_us: bool = False
     linger: float | None = LINGER
 
@@ -75,7 +78,8 @@ class Child:
         self.exit_status: int | None = None
         """Negative for a signal; None until close()."""
         check()
-        self._mark = new_mark(program.env) if program.is_marked else ""
+        is_marked = program.is_marked or program.is_bound
+        self._mark = new_mark(program.env, is_bound=program.is_bound) if is_marked else ""
         self._guardian: Guardian | None = None
         if self._mark and hasattr(self._loop, "guardian"):
             self._guardian = self._loop.guardian = self._loop.guardian or Guardian()
@@ -97,6 +101,8 @@ class Child:
         guardian = self._guardian
         if guardian is None:
             return self._start(stdout, stderr)
+        if self._program.is_bound:
+            guardian.bind(session_mark(self._program.env))
         guardian.expect(self._mark)
         try:
             process = self._start(stdout, stderr)
@@ -112,16 +118,17 @@ class Child:
         try:
             out = self._open_output(stdout, child_ends)
             err = out if stderr is None else self._open_output(stderr, child_ends)
-            return subprocess.Popen(
-                program.argv,
-                stdin=self._open_input(child_ends),
-                stdout=out,
-                stderr=err,
-                cwd=program.cwd,
-                env={**program.env, MARK: self._mark} if self._mark else program.env,
-                start_new_session=program.own_session,
-                process_group=None if program.own_session else 0,
-            )
+            with numbered(self._mark):
+                return subprocess.Popen(
+                    program.argv,
+                    stdin=self._open_input(child_ends),
+                    stdout=out,
+                    stderr=err,
+                    cwd=program.cwd,
+                    env={**program.env, VARIABLE: self._mark} if self._mark else program.env,
+                    start_new_session=program.own_session,
+                    process_group=None if program.own_session else 0,
+                )
         except BaseException as error:
             for pipe in (*self._outputs, *([self._input] if self._input >= 0 else [])):
                 os.close(pipe)

@@ -1,19 +1,18 @@
 """Which processes a child started, wherever they moved: those of its session or group, those below it, and those that carry its mark,
-if it has one.
-
-The mark is a variable of the environment that everything below inherits, also what has become a child of init (`setsid -f`).
-"""
+if it has one (cru.process.marks)."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-MARK = "CRU_CHILD"
+from cru.process.marks import carries_variable, number_of, numbers_of
+
 UNKNOWN = -1
 """In the place of the id of a leader that nobody knows."""
+TICK = 2
+"""Ticks of the clock by which two ways to read it may differ."""
 
 
 class Root(NamedTuple):
@@ -22,22 +21,21 @@ class Root(NamedTuple):
     leader: of a session or, if the child has none of its own, of a group; UNKNOWN: only the mark counts
     mark: "": it has none
     own_session: whether the leader is that of a session
+    latest: ticks since the machine began, by which the leader had started: a process of that number which began later is another one;
+        0: the number cannot have been given anew
     """
 
     leader: int
     mark: str = ""
     own_session: bool = True
+    latest: int = 0
 
 
 class _ProcessStat(NamedTuple):
     parent: int
     group: int
     session: int
-
-
-def new_mark(env: Mapping[str, str]) -> str:
-    """A mark of its own for a child with this environment, behind that of the child that we are."""
-    return f"{env.get(MARK, '')}/{os.getpid()}.{time.monotonic_ns()}"
+    started: int
 
 
 def members(*roots: Root) -> list[int] | None:
@@ -47,25 +45,46 @@ def members(*roots: Root) -> list[int] | None:
     except OSError:
         return None
     live = {int(name): stat for name in names if name.isdigit() and (stat := _stat(name)) is not None}
-    sessions = {root.leader for root in roots if root.own_session}
-    groups = {root.leader for root in roots if not root.own_session}
+    known = [root for root in roots if _is_same(root, live)]
+    sessions = {root.leader for root in known if root.own_session}
+    groups = {root.leader for root in known if not root.own_session}
     leaders = sessions | groups
-    marks = [f"\0{MARK}={root.mark}".encode("utf-8", "surrogateescape") for root in roots if root.mark]
+    marks = [root.mark for root in roots if root.mark]
+    numbers = [numbers for mark in marks if (numbers := numbers_of(mark))]
     return [
         pid
         for pid, stat in live.items()
-        if stat.session in sessions or stat.group in groups or _descends(pid, leaders, live) or _carries(pid, marks)
+        if stat.session in sessions
+        or stat.group in groups
+        or _descends(pid, leaders, live)
+        or _carries(pid, marks, numbers)
     ]
+
+
+def _carries(pid: int, marks: list[str], numbers: list[range]) -> bool:
+    if numbers:
+        number = number_of(pid)
+        if any(number in some for some in numbers):
+            return True
+    return carries_variable(pid, marks)
+
+
+def _is_same(root: Root, live: Mapping[int, _ProcessStat]) -> bool:
+    """Whether the leader is the one that is meant, or gone: its number is not given anew while anything of its session runs."""
+    leader = live.get(root.leader)
+    return leader is None or not root.latest or leader.started <= root.latest + TICK
 
 
 def _stat(name: str) -> _ProcessStat | None:
     """None for one that has ended."""
     try:
         with open(f"/proc/{name}/stat", "rb") as file:
-            state, *numbers = file.read().rpartition(b")")[2].split()[:4]
+            state, *fields = file.read().rpartition(b")")[2].split()
     except (OSError, ValueError):
         return None
-    return None if state in (b"Z", b"X") else _ProcessStat(*map(int, numbers))
+    if state in (b"Z", b"X"):
+        return None
+    return _ProcessStat(int(fields[0]), int(fields[1]), int(fields[2]), int(fields[18]))
 
 
 def _descends(pid: int, leaders: set[int], live: Mapping[int, _ProcessStat]) -> bool:
@@ -73,19 +92,3 @@ def _descends(pid: int, leaders: set[int], live: Mapping[int, _ProcessStat]) -> 
     while pid not in leaders and pid in live and steps < len(live):
         pid, steps = live[pid].parent, steps + 1
     return pid in leaders
-
-
-def _carries(pid: int, variables: Sequence[bytes]) -> bool:
-    """Whether it has one of these marks, or one of a child below."""
-    if not variables:
-        return False
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            environment = b"\0" + file.read()
-    except OSError:  # it is gone, or somebody else's
-        return False
-    for variable in variables:
-        at = environment.find(variable)
-        if at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/"):
-            return True
-    return False

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from cru.process.errors import start_error
+from cru.process.identity import ticks_now
 
 SHELL = "/bin/sh"
 SWEEP = Path(__file__).with_name("sweep.py")
@@ -21,54 +22,72 @@ trap '' HUP INT QUIT TERM USR1 USR2
 while read -r _; do :; done
 [ -e "/dev/fd/$2" ] && ! [ -s "/dev/fd/$2" ] || exec "$0" -I -S "$1" "$2"
 """
-LARGEST = 64 * 1024
-"""Bytes of a table that is written anew without what has ended."""
+SLOT = 512
+"""Bytes of a line of the table: marks have at most marks.LONGEST characters more than their own 60."""
 
 
 class Guardian:
-    """Knows the children that must not outlive this process; the shell is started with the first. Belongs to the loop's thread."""
+    """Knows the children that must not outlive this process; the shell is started with the first. Belongs to the loop's thread.
+
+    The table is lines of one length, each written whole at once, so that there is no moment at which it says less than it should: the
+    first has the mark of all that ends with this process, each other one a child that runs, or nothing.
+    """
 
     def __init__(self) -> None:
         self._pipe = self._table = -1
-        self._size = 0
         self._shell: subprocess.Popen[bytes] | None = None
-        self._leaders: dict[str, int] = {}
+        self._slots: dict[str, int] = {}
+        self._free: list[int] = []
+        self._session = ""
 
     @property
     def pid(self) -> int:
         """Of the shell; 0: there is none."""
         return 0 if self._shell is None else self._shell.pid
 
+    @property
+    def session(self) -> str:
+        """The mark of what may run although its command has ended; "": there is nothing of the kind."""
+        return self._session
+
+    def bind(self, mark: str) -> None:
+        """What has this mark of a session ends with this process, whoever started it. Raises StartError if nobody could watch it."""
+        if self._session == mark and self._shell is not None and self._shell.poll() is None:
+            return
+        self._watch()
+        self._session = mark
+        self._write(0, f"*{mark}")
+
+    def unbind(self) -> None:
+        """What had that mark has ended."""
+        if self._session:
+            self._session = ""
+            self._write(0, "")
+
     def expect(self, mark: str) -> None:
         """A child with this mark is about to start. Raises StartError if nobody could watch it."""
-        if self._shell is None or self._shell.poll() is not None:
-            self._start()
-        self._leaders[mark] = 0
-        self._write(f"+{mark}\n")
+        self._watch()
+        slot = self._slots[mark] = self._free.pop() if self._free else len(self._slots) + 1
+        self._write(slot, f"+{mark}")
 
     def add(self, mark: str, pid: int) -> None:
         """It has started."""
-        self._leaders[mark] = pid
-        self._write(f"={pid} {mark}\n")
+        self._write(self._slots[mark], f"={pid} {ticks_now()} {mark}")
 
     def remove(self, mark: str) -> None:
         """It has ended, or did not start."""
-        if self._leaders.pop(mark, None) is None or self._table < 0:
-            return
-        if not self._leaders:
-            self._size = 0
-            os.ftruncate(self._table, 0)
-        elif self._size < LARGEST:
-            self._write(f"-{mark}\n")
-        else:
-            os.ftruncate(self._table, 0)
-            self._size = 0
-            self._write("".join(f"+{mark}\n={pid} {mark}\n" for mark, pid in self._leaders.items()))
+        slot = self._slots.pop(mark, 0)
+        if slot and self._table >= 0:
+            self._free.append(slot)
+            self._write(slot, "")
 
     def close(self) -> None:
         """Let the shell go; what still runs is ended by it, and nobody waits for that."""
+        is_clean = not (self._slots or self._session)
+        if is_clean and self._table >= 0:
+            os.ftruncate(self._table, 0)
         self.disown()
-        if self._shell is not None and not self._leaders:
+        if self._shell is not None and is_clean:
             self._shell.wait()
         self._shell = None
 
@@ -79,11 +98,15 @@ class Guardian:
                 os.close(descriptor)
         self._pipe = self._table = -1
 
-    def _write(self, text: str) -> None:
+    def _write(self, slot: int, line: str) -> None:
         """One write, so that it is there as a whole or not at all."""
-        data = text.encode("utf-8", "surrogateescape")
-        os.pwrite(self._table, data, self._size)
-        self._size += len(data)
+        data = line.encode("utf-8", "surrogateescape").ljust(SLOT - 1, b" ") + b"\n"
+        os.pwrite(self._table, data, slot * SLOT)
+
+    def _watch(self) -> None:
+        """Have a shell that waits. Raises StartError."""
+        if self._shell is None or self._shell.poll() is not None:
+            self._start()
 
     def _start(self) -> None:
         if self._table < 0:

@@ -24,6 +24,15 @@ def process_identity(pid: int) -> str:
     return "" if fields[0] in (b"Z", b"X") else f"{_boot()}.{fields[19].decode()}"
 
 
+def ticks_now() -> int:
+    """Of the clock that says when a process started; 0 where there is none."""
+    return (
+        int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+        if hasattr(time, "CLOCK_BOOTTIME")
+        else 0
+    )
+
+
 def end_process(pid: int, identity: str, grace: float = 2.0) -> bool:
     """End the leader of a session with all that it started: asked first, killed after the grace; False if it is gone already. It blocks."""
     if not identity or process_identity(pid) != identity:

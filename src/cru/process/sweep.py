@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from typing import NamedTuple
 
 GRACE = 2.0
 """Seconds from the request to end until what is left is killed."""
@@ -12,32 +13,45 @@ MOST = 10.0
 PAUSE = 0.02
 
 
-def read_table(text: str) -> dict[str, int]:
-    """Marks of children that had not ended, and their process ids (0: nobody knew it yet). A line that is not whole does not count."""
-    children: dict[str, int] = {}
+class Watched(NamedTuple):
+    """What is to end.
+
+    mark: of a child, or of all that was to end with the process
+    pid: 0: nobody knew it yet, or there is no child that it stands for
+    ticks: of the clock when it had started
+    """
+
+    mark: str
+    pid: int = 0
+    ticks: int = 0
+
+
+def read_table(text: str) -> list[Watched]:
+    """What had not ended. A line that is not whole does not count."""
+    watched = []
     for line in text.split("\n")[:-1]:
+        line = line.strip("\0 ")  # of a line that was never written there are zeros
         kind, rest = line[:1], line[1:]
-        if kind == "+":
-            children[rest] = 0
+        if kind in ("+", "*"):
+            watched.append(Watched(rest))
         elif kind == "=":
-            pid, _, mark = rest.partition(" ")
-            children[mark] = int(pid)
-        elif kind == "-":
-            children.pop(rest, None)
-    return children
+            pid, ticks, mark = rest.split(" ", 2)
+            watched.append(Watched(mark, int(pid), int(ticks)))
+    return watched
 
 
-def sweep(children: dict[str, int]) -> None:
+def sweep(watched: list[Watched]) -> None:
     """End them with all that they started: asked first, then killed."""
     from cru.process.descent import UNKNOWN, Root, members
 
-    roots = [Root(pid or UNKNOWN, mark) for mark, pid in children.items()]
+    roots = [Root(child.pid or UNKNOWN, child.mark, latest=child.ticks) for child in watched]
     begin, asked = time.monotonic(), set[int]()
     clean = 0
     while clean < 2 and time.monotonic() < begin + MOST:  # a process may fork between the look and the signal
         alive = members(*roots)
         if alive is None:
-            alive = [-pid for pid in children.values() if pid and _signal(-pid, 0)]
+            alive = [-child.pid for child in watched if child.pid and _signal(-child.pid, 0)]
+        alive = [pid for pid in alive if pid != os.getpid()]
         clean = 0 if alive else clean + 1
         is_over = time.monotonic() >= begin + GRACE
         for pid in alive:

@@ -271,8 +271,9 @@ _ALL = (
     _spec(
         "bash",
         "Run a command with bash in the project root; gives its output and errors together, and its exit code if not 0. "
-        "It has no terminal and no input. Each call is a new shell. What should run on while you do something else, as a server or a "
-        "long build, runs with `background`: you get the id of a task, `task_output` gives what it prints, and you are told when it ends.",
+        "It has no terminal and no input. Each call is a new shell; what one leaves running ends with the session. What should run on "
+        "while you do something else, as a server or a long build, runs with `background`: you get the id of a task, `task_output` gives "
+        "what it prints, and you are told when it ends.",
         ("command",),
         command=_nonempty_text("The command."),
         timeout={

@@ -26,8 +26,8 @@ from cru.tools.protocol import (
 async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolResult:
     """Run the command in the project root, or in the background, or type it into one that runs there.
 
-    An exit code other than 0 is an error result that keeps the output. Processes that a command leaves behind keep running, in the group
-    that the result names; their output is no longer read.
+    An exit code other than 0 is an error result that keeps the output. Processes that a command leaves behind keep running until the
+    session ends, in the group that the result names; their output is no longer read.
     """
     if args.input_to is not None:
         return await tasks_of(running).send_input(args.input_to, args.command)
@@ -57,8 +57,8 @@ def _text(ended: ProcessResult) -> str:
     lines = [ended.output.removesuffix("\n") or "(no output)"]
     if ended.left_behind:
         lines.append(
-            f"[processes keep running in the background, their output is no longer read; `kill -- -{ended.left_behind}` "
-            "ends them]"
+            "[processes keep running in the background until the session ends, their output is no longer read; "
+            f"`kill -- -{ended.left_behind}` ends them]"
         )
     if ended.exit_status < 0:
         lines.append(f"[ended by signal {-ended.exit_status}]")
@@ -85,7 +85,7 @@ async def run_command(
     argv: Sequence[str], running: ToolContext, seconds: float, capture: TextCapture, stdin: bytes = b""
 ) -> ProcessResult:
     """Run it in the project root with the environment of tools, at most so many seconds. Raises ToolError if it cannot be started."""
-    program = Program(tuple(argv), running.root, running.env, stdin, is_marked=True)
+    program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True)
     try:
         return await run_program(program, seconds, capture)
     except StartError as error:

@@ -1,0 +1,63 @@
+"""What commands have left running when they ended, such as `server &`: it ends with the session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from cru.process.descent import UNKNOWN, Root, members
+from cru.process.guardian import Guardian
+from cru.process.marks import has_numbers, number_of, numbers_of
+from cru.process.run import Ending
+
+
+async def end_left_running(guardian: Guardian, grace: float = Ending().grace) -> list[str]:
+    """End it, asked first, killed after the grace; what it was: `name (process id)` of each process. What does not end in time is left
+    to the guardian, which tries again when this process has ended."""
+    if not guardian.session or not _is_there(guardian.session):
+        guardian.unbind()
+        return []
+    root = Root(UNKNOWN, guardian.session)
+    alive = members(root) or []
+    names = [f"{_name(pid)} ({pid})" for pid in alive]
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + grace
+    asked = set[int]()
+    while alive and loop.time() < deadline:
+        _signal([pid for pid in alive if pid not in asked], signal.SIGTERM, signal.SIGCONT)
+        asked.update(alive)
+        await asyncio.sleep(0.01)
+        alive = members(root) or []
+    for _ in range(10):  # a process may fork between the look and the signal
+        if not alive:
+            guardian.unbind()
+            break
+        _signal(alive, signal.SIGKILL)
+        alive = members(root) or []
+    return names
+
+
+def _is_there(mark: str) -> bool:
+    """A quick look: a system call a process."""
+    if not has_numbers():
+        return True
+    numbers = numbers_of(mark)
+    return any(number_of(int(name)) in numbers for name in os.listdir("/proc") if name.isdigit())
+
+
+def _name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return "a process"
+
+
+def _signal(pids: list[int], *numbers: signal.Signals) -> None:
+    for pid in pids:
+        for number in numbers:
+            try:
+                os.kill(pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass

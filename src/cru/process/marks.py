@@ -1,0 +1,123 @@
+"""What everything below a child carries, wherever it moves: a variable of the environment, and a number.
+
+The variable is lost with the environment (`env -i`). The number is the soft limit of file locks (RLIMIT_LOCKS): Linux has asked nobody
+for it since 2.4.25 (getrlimit(2)), hands it on to children, keeps it across exec, and lets it be read of other processes. It is gone
+where somebody sets that limit, as a login does (sudo, su). docs/decisions/0048.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import count
+
+VARIABLE = "CRU_CHILD"
+LONGEST = 400
+"""Characters of the marks of those above us that ours goes on with: of a run in a run in a run …"""
+_LIMIT = 10  # RLIMIT_LOCKS, for which Python has no name
+_TOP = 1 << 62
+_PROGRAM_BITS = 20
+_SECONDS = (1 << 19) - 1
+_SESSION, _PROGRAM = 0, 1
+
+_counters: dict[int, Iterator[int]] = {}
+"""By process id: one that was forked off this one counts anew."""
+
+
+def session_mark(env: Mapping[str, str]) -> str:
+    """The mark of all that ends with this process: those of `new_mark` with `is_bound` begin with it."""
+    return f"{_outer(env)}/{os.getpid()}.{_series(_SESSION)}"
+
+
+def new_mark(env: Mapping[str, str], *, is_bound: bool = False) -> str:
+    """A mark of its own for a child with this environment, behind that of the child that we are. `is_bound`: what it leaves running ends
+    with this process."""
+    counter = _counters.setdefault(os.getpid(), count())
+    series = _series(_SESSION if is_bound else _PROGRAM)
+    return f"{_outer(env)}/{os.getpid()}.{series}.{next(counter) % (1 << _PROGRAM_BITS)}"
+
+
+def numbers_of(mark: str) -> range:
+    """The numbers that stand for a mark: one of a child, many of a session, none of what is no mark."""
+    series, _, number = mark.rpartition("/")[2].partition(".")[2].partition(".")
+    if not series.isdecimal() or (number and not number.isdecimal()):
+        return range(0)
+    first = _TOP + (int(series) << _PROGRAM_BITS)
+    return range(first + int(number), first + int(number) + 1) if number else range(first, first + (1 << _PROGRAM_BITS))
+
+
+@lru_cache(maxsize=1)
+def has_numbers() -> bool:
+    """Whether processes can be given one here."""
+    if sys.platform != "linux" or not os.path.isdir("/proc/self"):
+        return False
+    import resource
+
+    return resource.getrlimit(_LIMIT)[1] == resource.RLIM_INFINITY
+
+
+def number_of(pid: int) -> int:
+    """That of a process, 0 if it has none or nobody may know it."""
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    try:
+        number = resource.prlimit(pid, _LIMIT)[0]
+    except (OSError, ValueError):  # it is gone, or somebody else's
+        return 0
+    return number if number >= _TOP else 0
+
+
+@contextmanager
+def numbered(mark: str) -> Iterator[None]:
+    """What is started meanwhile has the number of this mark; where the system has none, nothing."""
+    numbers = numbers_of(mark)
+    if not numbers or not has_numbers():
+        yield
+        return
+    import resource
+
+    before = resource.prlimit(0, _LIMIT, (numbers[0], resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.prlimit(0, _LIMIT, before)
+
+
+def carries_variable(pid: int, marks: list[str]) -> bool:
+    """Whether its environment has one of these marks, or one of a child below."""
+    if not marks:
+        return False
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = b"\0" + file.read()
+    except OSError:  # it is gone, or somebody else's
+        return False
+    for mark in marks:
+        variable = f"\0{VARIABLE}={mark}".encode("utf-8", "surrogateescape")
+        at = environment.find(variable)
+        if at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/", b"."):
+            return True
+    return False
+
+
+def _outer(env: Mapping[str, str]) -> str:
+    outer = env.get(VARIABLE, "")
+    return outer if len(outer) <= LONGEST and outer.isprintable() else ""
+
+
+def _series(kind: int) -> int:
+    """A number that no other process of these days has: its id, and when it began to count."""
+    return (os.getpid() << 20) | ((_began(os.getpid()) & _SECONDS) << 1) | kind
+
+
+_begins: dict[int, int] = {}
+
+
+def _began(pid: int) -> int:
+    return _begins.setdefault(pid, int(time.monotonic()))
