@@ -3,49 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
-from pathlib import Path
-from typing import Any
 
 import msgspec
-import pytest
+from tests.faces.batches import begun, prompts, results, scripted, states, write_items
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, cru, pty, server, start, wait_until
-
-FINE = "loop: yes\ntext: fine\nusage: input=10 output=2 cost=0.5\n"
-
-
-def write_items(home: HomeDir, *items: dict[str, Any], name: str = "p.jsonl") -> Path:
-    path = home.project / name
-    path.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
-    return path
-
-
-def scripted(home: HomeDir, script: str = FINE) -> None:
-    (home.path / "script.txt").write_text(script)
-    home.configure(f'model = "scripted:{home.path / "script.txt"}"\n')
-
-
-def results(home: HomeDir, name: str = "r.jsonl") -> dict[str, dict[str, Any]]:
-    lines = [msgspec.json.decode(line) for line in (home.project / name).read_bytes().splitlines()]
-    assert len({line["id"] for line in lines}) == len(lines), "a result is there twice"
-    return {line["id"]: line for line in lines}
-
-
-def prompts(home: HomeDir, context: str) -> list[str]:
-    return [entry["content"] for entry in home.log(context) if entry.get("role") == "user"]
-
-
-def states(home: HomeDir) -> dict[str, str]:
-    path = home.cru / "fleet" / "queue.sqlite"
-    if not path.exists():
-        return {}
-    connection = sqlite3.connect(path)
-    try:
-        return dict(connection.execute("SELECT id, state FROM cru_tasks").fetchall())
-    except sqlite3.OperationalError:  # the tables are not there yet
-        return {}
-    finally:
-        connection.close()
 
 
 def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None:
@@ -137,32 +98,6 @@ def test_bad_lines_are_named_and_nothing_is_run(home: HomeDir) -> None:
     assert run.code == 0 and "p.jsonl:3 is left out" in run.err and states(home) == {"a": "finished"}
 
 
-def test_a_dry_run_asks_nothing(home: HomeDir) -> None:
-    scripted(home)
-    write_items(home, {"prompt": "x" * 4000, "id": "a"}, {"prompt": "two", "id": "b", "model": "m"})
-    run = cru("batch", "p.jsonl", "--name", "n", "--dry-run", home=home)
-    assert run.code == 0 and "batch n: 2 items, 0 finished, 2 to ask" in run.out and "about 1,000 tokens" in run.out
-    assert states(home) == {} and not (home.cru / "contexts" / "n-a").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("batch", "--parallel", "0", "p"), "--parallel needs 1 or more"),
-        (("batch", "p", "--max-deaths", "99999999999999999999"), "--max-deaths needs 1 or more, 1000000 at most"),
-        (("batch", "-"), "need a name"),
-        (("batch", "p", "--name", "../x"), "--name has letters"),
-        (("batch", "p", "--on-interrupted", "maybe"), "no choice `maybe`"),
-        (("batch", "p", "--seconds", "soon"), "--seconds needs seconds"),
-        (("worker", "--concurrency", "none"), "--concurrency needs a number"),
-        (("worker", "--onec"), "does not take --onec"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(home: HomeDir, words: tuple[str, ...], text: str) -> None:
-    run = cru(*words, home=home)
-    assert run.code == 2 and text in run.err, run.err
-
-
 def test_a_file_that_is_not_there_is_named(home: HomeDir) -> None:
     run = cru("batch", "nowhere.jsonl", home=home)
     assert run.code == 1 and "nowhere.jsonl: No such file" in run.err
@@ -177,11 +112,6 @@ def test_what_is_queued_only_is_run_by_a_worker(home: HomeDir) -> None:
     assert worker.code == 0 and "n/a done after" in worker.err and states(home) == {"a": "finished", "b": "finished"}
     assert cru("batch", "p.jsonl", "--name", "n", home=home).code == 0
     assert list((home.cru / "fleet" / "workers").iterdir()) == []
-
-
-def begun(home: HomeDir, run: Started, requests: list[Any], count: int = 1) -> None:
-    wait_until(lambda: len(requests) >= count or not run.alive)
-    assert run.alive, run.err
 
 
 def test_a_worker_is_killed_and_another_one_goes_on_without_paying_twice(home: HomeDir) -> None:

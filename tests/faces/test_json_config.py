@@ -187,7 +187,7 @@ def test_the_six_words_for_failures(home: HomeDir, wanted: Any, word: str, said:
         ('{"command": "no_op", "flags": {"trust": "yes"}}', "`flags.trust` should be true or false"),
         ('{"command": "no_op", "flags": {"mode": true}}', "`flags.mode` should be a text"),
         ('{"command": "no_op", "flags": {"destroy_at": "soon"}}', "not a point in time"),
-        ('{"command": "no_op", "overrides": {"a": []}}', "overrides"), ('{"command": "no_op", "home": 5}', "home"),
+        ('{"command": "no_op", "overrides": {"a": {}}}', "overrides"), ('{"command": "no_op", "home": 5}', "home"),
         ('{"command": "no_op", "config": []}', "config"),
     ],
 )  # fmt: skip

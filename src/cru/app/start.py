@@ -27,7 +27,7 @@ from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
-from cru.tasks import TaskTable
+from cru.tasks import CardPlaces, TaskTable
 from cru.tools.protocol import ToolSettings
 from cru.values.errors import CruError
 
@@ -84,7 +84,7 @@ class Start(Struct, frozen=True):
     """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
     which command hooks run; strict_hooks: no hook, plugin or rule may be left
     out; request: settings that came with a request, stronger than any file;
-    debug: which records of requests are kept."""
+    debug: which records of requests are kept; agent: the card of the main agent, "" = none."""
 
     home: Path
     context: str
@@ -96,23 +96,33 @@ class Start(Struct, frozen=True):
     strict_hooks: bool = False
     request: dict[str, Any] = {}
     debug: tuple[str, ...] = ()
+    agent: str = ""
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     """All layers in order; a project's file that is not trusted may only add ask and deny rules. Raises SettingsLost (only with
-    `strict_hooks`)."""
+    `strict_hooks`), and NoSuchAgent, BadCard (only with `agent`)."""
     notices: list[str] = []
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
     user, project = layers[0], _project_layer(start, notices)
     layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
     layers += [
         read_layer("context", start.home / "contexts" / start.context / "local.toml"),
+        _card_layer(start),
         Layer(CONTEXT, start.request, "`config` of the request"),
         Layer(COMMAND_LINE, dict(start.overrides)),
     ]
     present = [layer for layer in layers if layer is not None]
     settings = merge_layers(SETTINGS, present, tables=API_TABLES)
     return settings, present, notices + [str(p) for p in settings.problems]
+
+
+def _card_layer(start: Start) -> Layer | None:
+    if not start.agent:
+        return None
+    from cru.app.main_card import card_layer
+
+    return card_layer(start.agent, card_places(start))
 
 
 def _project_layer(start: Start, notices: list[str]) -> Layer | None:
@@ -241,6 +251,11 @@ def plugin_places(start: Start, settings: Settings) -> PluginFolders:
 def hooks_where(start: Start) -> HookLocations:
     """Where command hooks are looked for."""
     return HookLocations(start.home, user_home(start), start.root, start.cwd, start.env)
+
+
+def card_places(start: Start) -> CardPlaces:
+    """Where agent cards are looked for."""
+    return CardPlaces(start.home, user_home(start), start.root)
 
 
 def user_home(start: Start) -> Path:

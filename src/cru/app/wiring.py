@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cru.app.start import FaceSettings, SettingsLost, Start, hooks_where, plugin_places, user_home
+from cru.app.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
 from cru.bundled import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings, StoreUnwritable, read_error
@@ -70,9 +70,13 @@ def add_extensions(
     register_extensions(parts.bus, extensions)
     plugins = add_plugins(parts, start, settings)
     parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
-    places = CardPlaces(start.home, user_home(start), start.root)
+    places = card_places(start)
     if places.has_own():
         parts.lifecycle.opening.append(partial(tell_cards, places))
+    if start.agent:
+        from cru.app.main_card import find_card, narrow_tools
+
+        parts.lifecycle.opening.append(partial(narrow_tools, card=find_card(start.agent, places)))
     clean_cache_at_end(parts, settings.of(ToolSettings))
     return plugins
 
@@ -223,9 +227,15 @@ def make_close(models: ModelPool, *files: FileContext | LineFile) -> Callable[[]
 
 def section_source(start: Start, store: FileContext, about: ContextSettings) -> SectionSource:
     """What builds the system prompt."""
-    places = CardPlaces(start.home, user_home(start), start.root)
+    places = card_places(start)
+    base, name = BASE, ""
+    if start.agent:
+        from cru.app.main_card import find_card
+
+        card = find_card(start.agent, card_places(start))
+        base, name = card.prompt or BASE, card.name
     sources = PromptSources(
-        start.home, start.root, start.cwd, user_home(start), BASE, agents=lambda: _own_agents(places)
+        start.home, start.root, start.cwd, user_home(start), base, name, agents=lambda: _own_agents(places)
     )
     return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
 
@@ -262,7 +272,12 @@ def build_gate(start: Start, settings: Settings, layers: list[Layer], store: Fil
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
     readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES))
-    return Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
+    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
+    if not start.agent:
+        return gate
+    from cru.app.main_card import find_card
+
+    return gate.narrowed(find_card(start.agent, card_places(start)).mode)
 
 
 async def check_rules(parts: Parts, strict: bool = False) -> None:

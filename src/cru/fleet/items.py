@@ -17,6 +17,8 @@ from cru.config.closest import closest
 from cru.contexts.identity import is_name
 from cru.fleet import BadItems
 from cru.fleet.records import BatchItem
+from cru.permissions import UnknownMode
+from cru.permissions.modes import check_mode
 
 LARGEST = 16 << 20
 """Bytes of a line."""
@@ -128,14 +130,15 @@ def _complete(item: BatchItem, defaults: ItemDefaults, copies: dict[str, int]) -
         raise BadItems("the prompt is empty")
     if "\0" in item.prompt:
         raise BadItems("the prompt has a NUL character in it")
-    if not 0 <= item.seconds <= MOST_SECONDS or item.fuel < 0:
-        raise BadItems(f"`seconds` and `fuel` are 0 or more, and no more than {MOST_SECONDS} seconds")
+    _check_limits(item)
     options = defaults.options
     changes: dict[str, object] = {
         name: getattr(options, name)
-        for name in ("model", "mode", "seconds", "fuel", "on_interrupted", "strict_hooks")
+        for name in ("model", "mode", "agent", "seconds", "fuel", "max_cost", "on_interrupted", "strict_hooks")
         if not getattr(item, name)
     }
+    if options.set:
+        changes["set"] = {**options.set, **item.set}
     cwd = os.path.normpath(defaults.cwd / os.path.expanduser(item.cwd))
     name = item.id or _id_of(item, copies)
     if not ID.fullmatch(name):
@@ -145,6 +148,17 @@ def _complete(item: BatchItem, defaults: ItemDefaults, copies: dict[str, int]) -
         raise BadItems(f"no context may be called {context!r}")
     attach = tuple(os.path.normpath(os.path.join(cwd, os.path.expanduser(path))) for path in item.attach)
     return replace(item, id=name, context=context, cwd=cwd, attach=attach, **changes)
+
+
+def _check_limits(item: BatchItem) -> None:
+    """Raises BadItems."""
+    if not 0 <= item.seconds <= MOST_SECONDS or item.fuel < 0 or item.max_cost < 0:
+        raise BadItems(f"`seconds`, `fuel` and `max_cost` are 0 or more, and no more than {MOST_SECONDS} seconds")
+    if item.mode:
+        try:
+            check_mode(item.mode)
+        except UnknownMode as error:
+            raise BadItems(f"{error.message} ({error.hint})") from error
 
 
 def _id_of(item: BatchItem, copies: dict[str, int]) -> str:

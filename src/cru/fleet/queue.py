@@ -103,7 +103,7 @@ class WorkQueue:
                     batch=batch,
                     id=item.id,
                     line=line,
-                    version=VERSION,
+                    version=item.version,
                     home=self.home,
                     context=item.context,
                     item=text,
@@ -211,6 +211,16 @@ class WorkQueue:
                 batch=batch,
             )
         return [_task_row(row) for row in rows]
+
+    def items(self, batch: str) -> list[tuple[int, BatchItem]]:
+        """The items of a batch with their lines, in their order; those of a newer cru are left out."""
+        with self.database.transaction() as run:
+            rows = run(
+                "SELECT line, item FROM cru_tasks WHERE batch = :batch AND version <= :version ORDER BY line, id",
+                batch=batch,
+                version=VERSION,
+            )
+        return [(line, msgspec.json.decode(item, type=BatchItem)) for line, item in rows]
 
     def finished_since(self, batch: str, known: set[str]) -> list[TaskRow]:
         """Finished tasks of a batch that are not known yet, the first that ended first."""

@@ -7,9 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-VERSION = 1
-"""Of items in the queue: a worker leaves alone what a newer cru has put there."""
+VERSION = 2
+"""Of items in the queue: a worker leaves alone what a newer cru has put there. 2: `agent`, `max_cost`, lists in `set`."""
 
+Setting = str | int | float | bool | list[str | int | float | bool]
 Interrupted = Literal["", "ask-model", "retry", "fail"]
 
 
@@ -38,8 +39,9 @@ class BatchItem(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     context: where the conversation is kept
     cwd: the folder in which the run works, absolute in the queue
     attach: text files that go with the prompt
+    agent: the card of the agent that answers, as with --agent
     set: settings by dotted name, as with -s
-    seconds, fuel: limits of its run; 0: none of its own
+    seconds, fuel, max_cost: limits of its run (seconds, batches of calls, US dollars); 0: none of its own
     on_interrupted: what becomes of calls that were running at a kill; "": as the settings say
     """
 
@@ -50,11 +52,18 @@ class BatchItem(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     model: str = ""
     mode: str = ""
     attach: tuple[str, ...] = ()
-    set: dict[str, str | int | float | bool] = {}
+    set: dict[str, Setting] = {}
     seconds: float = 0.0
     fuel: int = 0
     on_interrupted: Interrupted = ""
     strict_hooks: bool = False
+    agent: str = ""
+    max_cost: float = 0.0
+
+    @property
+    def version(self) -> int:
+        """The first version that knows all of it."""
+        return 2 if self.agent or self.max_cost or any(isinstance(value, list) for value in self.set.values()) else 1
 
 
 class Death(Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec import Struct
 from cru.contexts.store import FileContext
 from cru.engine.history import INPUT_TOKENS
 from cru.engine.idempotency import KEY
-from cru.fleet.records import QueuedTask, Tokens, WorkResult, WorkStatus
+from cru.fleet.records import QueuedTask, Setting, Tokens, WorkResult, WorkStatus
 from cru.process.child import Child, Program
 from cru.process.errors import StartError
 from cru.process.run import end
@@ -196,7 +196,7 @@ def request_of(task: QueuedTask, home: Path) -> bytes:
     """The run's whole command, for --json-config."""
     item = task.item
     flags: dict[str, Any] = {"idempotency_key": task.key}
-    for name in ("model", "mode"):
+    for name in ("model", "mode", "agent"):
         if value := getattr(item, name):
             flags[name] = value
     if item.attach:
@@ -206,6 +206,8 @@ def request_of(task: QueuedTask, home: Path) -> bytes:
     overrides: dict[str, Any] = dict(item.set)
     if item.fuel:
         overrides["fuel"] = item.fuel
+    if item.max_cost:
+        overrides["budget.max_cost"] = item.max_cost
     if item.on_interrupted:
         overrides["on_interrupted"] = item.on_interrupted
     return msgspec.json.encode(
@@ -217,6 +219,11 @@ def request_of(task: QueuedTask, home: Path) -> bytes:
             "overrides": overrides,
         }
     )
+
+
+def setting_text(value: Setting) -> str:
+    """A setting of an item as `-s KEY=` takes it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def count_tokens(home: Path, context: str, key: str) -> Tokens:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, command_or_prompt, find
 
@@ -14,6 +14,7 @@ class CommandArguments:
     """The parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`.
 
     words: the plain ones; the first of them is one of `verbs`, and there are `most` of them at most
+    short: other names of values and switches
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class CommandArguments:
         values: Sequence[str] = (),
         switches: Sequence[str] = (),
         verbs: Sequence[str] = (),
+        short: Mapping[str, str] | None = None,
         most: int = 0,
     ) -> None:
         self._help = help
@@ -32,19 +34,20 @@ class CommandArguments:
             switches = (*switches, *HELP_SWITCHES)
         self._all = (command, *words)
         self._known = (*values, *switches, *verbs)
-        self._given: dict[str, str] = {}
+        self._given: dict[str, list[str]] = {}
         self.words: list[str] = []
         rest = list(words)
         while rest:
             word = rest.pop(0)
             name, mark, attached = word.partition("=")
-            if word in switches:
-                self._given[word] = ""
-            elif name in values and (attached or (rest and not mark)):
-                self._given[name] = attached or rest.pop(0)
+            full = (short or {}).get(name, name)
+            if full in switches and not mark:
+                self._given.setdefault(full, []).append("")
+            elif full in values and (attached or (rest and not mark)):
+                self._given.setdefault(full, []).append(attached or rest.pop(0))
             elif (word == "-" or not word.startswith("-")) and len(self.words) < most:
                 self.words.append(word)
-            elif name in values:
+            elif full in values:
                 raise self.wrong(f"{name} needs a value")
             else:
                 raise self.unknown(word)
@@ -62,14 +65,18 @@ class CommandArguments:
         return name in self._given
 
     def value(self, name: str, default: str) -> str:
-        return self._given.get(name, default)
+        return self._given.get(name, [default])[-1]
+
+    def all(self, name: str) -> list[str]:
+        """The values of one that may be given several times."""
+        return self._given.get(name, [])
 
     def number(self, name: str, default: int) -> int:
         """A value that is a whole number."""
         try:
-            return int(self._given.get(name, default))
+            return int(self.value(name, str(default)))
         except ValueError as error:
-            raise self.wrong(f"{name} needs a number, not {self._given[name]}") from error
+            raise self.wrong(f"{name} needs a number, not {self.value(name, '')}") from error
 
     def unknown(self, word: str) -> UsageProblem:
         """The error for a word that the command does not know; the nearest line that it does know comes first."""

@@ -79,6 +79,7 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("", "--attach", ("FILE",), False, "give a text file with the prompt (repeatable)", "option"),
     Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
+    Flag("", "--agent", ("NAME",), False, "answer as this agent card says: `cru agents` lists them", "option"),
     Flag("-s", "--set", ("KEY=VALUE",), False, "a setting for this run: api.temperature=0.2 (repeatable)", "option"),
     Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
@@ -170,10 +171,11 @@ class ManagementCommand:
     module: what is loaded; it has a function `command(parsed, words) -> exit status`
     help: what it does, one line
     verbs: the words that may follow its name
+    flags: names of flags that it takes itself, behind its name
     """
 
-    def __init__(self, module: str, help: str, verbs: str = "") -> None:
-        self.module, self.help, self.verbs = module, help, tuple(verbs.split())
+    def __init__(self, module: str, help: str, verbs: str = "", flags: str = "") -> None:
+        self.module, self.help, self.verbs, self.flags = module, help, tuple(verbs.split()), tuple(flags.split())
 
 
 COMMANDS: dict[str, ManagementCommand] = {
@@ -201,7 +203,9 @@ COMMANDS: dict[str, ManagementCommand] = {
         "list new test health enable disable adopt-chibi",
     ),
     "batch": ManagementCommand(
-        "cru.faces.cli.fleet.batch_command", "ask many prompts of a file, several at once, each in its own context"
+        "cru.faces.cli.fleet.batch_command",
+        "ask many prompts of a file, several at once, each in its own context",
+        flags="model mode trust agent set strict-hooks json",
     ),
     "worker": ManagementCommand(
         "cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"
@@ -244,6 +248,16 @@ def refuse_before_command(parsed: Parsed) -> None:
     public = [(flag, values) for flag, values in parsed.flags if flag.name != "set" or not holds_secret(values[0])]
     flags = [word for flag, values in public for word in (flag.short or flag.long, *values)]
     prompt = shlex.join(("cru", *flags, "--", *parsed.words))
+    own = COMMANDS[parsed.words[0]].flags
+    if all(flag.name in (*own, *BEFORE_COMMANDS) for flag, _ in parsed.flags):
+        before = [
+            word for flag, values in public if flag.name not in own for word in (flag.short or flag.long, *values)
+        ]
+        behind = [word for flag, values in public if flag.name in own for word in (flag.long, *values)]
+        raise UsageProblem(
+            f"{wrong.short or wrong.long} stands behind the command `{parsed.words[0]}`",
+            f"did you mean: {shlex.join(('cru', *before, *parsed.words, *behind))}",
+        )
     raise UsageProblem(
         f"{wrong.short or wrong.long} does not go with the command `{parsed.words[0]}`",
         f"before it stand only --home, -c, -C and -v\nas a prompt: {prompt}",

@@ -39,7 +39,7 @@ def start_of(parsed: Parsed, context: str) -> Start:
     require_utf8(str(root))
     return Start(
         home, context, dict(_first_environment()), cwd, root, overrides(parsed), _hook_policy(parsed),
-        parsed.has("strict-hooks"), parsed.config, _debug(parsed),
+        parsed.has("strict-hooks"), parsed.config, _debug(parsed), parsed.last("agent") or "",
     )  # fmt: skip
 
 

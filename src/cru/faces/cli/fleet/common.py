@@ -58,6 +58,18 @@ def seconds_of(args: CommandArguments, name: str, default: float, least: float =
     return value
 
 
+def dollars_of(args: CommandArguments, name: str) -> float:
+    """A value in US dollars, 0 if it is not there. Raises UsageProblem."""
+    text = args.value(name, "0")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise UsageProblem(f"{name} needs US dollars, 0 or more, not {text}")
+    return value
+
+
 def at_least(args: CommandArguments, name: str, default: int, least: int) -> int:
     """A whole number. Raises UsageProblem."""
     value = args.number(name, default)

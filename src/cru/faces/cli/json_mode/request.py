@@ -43,7 +43,7 @@ class JsonRequest(Struct, frozen=True):
     home: str = ""
     project_root: str = ""
     config: dict[str, Any] = {}
-    overrides: dict[str, str | int | float | bool] = {}
+    overrides: dict[str, str | int | float | bool | list[str | int | float | bool]] = {}
 
 
 # Beside it on the command line; everything else stands in the object.

@@ -1,0 +1,150 @@
+"""What a command line of `cru batch` asks for: its items with all defaults filled in, and how they are to be run."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.config.secret import holds_secret
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.fleet.common import at_least, dollars_of, say_line, seconds_of
+from cru.faces.cli.run_options import require_utf8, working_directory
+from cru.faces.cli.set_flag import add_setting
+from cru.files.regular import read_regular
+from cru.fleet import FleetError
+from cru.fleet.items import ID, ItemDefaults, ItemFile, ItemProblem, batch_name, read_items
+from cru.fleet.queue import WorkQueue
+from cru.fleet.records import BatchItem, Setting
+from cru.fleet.run_task import setting_text
+
+VALUES = (
+    "--name", "--model", "--mode", "--agent", "--seconds", "--fuel", "--max-cost", "--set", "--on-interrupted", "--max-deaths",
+    "--parallel", "--out",
+)  # fmt: skip
+SWITCHES = ("--dry-run", "--retry", "--queue", "--skip-bad", "--strict-hooks", "--forget", "--json", "--trust")
+SHORT = {"-s": "--set", "-t": "--trust"}
+POLICIES = ("ask-model", "retry", "fail")
+_NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget")
+
+
+class BatchPlan(Struct, frozen=True):
+    """What a command line asks for. file: "" if the items are those of the queue; command: what to type to go on."""
+
+    name: str
+    file: str
+    items: tuple[tuple[int, BatchItem], ...]
+    parallel: int
+    max_deaths: int
+    command: str
+
+
+def make_plan(args: CommandArguments, parsed: Parsed, queue: WorkQueue) -> BatchPlan:
+    """Without a file the items are what the queue has of the batch. Raises UsageProblem, BadItems, FleetError."""
+    name = name_of(args)
+    options = _item_options(args)
+    parallel, deaths = at_least(args, "--parallel", 4, 1), at_least(args, "--max-deaths", 5, 1)
+    file = args.words[0] if args.words else ""
+    if file:
+        items = _read_items(file, ItemDefaults(name, working_directory(), options), args.has("--skip-bad"))
+    else:
+        items = tuple(queue.items(name))
+        if not items:
+            raise FleetError(f"nothing is known of a batch {name}", "cru batch lists them; a new one needs its file")
+    return BatchPlan(name, file, items, parallel, deaths, _same_command(args, parsed))
+
+
+def _item_options(args: CommandArguments) -> BatchItem:
+    """Raises UsageProblem."""
+    policy = args.value("--on-interrupted", "")
+    if policy and policy not in POLICIES:
+        raise UsageProblem(f"--on-interrupted: there is no choice `{policy}`", f"one of: {', '.join(POLICIES)}")
+    mode = args.value("--mode", "trust" if args.has("--trust") else "")
+    if mode:
+        from cru.permissions.modes import check_mode
+
+        check_mode(mode)
+        if args.has("--trust") and mode != "trust":
+            raise UsageProblem(f"-t and --mode {mode} do not go together", "-t is --mode trust")
+    settings: dict[str, Setting] = {}
+    for text in args.all("--set"):
+        add_setting({}, text)
+        key, _, value = text.partition("=")
+        settings[key] = value
+    return BatchItem(
+        "", model=args.value("--model", ""), mode=mode, seconds=seconds_of(args, "--seconds", 0.0), set=settings,
+        fuel=at_least(args, "--fuel", 0, 0), on_interrupted=policy, strict_hooks=args.has("--strict-hooks"),  # type: ignore[arg-type]
+        agent=args.value("--agent", ""), max_cost=dollars_of(args, "--max-cost"),
+    )  # fmt: skip
+
+
+def _read_items(file: str, defaults: ItemDefaults, skip_bad: bool) -> tuple[tuple[int, BatchItem], ...]:
+    """Raises BadItems, if bad lines are not to be left out."""
+    read = _without_bad_settings(read_items(_read(file), defaults))
+    if not skip_bad:
+        read.require_good(file)
+    for problem in read.problems:
+        say_line(f"{file}:{problem.line} is left out: {problem.text}")
+    return read.items
+
+
+def _without_bad_settings(read: ItemFile) -> ItemFile:
+    """Settings that nobody knows, or with impossible values, make a line a bad one."""
+    known: dict[tuple[str, str], str] = {}
+    bad = {line: text for line, item in read.items for text in _setting_problems(item, known)}
+    if not bad:
+        return read
+    items = tuple((line, item) for line, item in read.items if line not in bad)
+    problems = (*read.problems, *(ItemProblem(line, text) for line, text in bad.items()))
+    return replace(read, items=items, problems=tuple(sorted(problems, key=lambda problem: problem.line)))
+
+
+def _setting_problems(item: BatchItem, known: dict[tuple[str, str], str]) -> Iterator[str]:
+    for key, value in item.set.items():
+        pair = (key, setting_text(value))
+        if pair not in known:
+            known[pair] = ""
+            try:
+                add_setting({}, "=".join(pair))
+            except UsageProblem as error:
+                known[pair] = f"`set`: {error.message.removeprefix('-s: ')}" + (
+                    f" ({error.hint})" if error.hint else ""
+                )
+        if known[pair]:
+            yield known[pair]
+
+
+def name_of(args: CommandArguments) -> str:
+    """The name of the batch. Raises UsageProblem."""
+    name = args.value("--name", "")
+    if not name:
+        if args.words[0] == "-":
+            raise UsageProblem("items from standard input need a name", "cru batch - --name NAME")
+        return batch_name(Path(args.words[0]))
+    if not ID.fullmatch(name):
+        raise UsageProblem(f"--name has letters, digits, dots, dashes and underscores, 64 at most: {name}")
+    return name
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    require_utf8(file)
+    return read_regular(file)
+
+
+def _same_command(args: CommandArguments, parsed: Parsed) -> str:
+    """What goes on with the batch. What came on standard input is in the queue, and so are its settings."""
+    home = parsed.last("home")
+    words = ["cru", *(["--home", home] if home else []), "batch", *(word for word in args.words if word != "-")]
+    for name in VALUES:
+        words += [
+            word for value in args.all(name) if not (name == "--set" and holds_secret(value)) for word in (name, value)
+        ]
+    words += [name for name in SWITCHES if args.has(name) and name not in _NOT_AGAIN]
+    return shlex.join(words)

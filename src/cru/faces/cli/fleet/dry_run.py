@@ -1,0 +1,139 @@
+"""`cru batch --dry-run`: what would be asked, and what that costs at least."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from cru.app.start import Start, load_settings, project_root
+from cru.app.wiring import built_in_tools
+from cru.bundled import BASE
+from cru.config.layers import Settings
+from cru.engine.spending import format_cost
+from cru.faces.cli.console import show
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.fleet.batch_plan import BatchPlan
+from cru.faces.cli.run_options import home_path
+from cru.fleet.items import estimate_tokens
+from cru.fleet.queue import WorkQueue
+from cru.fleet.records import BatchItem, TaskRow, TaskState
+from cru.models import ModelSettings
+from cru.models.prices import table_cost
+from cru.models.registry import ModelChoice, choose_model
+from cru.tools.builtin import ToolRegistry
+from cru.values.errors import CruError
+from cru.values.messages import Usage
+
+BYTES_PER_TOKEN = 4
+
+
+class ItemEstimate(Struct, frozen=True):
+    """The first request of an item. cost: US dollars, None: not known; model: which is asked, in words; tokens: of the request."""
+
+    model: str
+    tokens: int
+    cost: float | None
+
+
+def show_plan(plan: BatchPlan, queue: WorkQueue, parsed: Parsed) -> int:
+    rows = queue.rows(plan.name)
+    queue.close()
+    finished = {row.id for row in rows if row.state is TaskState.FINISHED}
+    left = [(line, item) for line, item in plan.items if item.id not in finished]
+    lines = [
+        f"batch {plan.name}: {len(plan.items)} items, {len(plan.items) - len(left)} finished, {len(left)} to ask",
+        f"about {estimate_tokens(left):,} tokens of prompts and attachments; the system prompt, tools and answers come on top",
+    ]
+    estimates = asyncio.run(_estimate(home_path(parsed), [item for _, item in left]))
+    lines += [*_least_cost(estimates), *_cost_so_far(rows, len(left))]
+    models = ", ".join(dict.fromkeys(estimate.model for estimate in estimates))
+    show("\n".join([*lines, *([f"asked of: {models}"] if left else [])]))
+    return 0
+
+
+def _least_cost(estimates: Sequence[ItemEstimate]) -> list[str]:
+    """What one request an item costs, without its answer."""
+    if not estimates:
+        return []
+    known = [estimate for estimate in estimates if estimate.cost is not None]
+    cost, tokens = sum(estimate.cost or 0.0 for estimate in known), sum(estimate.tokens for estimate in known)
+    lines = []
+    if known:
+        lines.append(
+            f"at least {format_cost(cost)}: one request for each of {len(known)} items, about {tokens:,} tokens with the system prompt "
+            "and tools of cru; answers, further requests and sub-agents come on top"
+        )
+    unknown = ", ".join(dict.fromkeys(estimate.model for estimate in estimates if estimate.cost is None))
+    if unknown:
+        lines.append(f'the price of {unknown} is not known: [models."ID"] input_price and output_price say it')
+    return lines
+
+
+def _cost_so_far(rows: Iterable[TaskRow], left: int) -> list[str]:
+    """By what items of this batch have cost that are finished."""
+    costs = [row.result.tokens.cost for row in rows if row.result is not None and row.result.tokens.cost]
+    if not costs or not left:
+        return []
+    mean = sum(costs) / len(costs)
+    return [
+        f"about {format_cost(mean * left)}, if they cost what the {len(costs)} finished ones did ({format_cost(mean)} each)"
+    ]
+
+
+async def _estimate(home: Path, items: Sequence[BatchItem]) -> list[ItemEstimate]:
+    choices: dict[tuple[str, ...], tuple[Settings | None, ModelChoice | str]] = {}
+    estimates: list[ItemEstimate] = []
+    for item in items:
+        key = (
+            item.model,
+            item.agent,
+            item.cwd,
+            *(f"{name}={value}" for name, value in item.set.items() if name == "model"),
+        )
+        if key not in choices:
+            choices[key] = await _choose(home, item)
+        estimates.append(_estimate_item(item, *choices[key]))
+    return estimates
+
+
+async def _choose(home: Path, item: BatchItem) -> tuple[Settings | None, ModelChoice | str]:
+    """The settings of its run and its model; in place of what cannot be known the model's name as it stands there."""
+    cwd = Path(item.cwd)
+    model = item.model or str(item.set.get("model", ""))
+    overrides = {"model": model} if model else {}
+    start = Start(
+        home, item.context, dict(os.environ), cwd, project_root(cwd, os.environ, home), overrides, agent=item.agent
+    )
+    name = model or "the configured model"
+    try:
+        settings, _, _ = load_settings(start)
+        chosen = settings.of(ModelSettings)
+        members = chosen.categories.get(chosen.model)
+        chosen = msgspec.structs.replace(chosen, model=members[0]) if members else chosen
+        return settings, await choose_model(chosen, os.environ, home / "models", lambda text: None)
+    except CruError as error:
+        return None, f"{name} ({error.message})"
+
+
+def _estimate_item(item: BatchItem, settings: Settings | None, choice: ModelChoice | str) -> ItemEstimate:
+    if settings is None or isinstance(choice, str):
+        return ItemEstimate(str(choice), 0, None)
+    tokens = estimate_tokens([(0, item)]) + _fixed_tokens(settings)
+    usage = Usage(input=tokens)
+    cost = (
+        choice.price.cost(usage)
+        if choice.price is not None
+        else table_cost(choice.provider, choice.model, choice.base_url, usage)
+    )
+    return ItemEstimate(f"{choice.provider}:{choice.model}", tokens, cost)
+
+
+def _fixed_tokens(settings: Settings) -> int:
+    """The system prompt and the tools that come with cru: what each request has, however short its prompt is."""
+    specs = ToolRegistry([built_in_tools(settings)]).specs()
+    return (len(BASE.encode()) + len(msgspec.json.encode(specs))) // BYTES_PER_TOKEN
