@@ -22,6 +22,22 @@ def test_an_item_can_be_an_agent_of_a_card(home: HomeDir) -> None:
     assert "You only read, says the card." in shown and '"name":"bash"' not in shown.replace(" ", "")
 
 
+def test_a_card_says_which_model_the_main_agent_asks_unless_the_command_line_does(home: HomeDir) -> None:
+    for name in ("own", "alias", "line"):
+        (home.path / f"{name}.txt").write_text(f"loop: yes\ntext: {name}\n")
+    config = (
+        f'model = "scripted:{home.path}/own.txt"\n[agents.model_aliases]\nopus = "scripted:{home.path}/alias.txt"\n'
+    )
+    home.configure(config)
+    (home.cru / "agents").mkdir()
+    for model in ("opus", "sonnet"):
+        card = f"---\ndescription: d\nmodel: {model}\n---\nYou are one.\n"
+        (home.cru / "agents" / f"{model}er.md").write_text(card)
+    assert cru("--agent", "opuser", "hi", home=home).out == "alias\n"
+    assert cru("--agent", "sonneter", "hi", home=home).out == "own\n"
+    assert cru("--agent", "opuser", "--model", f"scripted:{home.path}/line.txt", "hi", home=home).out == "line\n"
+
+
 def test_an_item_has_lists_in_its_settings_and_limits_of_its_own(home: HomeDir) -> None:
     look = 'call: bash {"command": "touch ran"}\nusage: input=10 output=2 cost=0.5\n---\ntext: the end\n'
     scripted(home, look)

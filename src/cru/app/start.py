@@ -108,7 +108,9 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
     layers += [
         read_layer("context", start.home / "contexts" / start.context / "local.toml"),
-        _card_layer(start),
+    ]
+    layers += [
+        _card_layer(start, layers),
         Layer(CONTEXT, start.request, "`config` of the request"),
         Layer(COMMAND_LINE, dict(start.overrides)),
     ]
@@ -117,12 +119,12 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     return settings, present, notices + [str(p) for p in settings.problems]
 
 
-def _card_layer(start: Start) -> Layer | None:
+def _card_layer(start: Start, below: Sequence[Layer | None]) -> Layer | None:
     if not start.agent:
         return None
     from cru.app.main_card import card_layer
 
-    return card_layer(start.agent, card_places(start))
+    return card_layer(start.agent, card_places(start), below)
 
 
 def _project_layer(start: Start, notices: list[str]) -> Layer | None:
