@@ -116,6 +116,7 @@ def _lend_spawner(
         return make_tasks(parts, build, settings.of(TaskTable))
 
     parts.tool_services.spawner = spawner
+    wiring.tell_lost_tasks(parts, settings.of(TaskTable).tasks)
 
 
 def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Command]:

@@ -68,7 +68,7 @@ class ChildBuilder(Struct):
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
             sections=self._sections(store, spec, parent.root),
-            services=replace(parent.services, background=None, wakers=[], is_chat=False),
+            services=replace(parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False),
             lifecycle=Lifecycle(), ledger=parent.ledger.child(),
         )  # fmt: skip
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))

@@ -36,12 +36,13 @@ from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate, Verdict
 from cru.permissions.grants import Grants
-from cru.tasks import CardPlaces
+from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
+    from cru.engine.turn import TaskReport
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
 
@@ -110,6 +111,31 @@ async def bind_saved_workflows(parts: Parts) -> None:
         from cru.namespace.fsm.workflows import bind_saved_runs
 
         bind_saved_runs(parts)
+
+
+def tell_lost_tasks(parts: Parts, settings: TaskSettings) -> None:
+    """What a killed run has left of its tasks is told before the next prompt, or when that run is resumed."""
+    untold = parts.store.folder / FOLDER / UNTOLD
+    recovery: Callable[[], Awaitable[TaskReport | None]] | None = None
+
+    async def recover() -> TaskReport | None:
+        nonlocal recovery
+        if recovery is None:
+            if not os.path.isdir(untold):
+                return None
+            from cru.tasks.recovery import TaskRecovery
+
+            recovery = TaskRecovery(parts, settings.result_limit)
+        return await recovery()
+
+    async def tell() -> None:
+        if os.path.isdir(untold):
+            from cru.engine.lost_tasks import tell_lost_tasks
+
+            await tell_lost_tasks(parts)
+
+    parts.services.recover_tasks = recover
+    parts.lifecycle.idle.append(tell)
 
 
 def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, plugins: Extensions | None) -> None:

@@ -8,7 +8,7 @@ from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.engine.commands import CommandResult
 from cru.tasks.agent_tasks import AgentTasks
-from cru.tasks.record import MAIN, TaskKind, TaskRecord
+from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord
 
 
 async def tasks(context: CommandContext, words: str) -> CommandResult:
@@ -21,7 +21,7 @@ async def tasks(context: CommandContext, words: str) -> CommandResult:
         return CommandResult("no task was started in this session")
     if verb:
         task = known.manager.find(task_id.strip())
-        ran = await known.manager.cancel(task)
+        ran = await known.manager.cancel(task, CancelledBy.PERSON)
         return CommandResult(f"task {task.id} {'is cancelled' if ran else 'had ended: ' + task.record.status.value}")
     return CommandResult("\n".join(_line(task.record) for task in known.manager.tasks.values()))
 

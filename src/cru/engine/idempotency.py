@@ -7,11 +7,11 @@ from typing import cast, get_args
 
 from msgspec import Struct
 
-from cru.engine import KeyPassedBy
+from cru.engine import KeyPassedBy, NothingToResume
 from cru.engine.history import PROMPT_SOURCES
 from cru.engine.prompts import RETRY, final_reply
 from cru.engine.session import Session
-from cru.engine.turn import CONTINUATION_SOURCES, Cause, LegResult
+from cru.engine.turn import TYPED_SOURCES, Cause, LegResult
 from cru.events.payloads import Attachment
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, Entry
 
@@ -43,13 +43,23 @@ async def send_once(
             session.submit(text, attachments=attachments, literal=literal, key=key)
             return await session.run() or LegResult("done"), True
         if earlier.is_finished:
-            return earlier.result, False
+            return await _answer_again(session, earlier)
         if not earlier.is_last:
             raise KeyPassedBy(
                 "the prompt with this key was not finished, and another one followed it in this context",
                 f"cru -G {session.parts.store.name} 20 shows them; another key asks again",
             )
         return await session.resume(), True
+
+
+async def _answer_again(session: Session, earlier: EarlierPrompt) -> tuple[LegResult, bool]:
+    """The answer that it had, unless a kill has cut off sub-agents which the run waited for: then what the model makes of that."""
+    try:
+        if earlier.is_last:
+            return await session.resume(), True
+    except NothingToResume:
+        pass  # as it mostly is
+    return earlier.result, False
 
 
 def find_earlier(entries: Iterable[Entry], key: str) -> EarlierPrompt | None:
@@ -68,7 +78,7 @@ def find_earlier(entries: Iterable[Entry], key: str) -> EarlierPrompt | None:
 
 def _starts_turn(entry: Entry) -> bool:
     source = entry.metadata.get("source")
-    return entry.entry_type == MESSAGE and source in PROMPT_SOURCES and source not in CONTINUATION_SOURCES
+    return entry.entry_type == MESSAGE and source in (*TYPED_SOURCES, "inbox")
 
 
 def _earlier(span: list[Entry], is_last: bool) -> EarlierPrompt:

@@ -50,6 +50,8 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["key"] = prompt.key
     if prompt.command:
         metadata["command"] = prompt.command
+    if prompt.tasks:
+        metadata["tasks"] = list(prompt.tasks)
     logged = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
     # A continuation carries an id that says so to readers of the log; it is an ordinary message otherwise.
     return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUATION_SOURCES else logged
@@ -74,9 +76,10 @@ def blocked(parts: Parts, ref: str, reason: str) -> None:
     write(parts, entry(RESOLVED, metadata={"ref": ref, "blocked": True, "reason": reason}))
 
 
-def inject(parts: Parts, text: str) -> None:
-    """A user message that a handler logged, after results."""
-    write(parts, entry(MESSAGE, text, from_="hook", to=parts.store.name, role="user", metadata={"source": "inject"}))
+def inject(parts: Parts, text: str, tasks: Sequence[str] = ()) -> None:
+    """A user message that a handler logged, after results. `tasks`: those whose ends it tells."""
+    metadata = {"source": "inject", **({"tasks": list(tasks)} if tasks else {})}
+    write(parts, entry(MESSAGE, text, from_="hook", to=parts.store.name, role="user", metadata=metadata))
 
 
 def reply(
@@ -118,7 +121,8 @@ def message_of_call(parts: Parts, text: str, call_id: str, model: str) -> str:
 
 
 def result(parts: Parts, call: ToolCall, content: str, is_error: bool, **metadata: Any) -> str:
-    """A call's outcome as the model will read it."""
+    """A call's outcome as the model will read it; of the metadata what says something."""
+    metadata = {name: value for name, value in metadata.items() if value}
     if is_error:
         metadata["is_error"] = True
     logged = entry(TOOL_RESULT, content, from_=call.name, to=parts.store.name, tool_call_id=call.id, metadata=metadata)

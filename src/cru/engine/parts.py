@@ -24,6 +24,7 @@ from cru.tools.protocol import ToolServices, ToolSettings
 from cru.values.messages import Span
 
 if TYPE_CHECKING:
+    from cru.engine.turn import TaskReport
     from cru.net.transport import Transport
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
@@ -114,6 +115,10 @@ class Waker(Protocol):
 class BackgroundWork(Waker, Protocol):
     """What an agent started beside its conversation (cru.tasks)."""
 
+    def take_reported(self) -> tuple[str, ...]:
+        """Ids of the tasks that the reports tell which were taken since the last call."""
+        ...
+
     async def wait_for_agents(self) -> bool:
         """Wait until there is something to take; False if no sub-agent runs that could bring it."""
         ...
@@ -129,6 +134,7 @@ class SessionServices(Struct, kw_only=True):
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider
     background: what runs beside the conversation, once something does
+    recover_tasks: what became of tasks whose run was killed, once; None: nothing
     wakers: who else may start a turn of an idle chat
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
@@ -141,6 +147,7 @@ class SessionServices(Struct, kw_only=True):
     divert_prints: Callable[[Callable[[], None]], None] | None = None
     provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
     background: BackgroundWork | None = None
+    recover_tasks: Callable[[], Awaitable[TaskReport | None]] | None = None
     wakers: list[Waker] = field(default_factory=list)
     is_chat: bool = False
     is_verbose: bool = False

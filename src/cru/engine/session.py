@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.engine import Interrupted, NothingToResume, history, settling
+from cru.engine import Interrupted, history, settling
 from cru.engine.commands import CommandResult, split_command
 from cru.engine.interruption import InterruptibleWork
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
-from cru.engine.prompts import PendingContext, context_texts, describe_unfinished, find_unfinished
+from cru.engine.prompts import PendingContext, context_texts, describe_unfinished
 from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
 from cru.events.bus import purpose
@@ -150,14 +150,14 @@ class Session:
         return work is not None and not self._queue.closed and await self._work.run(work.wait_for_agents())
 
     async def resume(self) -> LegResult:
-        """Go on with the last prompt that is not done. Raises NothingToResume."""
+        """Go on with the last prompt that is not done, and with tasks that a kill has cut off. Raises NothingToResume."""
+        from cru.engine import lost_tasks
+
         with self.locked():
             self._refresh()
-            prompt = find_unfinished(self.parts.store.visible(), self.parts.root)
-            if prompt is None:
-                raise NothingToResume(
-                    "there is no unfinished prompt in this context", "cru -g 5 shows its last entries"
-                )
+            prompt, following = await self._work.run(lost_tasks.find_unfinished_work(self.parts))
+            if following is not None:
+                self._queue.put(following)
             result = await self._run_turns(prompt, "resume")
             assert result is not None
             return result

@@ -77,7 +77,9 @@ async def report_background(parts: Parts, turn: Turn, pending: PendingContext, r
     if stopped:
         return Continuation(drained=stopped, halted=True)
     reports = [report for waker in wakers(parts) if (report := waker.take_report())]
-    return Continuation(Prompt("\n\n".join(reports), "task") if reports else None)
+    work = parts.services.background
+    tasks = work.take_reported() if work is not None else ()
+    return Continuation(Prompt("\n\n".join(reports), "task", tasks=tasks) if reports else None)
 
 
 async def wake(parts: Parts, turn: Turn, pending: PendingContext) -> Prompt | None:

@@ -294,7 +294,7 @@ async def _finish(
             halted_by = other_owner
         answer = add(answer, other)
     content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer)]))
-    log_writer.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
+    log_writer.result(parts, call, content, result.is_error, which=which, tasks=result.tasks)
     settled = await parts.bus.dispatch(
         ToolSettled(call.name, args, text, content, call.id, result.is_error, spilled.path)
     )

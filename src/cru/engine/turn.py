@@ -34,6 +34,7 @@ class Prompt(Struct, frozen=True):
     command: what was typed, if a command gave it
     literal: it is no command, whatever it begins with
     key: of a prompt that is asked once (idempotency.py)
+    tasks: ids of those whose ends it tells
     """
 
     text: str
@@ -47,6 +48,14 @@ class Prompt(Struct, frozen=True):
     command: str = ""
     literal: bool = False
     key: str = ""
+    tasks: tuple[str, ...] = ()
+
+
+class TaskReport(Struct, frozen=True):
+    """What the model has to hear of tasks, and their ids, which the log keeps beside the text: so the log knows what was told."""
+
+    text: str
+    tasks: tuple[str, ...]
 
 
 class Turn(Struct):

@@ -310,8 +310,7 @@ class InboxSent(Struct, frozen=True):
 
 
 class TaskSpawned(Struct, frozen=True):
-    """kind: subagent or bash; prompt: what the sub-agent is asked, or the command, which `command` has, too; agent: the name of the
-    sub-agent's card; tools: globs of those it may call; call_id: the call that asked for it; background: nobody waits for it."""
+    """kind: subagent or bash; prompt: what is asked, or the command, as `command`; tools: globs; background: nobody waits for it."""
 
     id: str
     kind: str
@@ -326,7 +325,7 @@ class TaskSpawned(Struct, frozen=True):
 
 
 class TaskCompleted(Struct, frozen=True):
-    """result: a sub-agent's answer (of TaskFailed error: why); output, exit_code: of a command; folder: its files; prompt, model: asked."""
+    """result: a sub-agent's answer; output, exit_code: of a command; folder: its files. Of TaskFailed error: why; cancelled_by: who."""
 
     id: str
     kind: str
@@ -351,6 +350,7 @@ class TaskFailed(Struct, frozen=True):
     description: str = ""
     folder: str = ""
     background: bool = False
+    cancelled_by: str = ""
 
 
 class FileChanged(Struct, frozen=True):

@@ -16,7 +16,7 @@ from cru.namespace.callbacks import Callback, bind_callback, report_failure
 from cru.namespace.host import BadArgument, NamespaceError, Values, host
 from cru.tasks.agent_tasks import TOOL, AgentTasks
 from cru.tasks.manager import Task
-from cru.tasks.record import TaskRecord
+from cru.tasks.record import CancelledBy, TaskRecord
 from cru.tools.protocol import AgentRequest
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
@@ -111,7 +111,7 @@ async def cancel(task_id: str) -> bool:
     """
     tasks = host().session.parts.services.background
     task = tasks.manager.tasks.get(task_id) if isinstance(tasks, AgentTasks) else None
-    return task is not None and await tasks_of(tasks).manager.cancel(task)
+    return task is not None and await tasks_of(tasks).manager.cancel(task, CancelledBy.PLUGIN)
 
 
 def tasks_of(tasks: object) -> AgentTasks:

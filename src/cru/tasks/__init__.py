@@ -22,6 +22,8 @@ from cru.values.errors import CruError
 
 FOLDER = "tasks"
 """Below the folder of a context: one folder a task."""
+UNTOLD = "untold"
+"""In there: one file for each task whose end the model may not have heard of."""
 
 
 class TaskError(CruError):

@@ -16,8 +16,9 @@ from cru.tasks.cards import AgentCard, Isolation, canonical_globs
 from cru.tasks.discovery import Cards, load_cards
 from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
 from cru.tasks.model_names import NamedModels, choose_model
-from cru.tasks.record import MAIN, TaskKind, TaskRecord
+from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, WorktreeRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
+from cru.tasks.untold import is_told
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.values.errors import CruError
@@ -60,6 +61,7 @@ class AgentTasks:
         self._depth = depth
         self._model = model
         self._commands: CommandTasks | None = None
+        self._reported: list[str] = []
 
     @property
     def manager(self) -> TaskManager:
@@ -67,10 +69,16 @@ class AgentTasks:
 
     def take_report(self) -> str:
         limit = self.shared.settings.result_limit
-        return "\n\n".join(completion.describe(limit) for completion in self.manager.take_finished(self._id))
+        taken = self.manager.completions.take(self._id)
+        self._reported += [completion.record.id for completion in taken]
+        return "\n\n".join(completion.describe(limit) for completion in taken)
+
+    def take_reported(self) -> tuple[str, ...]:
+        reported, self._reported = tuple(self._reported), []
+        return reported
 
     def has_report(self) -> bool:
-        return self.manager.has_finished(self._id)
+        return self.manager.completions.has_any(self._id)
 
     async def wait_for_agents(self) -> bool:
         return await self.manager.wait_finished(self._id, TaskKind.SUBAGENT)
@@ -81,12 +89,27 @@ class AgentTasks:
     async def close(self) -> None:
         """End what still runs; the person hears of it, and of what goes on."""
         warn = self._parts.bus.stream.warn
-        for record in await self.manager.end_all(self._id):
-            warn(f"{_label(record)} ended with the session: {record.title[:80]}")
+        by, end = (
+            (CancelledBy.SESSION, "the session")
+            if self._id == MAIN
+            else (CancelledBy.PARENT, "the agent that started it")
+        )
+        for record in await self.manager.end_all(self._id, by):
+            warn(f"{_label(record)} ended with {end}: {record.title[:80]}")
         for record in await self.manager.release_all() if self._id == MAIN else ():
             warn(
                 f"{_label(record)} goes on as process {record.pid}: {record.title[:80]} (`cru tasks cancel {record.id}` ends it)"
             )
+        self.manager.clear_untold(self._id, self._is_told)
+
+    def _is_told(self, record: TaskRecord) -> bool:
+        """Whether the agent has heard of its end; nobody tells a sub-agent that is over."""
+        if self._id != MAIN:
+            return True
+        try:
+            return is_told(self._parts.store.folder, record)
+        except CruError:
+            return False  # the log can no longer be read: rather twice than not at all
 
     def commands(self) -> CommandTasks:
         if self._commands is None:
@@ -165,12 +188,17 @@ class AgentTasks:
             return await run_session(self._make(card, task, None), task, seconds)
         from cru.tasks.worktree import Worktree
 
-        tree = await Worktree.add(self._parts.root, task.folder, self._parts.env)
+        def announce(worktree: WorktreeRecord) -> None:
+            task.record.worktree = worktree
+            self.manager.save(task)
+
+        tree = await Worktree.add(self._parts.root, task.folder, self._parts.env, announce)
         outcome = None
         try:
             outcome = await run_session(self._make(card, task, tree.path), task, seconds)
         finally:
             changes = await tree.finish()
+            task.record.worktree = None
             if (
                 outcome is None or task.is_cancelled
             ):  # nobody may hear of the result: what it changed is not lost in silence

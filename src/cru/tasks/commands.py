@@ -96,14 +96,14 @@ class CommandTasks:
             text = self._read_agent(task, lines)
         if has_ended:
             self._manager.forget(task)
-        return ToolResult(f"{text}\n[{describe_status(task)}]")
+        return ToolResult(f"{text}\n[{describe_status(task)}]", tasks=(task.id,) if has_ended else ())
 
     async def cancel(self, task_id: str) -> ToolResult:
         task = self._find(task_id)
         if not await self._manager.cancel(task):
             return ToolResult(f"[task {task.id} had ended before: {describe_status(task)}]")
         self._manager.forget(task)
-        return ToolResult(f"[task {task.id} is ended, with everything that it started]")
+        return ToolResult(f"[task {task.id} is ended, with everything that it started]", tasks=(task.id,))
 
     def _find(self, task_id: str) -> Task:
         """Raises ToolError with the ids there are."""

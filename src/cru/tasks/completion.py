@@ -1,4 +1,4 @@
-"""What an agent hears of a task that ended in the background."""
+"""What an agent hears of a task that ended, and who has not heard of which."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from cru.events.answers import Inject
 from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
 
 RESULT = "result.md"
-_ENDED = {
-    TaskStatus.COMPLETED: "is done",
-    TaskStatus.FAILED: "failed",
-    TaskStatus.CANCELLED: "was cancelled",
-}
+SHORT = 2000
+"""Characters of a result that its record has; a longer one is in RESULT beside it."""
 
 
 class Completion(Struct, frozen=True):
@@ -38,11 +35,9 @@ class Completion(Struct, frozen=True):
 
     def _report(self, limit: int) -> str:
         record = self.record
-        what = f"sub-agent {record.agent}" if record.kind is TaskKind.SUBAGENT else "command"
-        end = _ENDED.get(record.status, record.status.value)
         is_command = record.kind is TaskKind.COMMAND
         why = f": {record.error}" if is_command and record.error else ""
-        lines = [f"[background task {record.id} ({what}: {record.title[:200]}) {end}{why}]"]
+        lines = [f"[{name_task(record)} {describe_end(record)}{why}]"]
         if record.error and not is_command:
             lines.append(record.error)
         if self.text:
@@ -50,15 +45,76 @@ class Completion(Struct, frozen=True):
         return "\n".join(lines)
 
 
-def cut_text(text: str, limit: int, folder: Path) -> str:
-    """At most so many characters; the whole is put into a file then, which the text names."""
-    if len(text) <= limit:
-        return text
+class Completions:
+    """Those of a session's tasks that their agents have not heard of."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Completion]] = {}
+        self._heard: set[str] = set()
+
+    def keep(self, completion: Completion) -> None:
+        """Unless its agent knows of the end, and no handler wants anything said."""
+        record = completion.record
+        if completion.injects or (record.background and record.id not in self._heard):
+            self._waiting.setdefault(record.parent, []).append(completion)
+
+    def forget(self, record: TaskRecord) -> None:
+        """Its agent knows already how it ended; what handlers want said of that is said all the same."""
+        self._heard.add(record.id)
+        waiting = self._waiting.get(record.parent, [])
+        self._waiting[record.parent] = [c for c in waiting if c.record.id != record.id or c.injects]
+
+    def is_heard(self, task_id: str) -> bool:
+        return task_id in self._heard
+
+    def take(self, agent_id: str) -> list[Completion]:
+        """What ended since the last call and this agent has not heard of."""
+        return self._waiting.pop(agent_id, [])
+
+    def has_any(self, agent_id: str) -> bool:
+        return bool(self._waiting.get(agent_id))
+
+
+def name_task(record: TaskRecord) -> str:
+    """What the model calls it."""
+    what = f"sub-agent {record.agent}" if record.kind is TaskKind.SUBAGENT else "command"
+    return f"{'background ' if record.background else ''}task {record.id} ({what}: {record.title[:200]})"
+
+
+def describe_end(record: TaskRecord) -> str:
+    """How it ended, after its name."""
+    if record.status is TaskStatus.CANCELLED:
+        by = record.cancelled_by
+        return f"was cancelled {by.describe()}" if by is not None else "was cancelled"
+    if record.status is TaskStatus.LOST:
+        return _describe_loss(record)
+    return {TaskStatus.COMPLETED: "is done", TaskStatus.FAILED: "failed"}.get(record.status, record.status.value)
+
+
+def _describe_loss(record: TaskRecord) -> str:
+    if record.detached and record.pid:
+        return "went on when cru had ended, and has ended since; how is not known"
+    if not record.started:
+        return "had not begun when cru was killed, and is lost"
+    return "was running when cru was killed, and is lost"
+
+
+def save_result(text: str, folder: Path) -> None:
+    """Keep a result that is too long for a record. Raises OSError."""
     from cru.files.atomic import replace_file
 
+    replace_file(folder / RESULT, text.encode("utf-8", "replace"), make_folders=True, sync=False)
+
+
+def cut_text(text: str, limit: int, folder: Path) -> str:
+    """At most so many characters; the whole is in a file then, which the text names."""
+    if len(text) <= limit:
+        return text
+    path = folder / RESULT
     try:
-        replace_file(folder / RESULT, text.encode("utf-8", "replace"), sync=False)
-        where = f"all {len(text)} characters are in {folder / RESULT}"
+        if not path.exists():
+            save_result(text, folder)
+        where = f"all {len(text)} characters are in {path}"
     except OSError as error:
         where = f"{len(text)} characters; the rest is lost: {error.strerror}"
     return f"{text[:limit]}\n[… cut here: {where}]"

@@ -8,97 +8,26 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextvars import Context
 from pathlib import Path
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
 from cru.engine.parts import Parts
 from cru.events.answers import Inject
 from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
+from cru.process.identity import process_identity
 from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
-from cru.tasks.completion import Completion
-from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, write_record
+from cru.tasks.completion import SHORT, Completion, Completions, save_result
+from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, write_record
+from cru.tasks.task import Task, TaskOutcome, TaskRequest, Work
+from cru.tasks.untold import clear_untold, mark_untold
 from cru.values.errors import CruError
 
 GRACE = 5.0
 """Seconds that a cancelled task has to end; then nobody waits for it any more."""
-SHORT = 2000
-"""Characters of a result that its record has."""
-
-
-class TaskOutcome(Struct, frozen=True):
-    """What came of a task.
-
-    result: the whole answer of a sub-agent, or what a command printed last
-    error: why it failed, "": it did not
-    exit_status: of a command
-    rounds: of a sub-agent
-    """
-
-    result: str = ""
-    error: str = ""
-    exit_status: int | None = None
-    rounds: int = 0
-
-
-class TaskRequest(Struct, frozen=True, kw_only=True):
-    """What is asked for; handlers of `task:spawned` may change prompt, model and tools.
-
-    tools: globs of those that a sub-agent may call, (): as its card says
-    agent_id: of the agent that asks, "main" or the id of its task
-    depth: of the agent that asks
-    """
-
-    kind: TaskKind
-    prompt: str
-    description: str = ""
-    agent: str = ""
-    model: str = ""
-    tools: tuple[str, ...] = ()
-    call_id: str = ""
-    agent_id: str = MAIN
-    depth: int = 0
-    background: bool = False
-    detached: bool = False
-
-
-class Task(Struct, eq=False):
-    """One task of this process.
-
-    folder: where its files are
-    request: as the handlers left it
-    context: texts of theirs for the sub-agent
-    outcome: None: it has not ended
-    on_end: hears of its end before the agent that started it does; it raises nothing
-    cancel: asks its work to end; what is set here before it begins has no effect
-    send: gives its work input, b"": its end; None: it takes none
-    release: lets it go on without this process, which it outlives; None: it ends with the session
-    """
-
-    record: TaskRecord
-    folder: Path
-    request: TaskRequest
-    context: tuple[str, ...] = ()
-    outcome: TaskOutcome | None = None
-    cancel: Callable[[], object] | None = None
-    send: Callable[[bytes], Awaitable[None]] | None = None
-    on_end: Callable[[Task], Awaitable[object]] | None = None
-    release: Callable[[], object] | None = None
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    is_cancelled: bool = False
-    is_released: bool = False
-
-    @property
-    def id(self) -> str:
-        return self.record.id
-
-
-Work = Callable[[Task], Awaitable[TaskOutcome]]
-"""Does a task. It sets `task.cancel`; what it raises is the task's error."""
 
 
 class TaskManager:
@@ -106,6 +35,7 @@ class TaskManager:
 
     folder: of the main agent's context
     on_first: called when the first task begins
+    completions: what agents have not heard of
     """
 
     def __init__(
@@ -118,12 +48,12 @@ class TaskManager:
         self.settings = settings
         self._on_first = on_first
         self.tasks: dict[str, Task] = {}
-        self._folder = folder / FOLDER
+        self.completions = Completions()
+        self._context = folder
+        self._identity = process_identity(os.getpid())
         self._warn = warn
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._slots: dict[tuple[TaskKind, int], asyncio.Semaphore] = {}
-        self._finished: dict[str, list[Completion]] = {}
-        self._heard: set[str] = set()
         self._changed = asyncio.Event()
         self._ending: set[asyncio.Task[bool]] = set()
 
@@ -181,8 +111,13 @@ class TaskManager:
             id=task_id, kind=request.kind, prompt=request.prompt, description=request.description, agent=request.agent,
             model=request.model, parent=request.agent_id, call_id=request.call_id, depth=request.depth + is_agent,
             background=request.background, detached=request.detached, created=time.time(), owner=os.getpid(),
+            owner_identity=self._identity,
         )  # fmt: skip
-        task = self.tasks[task_id] = Task(record, self._folder / task_id, request, context)
+        task = self.tasks[task_id] = Task(record, self._context / FOLDER / task_id, request, context)
+        try:
+            mark_untold(self._context, task_id)
+        except OSError as error:
+            self._warn(f"task {task_id}: if cru is killed nobody hears of its end ({error.filename}: {error.strerror})")
         self.save(task)
         return task
 
@@ -210,12 +145,16 @@ class TaskManager:
     async def _finish(self, parts: Parts, task: Task) -> None:
         record, outcome = task.record, task.outcome or TaskOutcome(error="cancelled")
         task.outcome = outcome
+        if task.is_cancelled and record.cancelled_by is None:
+            record.cancelled_by = CancelledBy.SESSION
         record.ended, record.rounds, record.exit_status = time.time(), outcome.rounds, outcome.exit_status
         record.result, record.error = outcome.result[:SHORT], outcome.error[:SHORT]
         if task.is_cancelled:
             record.status, record.error = TaskStatus.CANCELLED, ""
         else:
             record.status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
+        if len(outcome.result) > SHORT:
+            self._save_result(task, outcome.result)
         self.save(task)
         task.ended.set()
         injects: tuple[Inject, ...] = ()
@@ -228,12 +167,17 @@ class TaskManager:
         self._changed.set()
 
     def _keep_completion(self, task: Task, injects: tuple[Inject, ...]) -> None:
-        """What the agent that started it has not heard of."""
         record, outcome = task.record, task.outcome
         assert outcome is not None
-        if (record.background and record.id not in self._heard) or injects:
-            completion = Completion(record, outcome.result if record.background else "", task.folder, injects)
-            self._finished.setdefault(record.parent, []).append(completion)
+        self.completions.keep(Completion(record, outcome.result if record.background else "", task.folder, injects))
+
+    def _save_result(self, task: Task, text: str) -> None:
+        try:
+            save_result(text, task.folder)
+        except OSError as error:
+            self._warn(
+                f"task {task.id}: its result is not kept whole ({error.filename or task.folder}: {error.strerror})"
+            )
 
     async def _announce_end(self, parts: Parts, task: Task) -> tuple[Inject, ...]:
         """Let handlers hear what came of it; what they want said."""
@@ -245,9 +189,12 @@ class TaskManager:
             "folder": str(task.folder), "background": record.background,
         }  # fmt: skip
         failed = record.status is not TaskStatus.COMPLETED
-        text = outcome.error or record.status.value if failed else outcome.result
+        text = outcome.error if failed else outcome.result
         if not failed:
             about |= {"prompt": task.request.prompt, "model": task.request.model}
+        elif record.cancelled_by is not None:
+            about["cancelled_by"] = record.cancelled_by.value
+            text = f"cancelled {record.cancelled_by.describe()}"
         payload = (TaskFailed if failed else TaskCompleted)(record.id, record.kind.value, text, **about)  # type: ignore[arg-type]
         answer = (await parts.bus.dispatch(payload)).answer
         return () if answer.inject is None else (answer.inject,)
@@ -266,34 +213,37 @@ class TaskManager:
                 f"task {task.id}: {task.folder} cannot be written ({error.strerror}); `cru tasks` does not show it"
             )
 
-    def find(self, task_id: str) -> Task:
-        """Raises NoSuchTask with those there are."""
-        task = self.tasks.get(task_id)
-        if task is not None:
-            return task
+    def find(self, text: str) -> Task:
+        """The task whose id begins so. Raises NoSuchTask with those there are."""
+        matches = [task for task_id, task in self.tasks.items() if task_id.startswith(text)]
+        if len(matches) == 1 or text in self.tasks:
+            return self.tasks.get(text) or matches[0]
+        if matches and text:
+            raise NoSuchTask(f"{text} is the beginning of several ids", ", ".join(task.id for task in matches))
         known = ", ".join(self.tasks) or "none was started in this session"
-        raise NoSuchTask(f"there is no task {task_id!r}", f"tasks: {known}")
+        raise NoSuchTask(f"there is no task {text!r}", f"tasks: {known}")
 
     async def wait(self, task: Task) -> TaskOutcome:
-        """Wait for its end; cancelled, it cancels the task."""
+        """Wait for its end; cut short, it cancels the task."""
         try:
             await task.ended.wait()
             job = self._jobs.get(task.id)
             if job is not None:  # handlers hear of its end before anybody goes on
                 await asyncio.wait([job])
         except asyncio.CancelledError:
-            await self.cancel(task)
+            await self.cancel(task, CancelledBy.TURN)
             raise
         assert task.outcome is not None
         return task.outcome
 
-    async def cancel(self, task: Task) -> bool:
+    async def cancel(self, task: Task, by: CancelledBy = CancelledBy.AGENT) -> bool:
         """End it and the tasks of its agent; False if it had ended."""
         job = self._jobs.get(task.id)
         if job is None or task.ended.is_set():
             return False
-        task.is_cancelled = True
-        await self.end_all(task.id)
+        if not task.is_cancelled:
+            task.is_cancelled, task.record.cancelled_by = True, by
+        await self.end_all(task.id, CancelledBy.PARENT)
         if task.cancel is not None:
             task.cancel()
             await asyncio.wait([job], timeout=GRACE / 2)
@@ -305,18 +255,18 @@ class TaskManager:
         return True
 
     def cancel_by_id(self, task_id: str) -> None:
-        """End a task that somebody outside names, if it runs; nobody waits for that."""
+        """End a task that a person outside names, if it runs; nobody waits for that."""
         task = self.tasks.get(task_id)
         if task is not None:
-            ending = asyncio.get_running_loop().create_task(self.cancel(task), context=Context())
+            ending = asyncio.get_running_loop().create_task(self.cancel(task, CancelledBy.PERSON), context=Context())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
-    async def end_all(self, agent_id: str = MAIN) -> list[TaskRecord]:
+    async def end_all(self, agent_id: str, by: CancelledBy) -> list[TaskRecord]:
         """End what this agent started and what still runs of it, but for what is to outlive the session; the records of those that were
         ended."""
         running = [task for task in self.running(agent_id) if not task.is_cancelled and task.release is None]
-        await asyncio.gather(*(self.cancel(task) for task in running))
+        await asyncio.gather(*(self.cancel(task, by) for task in running))
         return [task.record for task in running]
 
     async def release_all(self) -> list[TaskRecord]:
@@ -339,10 +289,19 @@ class TaskManager:
         return parent == agent_id
 
     def forget(self, task: Task) -> None:
-        """Its agent knows already how it ended; what handlers want said of that is said all the same."""
-        self._heard.add(task.id)
-        waiting = self._finished.get(task.record.parent, [])
-        self._finished[task.record.parent] = [c for c in waiting if c.record.id != task.id or c.injects]
+        """Its agent knows already how it ended."""
+        self.completions.forget(task.record)
+
+    def clear_untold(self, agent_id: str, is_told: Callable[[TaskRecord], bool]) -> None:
+        """The session ends: what its log tells of tasks of this agent need not be told when the context is used again."""
+        for task in self.tasks.values():
+            record = task.record
+            is_known = not record.background or self.completions.is_heard(record.id) or is_told(record)
+            if record.parent == agent_id and record.status.has_ended and is_known:
+                try:
+                    clear_untold(self._context, record.id)
+                except OSError as error:
+                    self._warn(f"the end of task {record.id} may be told again: {error.filename}: {error.strerror}")
 
     def running(self, agent_id: str = MAIN, kind: TaskKind | None = None) -> Iterable[Task]:
         """What this agent started and has not ended."""
@@ -352,16 +311,9 @@ class TaskManager:
             if task.record.parent == agent_id and not task.ended.is_set() and kind in (None, task.record.kind)
         ]
 
-    def take_finished(self, agent_id: str) -> list[Completion]:
-        """What ended since the last call and this agent has not heard of."""
-        return self._finished.pop(agent_id, [])
-
-    def has_finished(self, agent_id: str) -> bool:
-        return bool(self._finished.get(agent_id))
-
     async def wait_finished(self, agent_id: str, kind: TaskKind | None = None) -> bool:
         """Wait until there is something that this agent has not heard of; False if nothing that runs in the background could bring it."""
-        while not self.has_finished(agent_id):
+        while not self.completions.has_any(agent_id):
             if not any(self._is_coming(task, agent_id, kind) for task in self.tasks.values()):
                 return False
             self._changed.clear()

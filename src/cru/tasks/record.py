@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.engine.spending import UsageTotals
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
 from cru.tasks import FOLDER
@@ -37,6 +38,48 @@ class TaskStatus(StrEnum):
         return self not in (TaskStatus.WAITING, TaskStatus.RUNNING)
 
 
+class CancelledBy(StrEnum):
+    """Who ended a task before its work was done, or what did."""
+
+    PERSON = "person"
+    AGENT = "agent"
+    PLUGIN = "plugin"
+    TURN = "turn"
+    PARENT = "parent"
+    SESSION = "session"
+
+    def describe(self) -> str:
+        """In words, after `was cancelled`."""
+        return _IN_WORDS[self]
+
+
+_IN_WORDS = {
+    CancelledBy.PERSON: "by the user",
+    CancelledBy.AGENT: "by the agent that started it",
+    CancelledBy.PLUGIN: "by a plugin",
+    CancelledBy.TURN: "with the turn that waited for it",
+    CancelledBy.PARENT: "with the agent that started it",
+    CancelledBy.SESSION: "with the session",
+}
+
+
+class WorktreeRecord(Struct, frozen=True):
+    """A git worktree as it is written down before it is made, so that it is found after a kill.
+
+    path: its folder
+    project: the repository's working tree that it belongs to
+    base: the commit that it began with
+    is_behind: the project had changes that are not committed, and so not in it
+    is_ready: all of it is there, so that what differs is the sub-agent's work
+    """
+
+    path: str
+    project: str
+    base: str
+    is_behind: bool = False
+    is_ready: bool = False
+
+
 class TaskRecord(Struct, kw_only=True):
     """One task. Times are Unix seconds, 0: not yet.
 
@@ -49,11 +92,15 @@ class TaskRecord(Struct, kw_only=True):
     background: nobody waits for it
     result, error: what came of it, in its first characters
     exit_status: of a command
+    cancelled_by: who ended it, None: nobody
     owner: the process that runs it
+    owner_identity: what only that process has, "" in records of older versions
     pid: of a command
     detached: it goes on when its owner has ended
     identity: what only that process has, if it is detached
-    rounds: requests that it made
+    rounds: requests of the conversation
+    usage: what its own requests have used so far, those of agents below it not included
+    worktree: where a sub-agent works, or worked when it was lost, if that is not the project
     """
 
     id: str
@@ -73,11 +120,15 @@ class TaskRecord(Struct, kw_only=True):
     result: str = ""
     error: str = ""
     exit_status: int | None = None
+    cancelled_by: CancelledBy | None = None
     owner: int = 0
+    owner_identity: str = ""
     pid: int = 0
     detached: bool = False
     identity: str = ""
     rounds: int = 0
+    usage: UsageTotals = UsageTotals()
+    worktree: WorktreeRecord | None = None
     version: int = VERSION
 
     @property
@@ -115,10 +166,19 @@ def read_records(context: Path) -> Iterator[TaskRecord]:
 
 def _is_running(record: TaskRecord) -> bool:
     if not (record.detached and record.pid):
-        return _is_alive(record.owner)
+        return is_owner_alive(record)
     from cru.process.identity import process_identity
 
     return process_identity(record.pid) == record.identity
+
+
+def is_owner_alive(record: TaskRecord) -> bool:
+    """Whether the process that ran it is there yet; one that got the same number later is not taken for it."""
+    if not record.owner_identity:  # of an older version
+        return _is_alive(record.owner)
+    from cru.process.identity import process_identity
+
+    return process_identity(record.owner) == record.owner_identity
 
 
 def _is_alive(pid: int) -> bool:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
+from cru.files.regular import read_regular
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
 from cru.process.run import run_program
 from cru.tasks import TaskError
+from cru.tasks.record import WorktreeRecord
 
 SECONDS = 120.0
 PATCH = "changes.patch"
@@ -48,17 +52,44 @@ class Worktree(Struct, frozen=True):
     is_behind: bool = False
 
     @classmethod
-    async def add(cls, project: Path, task_folder: Path, env: Mapping[str, str]) -> Worktree:
-        """From the last commit; what is not committed is not in it. Raises TaskError."""
+    def of_record(cls, known: WorktreeRecord, task_folder: Path, env: Mapping[str, str]) -> Worktree:
+        """One that a run has left behind."""
+        return cls(Path(known.path), Path(known.project), known.base, task_folder / PATCH, env, known.is_behind)
+
+    @classmethod
+    async def add(
+        cls, project: Path, task_folder: Path, env: Mapping[str, str], announce: Callable[[WorktreeRecord], object]
+    ) -> Worktree:
+        """From the last commit; what is not committed is not in it. It is announced before anything of it is there, so that a kill leaves
+        nothing that nobody knows of. Raises TaskError, OSError."""
         base = (await _git(project, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
         changed = await _git(project, env, "status", "--porcelain", "--untracked-files=no")
-        path = Path(tempfile.mkdtemp(prefix="cru-worktree-")) / project.name
+        path = Path(tempfile.gettempdir()) / f"{_prefix(task_folder.name)}{os.urandom(4).hex()}" / project.name
+        known = WorktreeRecord(str(path), str(project), base, bool(changed.strip()))
+        announce(known)
+        path.parent.mkdir(mode=0o700)
         try:
             await _git(project, env, "worktree", "add", "--detach", str(path), base)
         except BaseException:  # cancelled, too: nobody else knows of it
             shutil.rmtree(path.parent, ignore_errors=True)
             raise
+        announce(replace(known, is_ready=True))
         return cls(path, project, base, task_folder / PATCH, env, bool(changed.strip()))
+
+    def is_ours(self, task_id: str) -> bool:
+        """Whether its folder is one that `add` makes for this task: it is going to be removed."""
+        return self.path.parent.name.startswith(_prefix(task_id)) and not self.path.parent.is_symlink()
+
+    async def recover(self, is_ready: bool) -> str:
+        """The same as `finish` for one whose run was killed at any moment, also while it was made or taken away."""
+        if is_ready and (self.path / ".git").exists():
+            return await self.finish()
+        try:
+            await _git(self.project, self.env, "worktree", "remove", "--force", "--force", str(self.path))
+        except TaskError:
+            await _git(self.project, self.env, "worktree", "prune")
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+        return self._describe(read_patch(self.patch))
 
     async def finish(self) -> str:
         """Keep the changes as a patch and take the folder away; what the parent is told, "" if nothing changed. What cannot be kept
@@ -90,6 +121,18 @@ class Worktree(Struct, frozen=True):
             f"[it worked in a git worktree of its own, which {whereabouts}; nothing of the project has changed.{behind} Its changes, "
             f"which `git apply {self.patch}` takes over:]\n{shown}"
         )
+
+
+def _prefix(task_id: str) -> str:
+    return f"cru-worktree-{task_id}-"
+
+
+def read_patch(patch: Path) -> str:
+    """The changes that were kept, "" if none were."""
+    try:
+        return read_regular(patch).decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return ""
 
 
 async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:

@@ -53,12 +53,14 @@ class ToolResult(Struct, frozen=True):
     is_error: the call failed
     ends_turn: no other request follows (call_user)
     brief: the text without what a person has seen already, on standard error; "" = the same
+    tasks: ids of those whose ends it tells
     """
 
     content: str
     is_error: bool = False
     ends_turn: bool = False
     brief: str = ""
+    tasks: tuple[str, ...] = ()
 
 
 class ContextFiles(Protocol):

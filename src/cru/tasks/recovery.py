@@ -1,0 +1,131 @@
+"""What a killed run has left of its tasks: found when the context is used again, kept, and told once, to the person and to the model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.contexts.entries import LOG
+from cru.contexts.log_tail import read_tail
+from cru.engine.parts import Parts
+from cru.engine.turn import TaskReport
+from cru.files.regular import read_regular
+from cru.tasks import FOLDER, TaskError
+from cru.tasks.command_run import describe_output
+from cru.tasks.completion import RESULT, cut_text, describe_end, name_task
+from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, is_owner_alive, read_record, write_record
+from cru.tasks.untold import clear_old, clear_untold, is_told, untold_tasks
+from cru.values.errors import CruError
+from cru.values.messages import MESSAGE
+
+LAST_WORDS = 2000
+"""Characters."""
+
+
+class LeftTask(Struct, frozen=True):
+    """A task of a process that is gone.
+
+    folder: its files
+    changes: of its worktree, in words
+    """
+
+    record: TaskRecord
+    folder: Path
+    changes: str = ""
+
+
+class TaskRecovery:
+    """Of one context. It is called while the context's lock is held, so that nobody else does the same; it tells a task once."""
+
+    def __init__(self, parts: Parts, limit: int) -> None:
+        self._parts = parts
+        self._limit = limit
+        self._seen: set[str] = set()
+
+    async def __call__(self) -> TaskReport | None:
+        """What the model has to hear, None: nothing. Whoever gets it puts it into the log."""
+        parts = self._parts
+        left: list[LeftTask] = []
+        try:
+            for task_id in untold_tasks(parts.store.folder):
+                if task_id in self._seen:
+                    continue
+                task = await self._look(task_id)
+                left += [task] if task is not None else []
+        except (OSError, CruError) as error:
+            parts.bus.stream.warn(f"what became of tasks of an earlier run is not known: {error}")
+        left.sort(key=lambda task: task.record.created)
+        for task in left:
+            record = task.record
+            self._seen.add(record.id)
+            parts.bus.stream.warn(
+                f"{name_task(record)} {describe_end(record)}: `cru tasks show {record.id}`; the model is told"
+            )
+        texts = [_describe(task, self._limit) for task in left]
+        return TaskReport("\n\n".join(texts), tuple(task.record.id for task in left)) if left else None
+
+    async def _look(self, task_id: str) -> LeftTask | None:
+        """A task that its agent has not heard of, and its process cannot tell; what is left of it is kept. Raises OSError, CruError."""
+        context = self._parts.store.folder
+        folder = context / FOLDER / task_id
+        record = read_record(folder)
+        if record is None:
+            clear_old(context, task_id)
+            return None
+        if is_owner_alive(record):
+            if record.owner == os.getpid():
+                self._seen.add(task_id)  # its session tells it
+            return None
+        if not record.status.has_ended:
+            return None
+        changes = await self._keep_changes(folder, record)
+        conversation = context if record.parent == MAIN else context / FOLDER / record.parent
+        if is_told(conversation, record):
+            clear_untold(context, task_id)
+            return None
+        write_record(folder, record)  # from now on it is lost for certain
+        return LeftTask(record, folder, changes)
+
+    async def _keep_changes(self, folder: Path, record: TaskRecord) -> str:
+        """Of its worktree, which goes; a kill in the middle does no harm."""
+        if record.worktree is None:
+            return ""
+        from cru.tasks.worktree import Worktree
+
+        tree = Worktree.of_record(record.worktree, folder, self._parts.env)
+        if not tree.is_ours(record.id):
+            return f"[{tree.path}, which its record names, is no worktree of cru's and was left alone]"
+        try:
+            return await tree.recover(record.worktree.is_ready)
+        except TaskError as error:
+            return f"[its worktree {tree.path} may be left: {error.message}]"
+
+
+def _describe(task: LeftTask, limit: int) -> str:
+    """For the model."""
+    record, folder = task.record, task.folder
+    lines = [f"[{name_task(record)} {describe_end(record)}]", record.error]
+    if record.kind is TaskKind.COMMAND:
+        lines.append(describe_output(folder))
+    elif record.status is TaskStatus.LOST:
+        lines += _traces(folder) if record.started else []
+    else:
+        lines.append(cut_text(_whole_result(folder, record), limit, folder))
+    return "\n".join(filter(None, [*lines, task.changes]))
+
+
+def _traces(folder: Path) -> list[str]:
+    """Of an agent that came to no end: what it said last, and where all of it is."""
+    entries = read_tail(folder / LOG, 1, (MESSAGE,)).entries
+    words = next((entry.content for entry in reversed(entries) if entry.role in ("agent", "assistant")), "")
+    last = f"its last words: {words[:LAST_WORDS]}{'…' if len(words) > LAST_WORDS else ''}" if words else ""
+    return [last, f"[what it said and did until then is in {folder / LOG}]"]
+
+
+def _whole_result(folder: Path, record: TaskRecord) -> str:
+    try:
+        return read_regular(folder / RESULT).decode("utf-8", "replace")
+    except OSError:
+        return record.result

@@ -1,0 +1,77 @@
+"""Which ends of tasks a model has not heard of: an empty file `tasks/untold/ID` each.
+
+A file is there from before its task begins until the log of the conversation has its end; one that is left over is looked into at the next
+start (recovery.py). So no kill loses an end, and a start that has nothing to tell costs one look.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cru.contexts.entries import ARCHIVE, LOG
+from cru.contexts.log_tail import newest_entries
+from cru.events.payloads import FailureKind
+from cru.files.regular import PRIVATE
+from cru.tasks import FOLDER, UNTOLD
+from cru.tasks.record import TaskRecord, TaskStatus
+from cru.values.messages import TOOL_RESULT, Entry
+
+BEGINNING = 60.0
+"""Seconds after which a task that was to begin has a record."""
+
+
+def mark_untold(context: Path, task_id: str) -> None:
+    """Raises OSError."""
+    folder = context / FOLDER / UNTOLD
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(folder / task_id, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
+
+
+def clear_untold(context: Path, task_id: str) -> None:
+    """Raises OSError."""
+    (context / FOLDER / UNTOLD / task_id).unlink(missing_ok=True)
+
+
+def clear_old(context: Path, task_id: str) -> None:
+    """The same for one that has no record, if its task cannot be about to begin. Raises OSError."""
+    path = context / FOLDER / UNTOLD / task_id
+    if time.time() - path.stat().st_mtime > BEGINNING:
+        path.unlink(missing_ok=True)
+
+
+def untold_tasks(context: Path) -> list[str]:
+    """Their ids. Raises OSError."""
+    try:
+        return sorted(os.listdir(context / FOLDER / UNTOLD))
+    except FileNotFoundError:
+        return []
+
+
+def is_told(conversation: Path, record: TaskRecord) -> bool:
+    """Whether the log in this folder, of the agent that started it, has its end: as a message or as the result of the call. Raises
+    StoreUnreadable."""
+    return any(record.id in _told_by(entry) for entry in _entries(conversation, record.id)) or (
+        not record.background and any(_is_answer(entry, record) for entry in _entries(conversation, record.call_id))
+    )
+
+
+def _entries(conversation: Path, part: str) -> Iterator[Entry]:
+    """Those in which this stands, the newest first."""
+    for name in (LOG, ARCHIVE) if part else ():
+        yield from newest_entries(conversation / name, [], part.encode())
+
+
+def _told_by(entry: Entry) -> Sequence[object]:
+    tasks = entry.metadata.get("tasks")
+    return tasks if isinstance(tasks, list) else ()
+
+
+def _is_answer(entry: Entry, record: TaskRecord) -> bool:
+    """Whether this is what came of the call that waited for it. A call that was cut short has none, unless its task was, too."""
+    if entry.entry_type != TOOL_RESULT or entry.tool_call_id != record.call_id or entry.timestamp < int(record.created):
+        return False
+    is_cut = entry.metadata.get("which") == FailureKind.INTERRUPTED.value
+    return not is_cut or record.status is TaskStatus.CANCELLED
