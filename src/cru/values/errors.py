@@ -7,7 +7,8 @@ CruError
 ├── StartError       (process)      ├── ToolError        (tools)
 ├── EngineError      (engine)       ├── ExtensionError   (extensions)
 ├── NamespaceError   (namespace)    ├── HookError        (extensions/hooks)
-└── CommandError     (commands)
+├── CommandError     (commands)
+└── VaultError       (vault)
 """
 
 from __future__ import annotations

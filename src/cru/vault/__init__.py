@@ -1,0 +1,80 @@
+"""A vault: a folder of Markdown notes, and an index of it. The folder is the truth; the index may be thrown away at any time.
+
+VaultError
+├── NoVault          no folder of notes is configured, or it is not there
+├── NoSuchNote       there is no note of that path or title
+├── NoteExists       a note would be overwritten
+├── BadNotePath      a path that leads out of the vault, or is no name of a note
+├── BadQuery         a search or a graph query that cannot be understood
+└── IndexUnusable    the index cannot be opened or written
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from cru.values.errors import CruError
+
+
+class VaultError(CruError):
+    pass
+
+
+class NoVault(VaultError):
+    pass
+
+
+class NoSuchNote(VaultError):
+    pass
+
+
+class NoteExists(VaultError):
+    pass
+
+
+class BadNotePath(VaultError):
+    pass
+
+
+class BadQuery(VaultError):
+    """column: from 1, 0 if nobody knows."""
+
+    def __init__(self, message: str, hint: str = "", column: int = 0) -> None:
+        super().__init__(message, hint)
+        self.column = column
+
+
+class IndexUnusable(VaultError):
+    pass
+
+
+class VaultSettings(Struct, frozen=True):
+    """`[vault]`: where the notes are, and what of them is read.
+
+    path: the folder; "": there is no vault
+    name: what scripts call it; "": the name of the folder
+    exclude: globs of paths below the folder that are left out
+    max_note_kb: a larger note is listed by its name and not read
+    """
+
+    path: str = ""
+    name: str = ""
+    exclude: list[str] = []
+    max_note_kb: Annotated[int, Meta(ge=1)] = 4096
+
+
+class VaultTable(Struct, frozen=True):
+    """The settings of this room."""
+
+    vault: VaultSettings = VaultSettings()
+
+
+DOCS: dict[str, str] = {
+    "vault": "the folder of [notes](vault.md)",
+    "vault.path": "the folder with the notes; empty: there is none",
+    "vault.name": "what scripts call it (`cru.kiln.active`); empty: the name of the folder",
+    "vault.exclude": "globs of paths in it that are left out, as in .gitignore: `private/`, `*.draft.md`",
+    "vault.max_note_kb": "a note larger than this is listed by its name, but its text is not indexed",
+}

@@ -1,0 +1,1 @@
+"""How notes hang together, and queries over it."""

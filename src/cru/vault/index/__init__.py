@@ -1,0 +1,1 @@
+"""The index of a vault, made from the notes alone."""

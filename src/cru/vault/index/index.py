@@ -1,0 +1,200 @@
+"""The index of a vault: brought up to date with the folder, then asked by search.py and graph.py."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from cru.files.regular import read_regular
+from cru.files.selection import EVERYTHING, FileSelection
+from cru.vault import IndexUnusable
+from cru.vault.index.changes import ChangeKind, NoteChange, with_renames
+from cru.vault.index.resolve import affected_targets, resolve_targets
+from cru.vault.index.rows import NoteRow, remove_note, write_note
+from cru.vault.index.scan import Listing, NoteFile, list_vault, stat_note
+from cru.vault.index.schema import open_index, remove_index, transaction
+from cru.vault.keys import fold, name_key, path_key
+from cru.vault.notes import Note
+from cru.vault.parse import parse_note
+
+_TICK_NS = 2_000_000_000
+"""A file that changed so shortly before it was read may change again within the same tick of its clock: it is read once more."""
+_AT_ONCE = 500
+"""Notes that one transaction writes: others do not wait longer, and a stop loses no more."""
+
+
+class Update(Struct, frozen=True):
+    """changes: in the order of paths; problems: what cannot be read, a sentence each; unchanged: notes that were not read."""
+
+    changes: tuple[NoteChange, ...]
+    problems: tuple[str, ...]
+    unchanged: int
+
+
+class _Touched:
+    """What links may lead elsewhere after a write: names and titles of notes, and targets that are new."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.titles: set[str] = set()
+        self.targets: set[tuple[int, str]] = set()
+
+    def add(self, path: str, *titles: str) -> None:
+        self.names.add(name_key(path_key(path)))
+        self.titles.update(map(fold, titles))
+
+
+class NoteIndex:
+    """One connection; may be used by several threads, one after another.
+
+    root: the folder of the notes; file: the index; limit_bytes: of a note that is read
+    """
+
+    def __init__(
+        self, root: Path, file: Path, selection: FileSelection = EVERYTHING, limit_bytes: int = 4 << 20
+    ) -> None:
+        self.root = root
+        self.file = file
+        self._selection = selection
+        self._limit = limit_bytes
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """Raises IndexUnusable."""
+        if self._connection is None:
+            self._connection = open_index(self.file)
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def rebuild(self) -> Update:
+        """Throw it away and make it anew. Raises NoVault, IndexUnusable."""
+        self.close()
+        remove_index(self.file)
+        return self.update()
+
+    def update(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
+        """Read what changed in the folder. Raises NoVault, IndexUnusable.
+
+        progress: told (notes read, notes to read)
+        """
+        listing = list_vault(self.root, self._selection)
+        with _index_errors(self.file):
+            rows = self.connection.execute("SELECT path, size, mtime_ns, is_settled FROM notes")
+            known = {path: (size, mtime_ns) if is_settled else None for path, size, mtime_ns, is_settled in rows}
+            gone = [path for path in known if path not in listing.notes]
+            new = [
+                file for path, file in sorted(listing.notes.items()) if known.get(path) != (file.size, file.mtime_ns)
+            ]
+            changes = [change for part in _parts(new, progress) for change in self._write(part, ())]
+            changes += self._write((), gone)
+            self._write_files(listing)
+            problems = [f"{path}: {problem}" for path, problem in self._problems()]
+        return Update(with_renames(changes), (*listing.problems, *problems), len(listing.notes) - len(new))
+
+    def update_note(self, path: str) -> Update:
+        """Read one note again, or forget it if it is gone. Raises IndexUnusable."""
+        with _index_errors(self.file):
+            file = stat_note(self.root, path)
+            changes = self._write((file,) if file else (), () if file else (path,))
+        return Update(tuple(changes), (), 0)
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        for path, problems in self.connection.execute(
+            "SELECT path, problems FROM notes WHERE problems != '' ORDER BY path"
+        ):
+            yield from ((path, problem) for problem in problems.split("\n"))
+
+    def _write(self, files: Iterable[NoteFile], gone: Iterable[str]) -> list[NoteChange]:
+        read = [row for file in files if (row := self._read(file)) is not None]
+        changes: list[NoteChange] = []
+        touched = _Touched()
+        with transaction(self.connection) as connection:
+            for path in gone:
+                if before := remove_note(connection, path):
+                    touched.add(path, before.title)
+                    changes.append(NoteChange(ChangeKind.DELETED, path, digest=before.digest))
+            for row in read:
+                written = write_note(connection, row)
+                touched.targets.update(written.targets)
+                if written.before is None:
+                    touched.add(row.path, row.note.title)
+                elif written.before.title != row.note.title:
+                    touched.add(row.path, written.before.title, row.note.title)
+                if written.before is None or written.part is not None:
+                    kind = ChangeKind.MODIFIED if written.before else ChangeKind.CREATED
+                    changes.append(
+                        NoteChange(kind, row.path, row.note.title, len(row.note.blocks), written.part, "", row.digest)
+                    )
+            resolve_targets(connection, touched.targets | affected_targets(connection, touched.names, touched.titles))
+        return changes
+
+    def _read(self, file: NoteFile) -> NoteRow | None:
+        """None if it is gone meanwhile."""
+        if file.size > self._limit:
+            return _unread(
+                file, f"it has {file.size:,} bytes and is not indexed (max_note_kb)", str(file.size).encode()
+            )
+        try:
+            data = read_regular(self.root / file.path, self._limit)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return _unread(file, f"it cannot be read: {error.strerror or error}", b"")
+        if b"\0" in data[:8192]:
+            return _unread(file, "it is no text (a zero byte) and is not indexed", data)
+        is_settled = time.time_ns() - file.mtime_ns >= _TICK_NS
+        return NoteRow(
+            file.path, parse_note(file.path, data), data, _digest(data), file.size, file.mtime_ns, is_settled
+        )
+
+    def _write_files(self, listing: Listing) -> None:
+        known = {path for (path,) in self.connection.execute("SELECT path FROM files")}
+        if known == listing.files:
+            return
+        with transaction(self.connection) as connection:
+            connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in known - listing.files])
+            rows = [(path, name_key(fold(path))) for path in listing.files - known]
+            connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?)", rows)
+            names = {name_key(fold(path)) for path in known ^ listing.files}
+            resolve_targets(connection, affected_targets(connection, names, ()))
+
+
+@contextmanager
+def _index_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise IndexUnusable(
+            f"the index of the notes cannot be written: {file}: {error}", "`cru vault index --rebuild` makes it anew"
+        ) from error
+
+
+def _unread(file: NoteFile, problem: str, content: bytes) -> NoteRow:
+    """A note of which only the name counts."""
+    note = Note(PurePosixPath(file.path).stem, {}, (), 0, problems=(problem,))
+    return NoteRow(
+        file.path, note, b"", _digest(problem.encode() + content), file.size, file.mtime_ns, is_settled=bool(content)
+    )
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _parts(files: list[NoteFile], progress: Callable[[int, int], object]) -> Iterator[list[NoteFile]]:
+    for start in range(0, len(files), _AT_ONCE):
+        progress(start, len(files))
+        yield files[start : start + _AT_ONCE]
+    if files:
+        progress(len(files), len(files))

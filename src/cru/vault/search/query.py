@@ -1,0 +1,119 @@
+"""What a person types to search: words (all of them), `"a phrase"`, `start*`, `-not`, `a OR b`, `#tag` or `tag:name` (and what is below
+it), `path:folder/`, `title:word`, and `key:value` of the front matter or an inline field."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from msgspec import Struct
+
+from cru.vault import BadQuery
+from cru.vault.keys import fold
+
+_TOKEN = re.compile(
+    r"""\s*(?P<not>-)?(?:
+        (?P<key>[^\W\d][\w-]*):(?P<value>"[^"]*"|[^\s"]+)
+        | \#(?P<tag>[\w/-]+)
+        | "(?P<phrase>[^"]*)"(?P<star>\*)?
+        | (?P<word>[^\s"]+)
+    )""",
+    re.X,
+)
+_WORDS = re.compile(r"\w+")
+_COLUMNS = {"title": "title", "heading": "headings"}
+
+
+class FilterKind(StrEnum):
+    TAG = "tag"
+    PATH = "path"
+    PROPERTY = "property"
+
+
+class Filter(Struct, frozen=True):
+    """One that a note must pass, or must not (is_not). key: of a property; value: folded."""
+
+    kind: FilterKind
+    key: str
+    value: str
+    is_not: bool = False
+
+
+class SearchQuery(Struct, frozen=True):
+    """match: an expression of FTS5, "" for any text; words: what is looked for, for the semantic search; filters: all must hold."""
+
+    match: str
+    words: str
+    filters: tuple[Filter, ...] = ()
+
+
+def parse_search(text: str) -> SearchQuery:
+    """Raises BadQuery."""
+    terms: list[str] = []
+    excluded: list[str] = []
+    filters: list[Filter] = []
+    plain: list[str] = []
+    joins_next = False
+    for token in _tokens(text):
+        if token["word"] == "OR" and terms:
+            joins_next = True
+            continue
+        if condition := _filter(token):
+            filters.append(condition)
+            continue
+        term = _term(token)
+        if not term:
+            continue
+        if token["not"]:
+            excluded.append(term)
+            continue
+        plain.append(token["phrase"] or token["word"] or (token["value"] or "").strip('"'))
+        terms[-1:] = [f"({terms[-1]} OR {term})"] if joins_next else [*terms[-1:], term]
+        joins_next = False
+    if excluded and not terms:
+        raise BadQuery(
+            "a search needs something to look for besides what must not be there", "add a word: retry -draft"
+        )
+    match = " AND ".join(terms)
+    return SearchQuery(
+        f"({match}) NOT ({' OR '.join(excluded)})" if excluded else match, " ".join(plain), tuple(filters)
+    )
+
+
+def _tokens(text: str) -> list[re.Match[str]]:
+    if text.count('"') % 2:
+        at = text.rindex('"')
+        raise BadQuery(f"the quotation mark at column {at + 1} is not closed", 'close it: "retry policy"', at + 1)
+    tokens = []
+    at = 0
+    while at < len(text) and (match := _TOKEN.match(text, at)):
+        tokens.append(match)
+        at = match.end()
+    return tokens
+
+
+def _filter(token: re.Match[str]) -> Filter | None:
+    key, value = token["key"], (token["value"] or "").strip('"')
+    is_not = bool(token["not"])
+    if token["tag"] or key == "tag":
+        return Filter(FilterKind.TAG, "", fold((token["tag"] or value).lstrip("#").rstrip("/")), is_not)
+    if key is None or key in _COLUMNS:
+        return None
+    if key == "path":
+        return Filter(FilterKind.PATH, "", fold(value.lstrip("/")), is_not)
+    if not value.startswith("//"):  # an address
+        return Filter(FilterKind.PROPERTY, fold(key.strip()), fold(value), is_not)
+    return None
+
+
+def _term(token: re.Match[str]) -> str:
+    """An expression of FTS5 that no text can break out of: each word in quotation marks."""
+    written = token["phrase"] or token["word"] or (token["value"] or "").strip('"')
+    words = _WORDS.findall(written)
+    if not words:
+        return ""
+    term = '"' + " ".join(words) + '"'
+    if written.endswith("*") or token["star"]:
+        term += "*"
+    column = _COLUMNS.get(token["key"] or "")
+    return f"{column} : {term}" if column else term

@@ -1,0 +1,198 @@
+"""A vault as others use it: notes by name, read and written below its folder only, and the index beside it. Everything here blocks;
+call it in a thread."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cru.files.atomic import replace_file
+from cru.files.regular import read_regular
+from cru.vault import BadNotePath, NoSuchNote, NoteExists, NoVault, VaultError, VaultSettings
+from cru.vault.graph import links
+from cru.vault.graph.parse import parse_graph_query
+from cru.vault.graph.run import run_graph_query
+from cru.vault.index.index import NoteIndex, Update
+from cru.vault.index.records import NoteRecord, list_notes, note_by_id
+from cru.vault.index.resolve import resolve
+from cru.vault.index.scan import selection_of
+from cru.vault.index.schema import index_file
+from cru.vault.notes import NOTE_SUFFIXES, Note
+from cru.vault.parse import parse_note
+from cru.vault.rename import RenameRecord, UndoneRename, rename_note, undo_rename
+from cru.vault.search.full_text import Hit, search
+from cru.vault.search.query import parse_search
+
+
+def find_vault(settings: VaultSettings, home: Path) -> Vault:
+    """The vault of the settings. Raises NoVault, BadGlob.
+
+    home: cru's home, where the index is kept
+    """
+    if not settings.path:
+        raise NoVault("no vault is configured", "cru vault init FOLDER")
+    root = Path(settings.path).expanduser()
+    if not root.is_dir():
+        raise NoVault(f"the vault {root} is not there", "see [vault] path, or: cru vault init FOLDER")
+    return Vault(root, home, settings)
+
+
+class Vault:
+    """name: what scripts call it. Threads take turns."""
+
+    def __init__(self, root: Path, home: Path, settings: VaultSettings) -> None:
+        self.root = root.resolve()
+        self.name = settings.name or self.root.name
+        self.folder = home / "vaults" / _folder_name(self.root)
+        self._lock = threading.RLock()
+        self._index = NoteIndex(
+            self.root, index_file(self.folder), selection_of(settings.exclude), settings.max_note_kb * 1024
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            self._index.close()
+
+    def update(self) -> Update:
+        """Bring the index up to date. Raises NoVault, IndexUnusable."""
+        with self._lock:
+            return self._index.update()
+
+    def update_note(self, path: str) -> Update:
+        with self._lock:
+            return self._index.update_note(path)
+
+    def rebuild(self) -> Update:
+        with self._lock:
+            return self._index.rebuild()
+
+    # notes
+
+    def note_path(self, name: str) -> str:
+        """The path below the vault that a name means for a new note. Raises BadNotePath."""
+        text = name.strip().replace("\\", "/").removeprefix("./")
+        path = text if text.lower().endswith(NOTE_SUFFIXES) else f"{text}.md"
+        parts = path.split("/")
+        if (
+            not text
+            or text.startswith("/")
+            or "\0" in path
+            or any(part in ("", "..") or part.startswith(".") for part in parts)
+        ):
+            raise BadNotePath(f"not a note of this vault: {name!r}", "a path below it, like folder/note.md")
+        if not (self.root / path).parent.resolve().is_relative_to(self.root):
+            raise BadNotePath(f"{name!r} leads out of the vault", "a link in it points elsewhere")
+        return path
+
+    def find(self, name: str) -> NoteRecord:
+        """The note of that path, title or end of a path. Raises NoSuchNote, with those that are close."""
+        with self._lock:
+            note = resolve(self._index.connection, name.strip()).note
+            if note is not None:
+                return note_by_id(self._index.connection, note)
+        raise NoSuchNote(f"there is no note {name!r}", "cru vault search finds notes by their text")
+
+    def get(self, path: str) -> NoteRecord | None:
+        with self._lock:
+            row = self._index.connection.execute("SELECT id FROM notes WHERE path = ?", (path,)).fetchone()
+            return note_by_id(self._index.connection, row[0]) if row else None
+
+    def notes(self, limit: int | None = None) -> list[NoteRecord]:
+        with self._lock:
+            return list_notes(self._index.connection, limit)
+
+    def read(self, path: str) -> str:
+        """The text of a note. Raises BadNotePath, NoSuchNote, VaultError."""
+        return self._read(self.note_path(path)).decode(errors="replace")
+
+    def parse(self, path: str) -> Note:
+        name = self.note_path(path)
+        return parse_note(name, self._read(name))
+
+    def _read(self, path: str) -> bytes:
+        try:
+            if not (self.root / path).resolve().is_relative_to(self.root):
+                raise BadNotePath(f"{path} leads out of the vault", "a link in it points elsewhere")
+            return read_regular(self.root / path)
+        except FileNotFoundError as error:
+            raise NoSuchNote(f"there is no note {path}", "cru vault search finds notes by their text") from error
+        except OSError as error:
+            raise VaultError(f"{path} cannot be read: {error.strerror or error}") from error
+
+    def write(self, path: str, text: str, *, overwrite: bool = False) -> str:
+        """Make or replace a note; its path. Raises BadNotePath, NoteExists, VaultError."""
+        name = self.note_path(path)
+        file = self.root / name
+        with self._lock:
+            if not overwrite and os.path.lexists(file):
+                raise NoteExists(f"{name} is there already", "overwrite = true replaces it")
+            try:
+                replace_file(file, text.encode(), new_mode=0o644, follow=False, make_folders=True, in_place=True)
+            except (OSError, UnicodeEncodeError) as error:
+                raise VaultError(f"{name} cannot be written: {error}") from error
+            self._index.update_note(name)
+        return name
+
+    def rename(self, old: str, new: str) -> RenameRecord:
+        """Raises BadNotePath, NoSuchNote, NoteExists, VaultError."""
+        with self._lock:
+            return rename_note(self._index, self.note_path(old), self.note_path(new), self.folder / "renames")
+
+    def undo_rename(self) -> UndoneRename | None:
+        with self._lock:
+            return undo_rename(self._index, self.folder / "renames")
+
+    # search and graph
+
+    def search(self, text: str, limit: int = 20) -> list[Hit]:
+        """Raises BadQuery."""
+        query = parse_search(text)
+        with self._lock:
+            return search(self._index.connection, query, limit)
+
+    def outlinks(self, id: int) -> list[NoteRecord]:
+        return self._linked(links.outlinks, id)
+
+    def backlinks(self, id: int) -> list[NoteRecord]:
+        return self._linked(links.backlinks, id)
+
+    def neighbors(self, id: int, depth: int = 1) -> list[NoteRecord]:
+        with self._lock:
+            return self._records(links.neighbors(self._index.connection, id, depth))
+
+    def shortest_path(self, start: int, end: int) -> list[NoteRecord]:
+        with self._lock:
+            return [
+                note_by_id(self._index.connection, each)
+                for each in links.shortest_path(self._index.connection, start, end)
+            ]
+
+    def orphans(self) -> list[NoteRecord]:
+        with self._lock:
+            return [note_by_id(self._index.connection, each) for each in links.orphans(self._index.connection)]
+
+    def dangling(self) -> list[links.DanglingLink]:
+        with self._lock:
+            return links.dangling(self._index.connection)
+
+    def query(self, text: str, parameters: Mapping[str, Any] | None = None) -> tuple[list[Any], str]:
+        """Notes or rows, and the jq filters that are still to be run over them. Raises BadQuery."""
+        query = parse_graph_query(text, parameters)
+        with self._lock:
+            return list(run_graph_query(self._index.connection, query)), query.jq
+
+    def _linked(self, follow: Any, id: int) -> list[NoteRecord]:
+        with self._lock:
+            return self._records(follow(self._index.connection, [id])[id])
+
+    def _records(self, ids: set[int]) -> list[NoteRecord]:
+        return sorted((note_by_id(self._index.connection, each) for each in ids), key=lambda note: note.path)
+
+
+def _folder_name(root: Path) -> str:
+    from hashlib import blake2b
+
+    return blake2b(os.fsencode(root), digest_size=10).hexdigest()
