@@ -22,6 +22,7 @@ OUT_OF_FUEL = (
     "out of fuel: this prompt has cost {cost} tool batches and continuations; a new prompt (`go on`) may cost as many again, and the "
     "setting `fuel` (-s fuel=N) allows more for one"
 )
+AGENT_OUT_OF_FUEL = "out of fuel: this task has cost {cost} tool batches and continuations; {where} allows more"
 FROM_USER = "[The user, asked whether to go on: {words}]"
 OUT_OF_GIVEN_FUEL = "out of fuel: a handler set how many tool batches and continuations were left, and none is"
 
@@ -45,7 +46,8 @@ async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
     more = parts.settings.fuel
     cost = f"this prompt has cost {turn.fuel_given} tool batches and continuations"
     if not await _allows(parts, pending, "fuel", f"{cost}; go on for {more} more?"):
-        raise TurnStopped("halted", OUT_OF_FUEL.format(cost=turn.fuel_given))
+        text = AGENT_OUT_OF_FUEL if parts.fuel_limit else OUT_OF_FUEL
+        raise TurnStopped("halted", text.format(cost=turn.fuel_given, where=parts.fuel_limit))
     turn.fuel = more
     turn.fuel_given += more
 

@@ -186,6 +186,7 @@ class Parts(Struct, kw_only=True):
     compaction_prompt: what a compaction asks the model
     lifecycle: what happens around the session
     commands: what `/name` may be
+    fuel_limit: where a person changes a sub-agent's fuel; "": it is the main agent
     """
 
     bus: Bus
@@ -210,6 +211,7 @@ class Parts(Struct, kw_only=True):
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     commands: Commands = field(default_factory=Commands)
     ledger: UsageLedger = field(default_factory=UsageLedger)
+    fuel_limit: str = ""
 
     def offers_tools(self, resolved: ResolvedModel) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""

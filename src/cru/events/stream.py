@@ -96,6 +96,16 @@ class AgentActivity(Struct, frozen=True):
     text: str
 
 
+class AgentCallFailed(Struct, frozen=True):
+    """A call of a sub-agent came to nothing; name, error and which as in `tool:failed`."""
+
+    task: str
+    agent: str
+    name: str
+    which: str
+    error: str
+
+
 class EntryLogged(Struct, frozen=True):
     """Log entries are on disk: a kill cannot lose them any more."""
 

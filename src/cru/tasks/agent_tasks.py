@@ -13,10 +13,11 @@ from cru.config.closest import closest
 from cru.engine.parts import Parts
 from cru.tasks import CardPlaces, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs
+from cru.tasks.completion import describe_end
 from cru.tasks.discovery import Cards, load_cards
 from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
 from cru.tasks.model_names import NamedModels, choose_model
-from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, WorktreeRecord
+from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
 from cru.tasks.untold import is_told
 from cru.tools.builtin import TABLE
@@ -138,6 +139,8 @@ class AgentTasks:
             raise ToolError(error.message, error.hint) from error
         if outcome.error:
             partial = f"\nIts last words: {outcome.result}" if outcome.result else ""
+            if task.record.status is TaskStatus.CANCELLED:
+                raise ToolError(f"the sub-agent {card.name} (task {task.id}) {describe_end(task.record)}{partial}")
             raise ToolError(f"the sub-agent {card.name} (task {task.id}) failed: {outcome.error}{partial}")
         return ToolResult(outcome.result)
 
@@ -183,9 +186,9 @@ class AgentTasks:
 
     async def _run(self, card: AgentCard, task: Task, isolation: Isolation) -> TaskOutcome:
         settings = self.shared.settings
-        seconds = card.timeout or settings.timeout
+        seconds, where = card.timeout or settings.timeout, _limit_place("timeout", card, card.timeout)
         if isolation is not Isolation.WORKTREE:
-            return await run_session(self._make(card, task, None), task, seconds)
+            return await run_session(self._make(card, task, None), task, seconds, where)
         from cru.tasks.worktree import Worktree
 
         def announce(worktree: WorktreeRecord) -> None:
@@ -195,7 +198,7 @@ class AgentTasks:
         tree = await Worktree.add(self._parts.root, task.folder, self._parts.env, announce)
         outcome = None
         try:
-            outcome = await run_session(self._make(card, task, tree.path), task, seconds)
+            outcome = await run_session(self._make(card, task, tree.path), task, seconds, where)
         finally:
             changes = await tree.finish()
             task.record.worktree = None
@@ -212,9 +215,15 @@ class AgentTasks:
         spec = ChildSpec(
             agent_id=task.id, call_id=task.record.call_id, depth=depth, card=card, folder=task.folder,
             tools=lambda name: chosen(name) and not (is_deepest and name == TOOL), fuel=card.fuel or self.shared.settings.fuel,
+            fuel_limit=_limit_place("fuel", card, card.fuel),
             stream=own_stream(self._parts.bus.stream, card.name, task.id), root=root, model=task.request.model,
         )  # fmt: skip
         return self.shared.make_session(self._parts, spec)
+
+
+def _limit_place(name: str, card: AgentCard, own: float | None) -> str:
+    """Where a person sets a limit that holds for an agent of this card."""
+    return f"`{name}` in {card.file}" if own and card.file else f"the setting `tasks.{name}` (-s tasks.{name}=N)"
 
 
 def _label(record: TaskRecord) -> str:

@@ -9,6 +9,7 @@ from cru.config.closest import closest
 from cru.contexts.entries import LOG
 from cru.engine.parts import Parts
 from cru.tasks.command_run import CommandRun, CommandSettings
+from cru.tasks.completion import describe_end
 from cru.tasks.manager import Task, TaskManager, TaskRequest
 from cru.tasks.output import FIRST, output_end, read_output, read_tail
 from cru.tasks.record import MAIN, TaskKind, TaskStatus
@@ -60,9 +61,8 @@ class CommandTasks:
         if record.status is TaskStatus.WAITING:
             most = self._manager.settings.max_concurrent
             return f"[task {task.id} waits: {most} commands run in the background already; it begins when one of them ends]"
-        lasts = (
-            f"goes on when the session has ended (process {record.pid})" if record.detached else "ends with the session"
-        )
+        end = "ends with the session" if self._agent_id == MAIN else "ends when you have ended"
+        lasts = f"goes on when the session has ended (process {record.pid})" if record.detached else end
         return (
             f"[the command runs in the background as task {task.id}, and {lasts}; task_output gives what it prints, "
             f"and you are told when it ends; its output is in {task.folder / FIRST}]"
@@ -171,5 +171,5 @@ def describe_status(task: Task) -> str:
     if outcome is None or not task.ended.is_set():
         return f"it runs, for {max(0, time.time() - record.started):.0f} s now"
     if record.status is TaskStatus.CANCELLED:
-        return "it was cancelled"
+        return f"it {describe_end(record)}"
     return f"it failed: {outcome.error}" if outcome.error else "it has ended well"

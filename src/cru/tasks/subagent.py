@@ -15,8 +15,8 @@ from cru.engine.background import run_to_end
 from cru.engine.parts import ModelChooser, Parts, ResolvedModel
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
-from cru.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled
-from cru.events.stream import AgentActivity, Notice, Published, Stream
+from cru.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled, ToolFailed
+from cru.events.stream import AgentActivity, AgentCallFailed, Notice, Published, Stream
 from cru.permissions.gate import Asker, PermissionReply, PermissionSubject
 from cru.tasks.cards import AgentCard
 from cru.tasks.manager import Task, TaskOutcome
@@ -33,6 +33,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
     root: where it works, None: where its parent does
     model: "": its parent's
     tools: which it may call, by name
+    fuel_limit: where a person changes its fuel
     stream: its own; nobody reads it but who asks for it
     """
 
@@ -43,6 +44,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
     folder: Path
     tools: Callable[[str], bool]
     fuel: int
+    fuel_limit: str
     stream: Stream
     root: Path | None = None
     model: str = ""
@@ -96,14 +98,19 @@ def own_stream(parent: Stream, agent: str, task_id: str) -> Stream:
     def show_call(item: Published[ToolCalled]) -> None:
         parent.tell(AgentActivity(task_id, agent, item.payload.name))
 
+    def tell_failure(item: Published[ToolFailed]) -> None:
+        failed = item.payload
+        parent.tell(AgentCallFailed(task_id, agent, failed.name, failed.which, failed.error))
+
     stream.subscribe(warn, Notice)
     stream.subscribe(show_call, ToolCalled)
-    stream.subscribe(parent.publish, InteractionRequested, InteractionCompleted, AgentActivity)
+    stream.subscribe(tell_failure, ToolFailed)
+    stream.subscribe(parent.publish, InteractionRequested, InteractionCompleted, AgentActivity, AgentCallFailed)
     return stream
 
 
-async def run_session(child: ChildSession, task: Task, seconds: float) -> TaskOutcome:
-    """Ask the sub-agent, for at most so many seconds, and close its session."""
+async def run_session(child: ChildSession, task: Task, seconds: float, time_limit: str) -> TaskOutcome:
+    """Ask the sub-agent, for at most so many seconds, and close its session. `time_limit`: where a person changes that."""
     session = child.session
     job = asyncio.get_running_loop().create_task(_ask(session, task))
     task.cancel = session.end
@@ -115,7 +122,7 @@ async def run_session(child: ChildSession, task: Task, seconds: float) -> TaskOu
         if not job.done():
             job.cancel()
         outcome = _outcome(await job)
-        return outcome if done else _too_slow(outcome, seconds)
+        return outcome if done else _too_slow(outcome, seconds, time_limit)
     except asyncio.CancelledError:
         session.end()
         await asyncio.wait([job], timeout=GRACE)
@@ -140,8 +147,9 @@ def _outcome(result: LegResult) -> TaskOutcome:
     return TaskOutcome(result.response, f"{result.cause}: {why}" if why != result.cause else why, rounds=result.rounds)
 
 
-def _too_slow(outcome: TaskOutcome, seconds: float) -> TaskOutcome:
-    return TaskOutcome(outcome.result, f"it took longer than {seconds:g} s and was ended", rounds=outcome.rounds)
+def _too_slow(outcome: TaskOutcome, seconds: float, time_limit: str) -> TaskOutcome:
+    why = f"it took longer than {seconds:g} s and was ended ({time_limit} allows more)"
+    return TaskOutcome(outcome.result, why, rounds=outcome.rounds)
 
 
 def choose_for(choose_model: ModelChooser, spec: ChildSpec) -> ModelChooser:

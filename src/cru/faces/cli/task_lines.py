@@ -20,7 +20,7 @@ class TaskLines:
     def watch(self, stream: Stream) -> None:
         stream.subscribe(self._show_start, TaskSpawned)
         stream.subscribe(lambda item: self._show_end(item.payload, "is done"), TaskCompleted)
-        stream.subscribe(lambda item: self._show_end(item.payload, f"failed: {item.payload.error}"), TaskFailed)
+        stream.subscribe(lambda item: self._show_end(item.payload, _describe_failure(item.payload)), TaskFailed)
         stream.subscribe(self._show_activity, AgentActivity)
 
     def _show_start(self, item: Published[TaskSpawned]) -> None:
@@ -38,6 +38,10 @@ class TaskLines:
         if self._is_verbose:
             self._say(f"[{doing.agent} {doing.task}: {one_line(doing.text)}]")
         self._report(f"{doing.agent} {doing.task}: {one_line(doing.text, COLUMNS)}")
+
+
+def _describe_failure(task: TaskFailed) -> str:
+    return f"was {task.error}" if task.cancelled_by else f"failed: {task.error}"
 
 
 def _name(task: TaskSpawned | TaskCompleted | TaskFailed) -> str:

@@ -23,7 +23,16 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
 )
-from cru.events.stream import CommandSaid, FactPublished, Notice, Published, ReplyDropped, StateChanged, StatusChanged
+from cru.events.stream import (
+    AgentCallFailed,
+    CommandSaid,
+    FactPublished,
+    Notice,
+    Published,
+    ReplyDropped,
+    StateChanged,
+    StatusChanged,
+)
 from cru.faces.cli.console import TerminalOutput, one_line, print_above_prompt, printable, say, show
 
 if TYPE_CHECKING:
@@ -142,6 +151,7 @@ class TextFace:
         self._on(Notice, self._show_notice)
         self._on(CommandSaid, self._show_command_text)
         self._on(ToolFailed, self._show_failure)
+        self._on(AgentCallFailed, self._show_agent_failure)
         self._on(SessionCompacted, self._show_compaction)
         self._on(StatusChanged, self._show_status)
         if self._progress is not None:
@@ -339,7 +349,9 @@ class TextFace:
         if self._hides_tools:
             self._set_activity("working")
             return
-        self.say(f"[tool {one_line(call.name)} {_shorten(call.args)}]")
+        from cru.faces.cli.call_summary import summarize_arguments
+
+        self.say(f"[tool {one_line(call.name)} {summarize_arguments(call.args)}".rstrip() + "]")
         self._set_activity(f"running {one_line(call.name, 40)}")
 
     def _watch_tasks(self) -> None:
@@ -354,13 +366,22 @@ class TextFace:
     def _show_failure(self, call: ToolFailed) -> None:
         """What a person did not decide is always told: else nobody would know why nothing was done. A command that merely failed
         is told only with -v and on a terminal."""
+        if self.tells_failures and self._tells(call.which):
+            self.say(f"[tool {_describe_failure(call)}]")
+
+    def _show_agent_failure(self, call: AgentCallFailed) -> None:
+        """The same of a sub-agent's call: whoever made the call of `task` does not tell it."""
+        if self._tells(call.which):
+            self.say(f"[{call.agent} {call.task}: tool {_describe_failure(call)}]")
+
+    def _tells(self, which: str) -> bool:
         is_shown = (self._verbose or self._progress is not None) and not self._hides_tools
-        if self.tells_failures and (is_shown or call.which in ALWAYS_TOLD):
-            first = call.error.partition("\n")[0]
-            self.say(f"[tool {one_line(call.name)} {call.which}: {one_line(first)}]")
+        return is_shown or which in ALWAYS_TOLD
 
     def _show_fact(self, fact: FactPublished) -> None:
-        self.say(f"[{one_line(fact.owner)} publishes {fact.key}: {_shorten({'': fact.value})}]")
+        from cru.faces.cli.call_summary import summarize_value
+
+        self.say(f"[{one_line(fact.owner)} publishes {fact.key}: {summarize_value(fact.value)}]")
 
     def _show_compaction(self, compaction: SessionCompacted) -> None:
         """What nobody asked for is always told."""
@@ -368,10 +389,8 @@ class TextFace:
             self.say(f"[compacted: {compaction.dropped} entries summarised, {compaction.kept} kept]")
 
 
-def _shorten(args: dict[str, object]) -> str:
-    from cru.values.visible import fold_blanks, visible
-
-    return one_line(visible(fold_blanks(" ".join(map(str, args.values())))), 60)
+def _describe_failure(call: ToolFailed | AgentCallFailed) -> str:
+    return f"{one_line(call.name)} {call.which}: {one_line(call.error.partition(chr(10))[0])}"
 
 
 def _open_progress() -> ProgressLine:

@@ -12,6 +12,7 @@ from cru.events.catalog import BY_TYPE
 from cru.events.payloads import ToolCalled
 from cru.events.stream import (
     AgentActivity,
+    AgentCallFailed,
     CommandSaid,
     EntryLogged,
     FactPublished,
@@ -38,6 +39,7 @@ NAMES: dict[type[msgspec.Struct], str] = {
     FactPublished: "fact:published",
     StateChanged: "state:changed",
     AgentActivity: "agent:activity",
+    AgentCallFailed: "agent:call_failed",
     EntryLogged: "log:appended",
 }
 OUTPUT, RESULT = "output", "result"

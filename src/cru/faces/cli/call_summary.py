@@ -1,0 +1,41 @@
+"""A call, or a value, in a few words on one line of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from cru.faces.cli.console import one_line
+from cru.values.visible import fold_blanks, visible
+
+COLUMNS = 60
+
+
+def summarize_arguments(args: Mapping[str, object]) -> str:
+    """Those that say something: texts and numbers as they are, a switch that is on by its name; nothing of what is off or empty."""
+    return _shorten(" ".join(_words(args)))
+
+
+def summarize_value(value: object) -> str:
+    return _shorten(value if isinstance(value, str) else _to_json(value))
+
+
+def _words(args: Mapping[str, object]) -> Iterator[str]:
+    for name, value in args.items():
+        if value is True:
+            yield name
+        elif isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            yield ",".join(value)
+        elif value not in (None, False, {}):
+            yield _to_json(value)
+
+
+def _to_json(value: object) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode("utf-8", "replace")
+
+
+def _shorten(text: str) -> str:
+    return one_line(visible(fold_blanks(text)), COLUMNS)
