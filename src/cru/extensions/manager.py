@@ -75,6 +75,7 @@ class Extensions:
     async def open(self, parts: Parts) -> None:
         """Load every plugin that is wanted."""
         self.session = PluginSession(parts, self.home)
+        parts.services.wakers.append(self.session.prompts)
         self._opened = PluginLoader(self.session, self.config, lambda: self.places)
         for plugin in self._find():
             await self._load_new(plugin)

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-import msgspec
-
-from cru.engine import tool_call
-from cru.engine.parts import Parts
-from cru.namespace.arguments import function, options, text
+from cru.namespace.agent_requests import agent_tasks, decide, make_request, tasks_of
+from cru.namespace.arguments import function, options, table, text
 from cru.namespace.callbacks import Callback, bind_callback, report_failure
-from cru.namespace.host import BadArgument, NamespaceError, Values, host
-from cru.tasks.agent_tasks import TOOL, AgentTasks
+from cru.namespace.host import Values, host
+from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.manager import Task
 from cru.tasks.record import CancelledBy, TaskRecord
-from cru.tools.protocol import AgentRequest
 from cru.values.errors import CruError
-from cru.values.messages import ToolCall
 
 SECONDS = 60.0
 """For which a session waits for on_complete."""
 _KNOWN = ("agent", "prompt", "description", "model", "tools", "isolation", "on_complete")
 
 
-async def spawn(opts: dict[str, object]) -> Values:
+async def spawn(opts: dict[str, object] | None = None, **named: object) -> Values:
     """background.spawn{agent, prompt, description?, model?, tools?, isolation?, on_complete=fn(result)?} -> the id of the task, or
     (nil, message). A sub-agent works beside the conversation, under all rules. When it has ended, on_complete gets {id, status, output,
     error}, status "completed", "failed" or "cancelled"; without on_complete the model gets the answer. Raises BadArgument.
@@ -34,16 +27,16 @@ async def spawn(opts: dict[str, object]) -> Values:
     Example: cru.background.spawn({agent="nobody", prompt="x"}) --> nil
     """
     where = "cru.background.spawn"
-    fields = options(where, opts, _KNOWN)
+    fields = options(where, {**table(where, "options", opts), **named}, _KNOWN)
     on_complete = fields.pop("on_complete", None)
     done = None if on_complete is None else bind_callback(function(where, "on_complete", on_complete)).detached()
-    request = _request(where, fields)
+    for name in ("agent", "prompt"):
+        text(where, name, fields.get(name))
+    request = make_request(where, {**fields, "background": True})
     try:
-        tasks = _agent_tasks()
-        prepared = await tool_call.decide(host().session.parts, _call(request), "script")
-        if not prepared.may_run:
-            return Values((None, prepared.content))
-        request = msgspec.convert({**prepared.args, "background": True}, AgentRequest)
+        parts = host().session.parts
+        tasks = agent_tasks(parts)
+        request = await decide(parts, request)
         task = await tasks.start_agent(tasks.cards().find(request.agent), request)
     except CruError as error:
         return Values((None, error.message))
@@ -51,22 +44,6 @@ async def spawn(opts: dict[str, object]) -> Values:
         tasks.manager.forget(task)
         task.on_end = partial(_report, done)
     return Values((task.id, None))
-
-
-def _request(where: str, fields: dict[str, Any]) -> AgentRequest:
-    """Raises BadArgument."""
-    for name in ("agent", "prompt"):
-        text(where, name, fields.get(name))
-    try:
-        return msgspec.convert({**fields, "background": True}, AgentRequest)
-    except msgspec.ValidationError as error:
-        raise BadArgument(f"{where}: {error}") from error
-
-
-def _call(request: AgentRequest) -> ToolCall:
-    from cru.contexts.entries import new_id
-
-    return ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
 
 
 async def _report(done: Callback, task: Task) -> None:
@@ -112,20 +89,6 @@ async def cancel(task_id: str) -> bool:
     tasks = host().session.parts.services.background
     task = tasks.manager.tasks.get(task_id) if isinstance(tasks, AgentTasks) else None
     return task is not None and await tasks_of(tasks).manager.cancel(task, CancelledBy.PLUGIN)
-
-
-def tasks_of(tasks: object) -> AgentTasks:
-    """Raises NamespaceError."""
-    if not isinstance(tasks, AgentTasks):
-        raise NamespaceError("this session has no tasks")
-    return tasks
-
-
-def _agent_tasks() -> AgentTasks:
-    """Those of the session; they are made when first needed. Raises NamespaceError."""
-    parts: Parts = host().session.parts
-    make: Callable[[], object] | None = parts.tool_services.spawner
-    return tasks_of(None if make is None else make())
 
 
 def _describe(record: TaskRecord) -> dict[str, object]:

@@ -67,8 +67,8 @@ async def compact(session_id: str | None = None) -> Values:
     parts = host().session.parts
     try:
         check_session("cru.context.compact", session_id)
-        _check_between_prompts(parts, "cru.context.compact")
-        with _locked(parts):
+        check_between_prompts(parts, "cru.context.compact")
+        with locked(parts):
             await compaction.compact_by_hand(parts, await parts.choose(""))
     except CruError as error:
         return Values((None, error.message))
@@ -100,13 +100,13 @@ def remove(session_id: str | None, which: dict[str, object]) -> Values:
         where = "cru.context.remove"
         check_session(where, session_id)
         fields = options(where, which, ("type", "n", "start", "end"))
-        _check_between_prompts(parts, where)
+        check_between_prompts(parts, where)
         entries = parts.store.visible()
         messages = [entry for entry in entries if entry.entry_type == MESSAGE]
         removed = _select(where, fields, messages)
         if removed:
             remaining = _remaining(entries, {entry.id for entry in removed})
-            with _locked(parts):
+            with locked(parts):
                 parts.store.anchor("compaction", parts.store.summary(), [entry.id for entry in remaining])
                 parts.history = History(parts.store.visible())
     except CruError as error:
@@ -175,13 +175,14 @@ def _attachments() -> _Attached:
     return session.family_state(_ATTACHED, make)
 
 
-def _check_between_prompts(parts: Parts, where: str) -> None:
+def check_between_prompts(parts: Parts, where: str) -> None:
+    """Raises NamespaceError while a prompt is being answered."""
     if find_unfinished(parts.store.visible(), parts.root) is not None:
         hint = "do it on turn:complete or session:idle"
         raise NamespaceError(f"{where}: a prompt is being answered; {hint}", hint)
 
 
-def _locked(parts: Parts) -> AbstractContextManager[None]:
+def locked(parts: Parts) -> AbstractContextManager[None]:
     """The context's lock, unless this session holds it already."""
     return nullcontext() if parts.store.is_held else parts.store.lock("a script")
 

@@ -79,6 +79,30 @@ class Plugin(Struct):
     has_called: bool = False
 
 
+class ScriptPrompts:
+    """Prompts that plugins have for the agent of the session (a Waker): they come when what runs now is done."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._changed = asyncio.Event()
+
+    def put(self, text: str) -> None:
+        self._texts.append(text)
+        self._changed.set()
+
+    def has_report(self) -> bool:
+        return bool(self._texts)
+
+    def take_report(self) -> str:
+        texts, self._texts = self._texts, []
+        self._changed.clear()
+        return "\n\n".join(texts)
+
+    async def wait_for_any(self) -> bool:
+        await self._changed.wait()
+        return True
+
+
 Undo = Callable[[], Any]
 T = TypeVar("T")
 
@@ -91,6 +115,7 @@ class PluginSession(Struct):
     tasks: background tasks with the plugin that started each, cancelled when it is unloaded or the session closes
     shared: what families of names keep for the session, by family (see `family_state`)
     owned: the ledger: how to take back what a plugin registered, by its name and by what it is
+    prompts: what plugins have to say to the agent by themselves
     """
 
     parts: Parts
@@ -98,6 +123,7 @@ class PluginSession(Struct):
     tasks: dict[asyncio.Task[Any], str] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
     owned: dict[str, dict[Hashable, Undo]] = field(default_factory=dict)
+    prompts: ScriptPrompts = field(default_factory=ScriptPrompts)
 
     def family_state(self, family: str, make: Callable[[], T]) -> T:
         """What a family of names keeps for the session; made when it is first needed."""

@@ -160,6 +160,27 @@ _NAMES = {
     "context.messages": "context:messages",
     "context.remove": "context:remove",
     "context.attach": "context:attach",
+    "sessions.create": "sessions.lifecycle:create",
+    "sessions.get": "sessions.lifecycle:get",
+    "sessions.list": "sessions.lifecycle:list_",
+    "sessions.configure_agent": "sessions.lifecycle:configure_agent",
+    "sessions.pause": "sessions.lifecycle:pause",
+    "sessions.resume": "sessions.lifecycle:resume",
+    "sessions.end_session": "sessions.lifecycle:end_session",
+    "sessions.fork": "sessions.lifecycle:fork",
+    "sessions.send_message": "sessions.messages:send_message",
+    "sessions.send_and_collect": "sessions.messages:send_and_collect",
+    "sessions.cancel": "sessions.messages:cancel",
+    "sessions.subscribe": "sessions.messages:subscribe",
+    "sessions.unsubscribe": "sessions.messages:unsubscribe",
+    "sessions.messages": "sessions.messages:messages",
+    "sessions.inject": "sessions.messages:inject",
+    "sessions.collect_subagents": "sessions.messages:collect_subagents",
+    "sessions.complete": "sessions.turns:complete",
+    "sessions.undo": "sessions.turns:undo",
+    "sessions.can_undo": "sessions.turns:can_undo",
+    "sessions.undo_depth": "sessions.turns:undo_depth",
+    "sessions.cache_stats": "sessions.turns:cache_stats",
     "get_session": "session:get_session",
     "on_session_start": "session:on_session_start",
     "on_session_end": "session:on_session_end",
@@ -283,11 +304,10 @@ _ABSENT: dict[str, AbsentFamily] = {
     ),
     "context.": AbsentFamily("cru validates no replies yet", {AbsentAnswer.PAIR: "register_validator"}),
     "sessions.": AbsentFamily(
-        "no daemon connected: cru has no sessions beside this one yet",
+        "cru keeps no reviews and no history of undone turns, checks no replies, and leaves questions to the person",
         {
-            AbsentAnswer.PAIR: "create get list configure_agent send_message cancel pause resume end_session send_and_collect complete "
-            "subscribe unsubscribe interaction_respond messages inject collect_subagents fork cache_stats set_output_validation undo "
-            "can_undo undo_depth undo_history review_list_hunks review_set_state review_comment review_resolve_comment"
+            AbsentAnswer.PAIR: "interaction_respond set_output_validation undo_history review_list_hunks review_set_state "
+            "review_comment review_resolve_comment"
         },
     ),
     "ws.": AbsentFamily("cru has no web sockets yet", {AbsentAnswer.RAISES: "connect"}),

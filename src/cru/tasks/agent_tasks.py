@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from cru.config.closest import closest
 from cru.engine.parts import Parts
+from cru.events.stream import Stream
 from cru.tasks import CardPlaces, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs
 from cru.tasks.completion import describe_end
@@ -48,6 +49,16 @@ class SessionTasks(Struct):
     @property
     def settings(self) -> TaskSettings:
         return self.manager.settings
+
+
+class AgentConversation(Struct, frozen=True):
+    """A conversation with a sub-agent that goes on: the agent keeps what was said under this id.
+
+    listen: gets the stream of each of its sessions before it begins
+    """
+
+    id: str
+    listen: Callable[[Stream], object]
 
 
 class AgentTasks:
@@ -144,8 +155,10 @@ class AgentTasks:
             raise ToolError(f"the sub-agent {card.name} (task {task.id}) failed: {outcome.error}{partial}")
         return ToolResult(outcome.result)
 
-    async def start_agent(self, card: AgentCard, request: AgentRequest, call_id: str = "") -> Task:
-        """Begin it as soon as there is room. Raises TaskError."""
+    async def start_agent(
+        self, card: AgentCard, request: AgentRequest, call_id: str = "", conversation: AgentConversation | None = None
+    ) -> Task:
+        """Begin it as soon as there is room; with a `conversation` it goes on with that one. Raises TaskError."""
         model = await self._choose_model(card, request)
         self._tell_once((*card.problems, *self._unknown_tools(card)))
         asked = TaskRequest(
@@ -156,9 +169,9 @@ class AgentTasks:
         isolation = Isolation(request.isolation) if request.isolation else card.isolation
 
         async def work(task: Task) -> TaskOutcome:
-            return await self._run(card, task, isolation)
+            return await self._run(card, task, isolation, conversation)
 
-        return await self.manager.start(self._parts, asked, work)
+        return await self.manager.start(self._parts, asked, work, conversation.id if conversation else "")
 
     async def _choose_model(self, card: AgentCard, request: AgentRequest) -> str:
         """ "": the configured one. Raises ModelError."""
@@ -184,11 +197,13 @@ class AgentTasks:
                 self.shared.problems.add(text)
                 self._parts.bus.stream.warn(text)
 
-    async def _run(self, card: AgentCard, task: Task, isolation: Isolation) -> TaskOutcome:
+    async def _run(
+        self, card: AgentCard, task: Task, isolation: Isolation, conversation: AgentConversation | None
+    ) -> TaskOutcome:
         settings = self.shared.settings
         seconds, where = card.timeout or settings.timeout, _limit_place("timeout", card, card.timeout)
         if isolation is not Isolation.WORKTREE:
-            return await run_session(self._make(card, task, None), task, seconds, where)
+            return await run_session(self._make(card, task, None, conversation), task, seconds, where)
         from cru.tasks.worktree import Worktree
 
         def announce(worktree: WorktreeRecord) -> None:
@@ -198,7 +213,7 @@ class AgentTasks:
         tree = await Worktree.add(self._parts.root, task.folder, self._parts.env, announce)
         outcome = None
         try:
-            outcome = await run_session(self._make(card, task, tree.path), task, seconds, where)
+            outcome = await run_session(self._make(card, task, tree.path, conversation), task, seconds, where)
         finally:
             changes = await tree.finish()
             task.record.worktree = None
@@ -208,7 +223,9 @@ class AgentTasks:
                 self._parts.bus.stream.warn(f"sub-agent {card.name} (task {task.id}): {changes}")
         return TaskOutcome("\n\n".join(filter(None, (outcome.result, changes))), outcome.error, rounds=outcome.rounds)
 
-    def _make(self, card: AgentCard, task: Task, root: Path | None) -> ChildSession:
+    def _make(
+        self, card: AgentCard, task: Task, root: Path | None, conversation: AgentConversation | None
+    ) -> ChildSession:
         depth = task.record.depth
         chosen = card.narrowed_to(canonical_globs(task.request.tools))
         is_deepest = depth >= self.shared.settings.max_depth
@@ -218,6 +235,8 @@ class AgentTasks:
             fuel_limit=_limit_place("fuel", card, card.fuel),
             stream=own_stream(self._parts.bus.stream, card.name, task.id), root=root, model=task.request.model,
         )  # fmt: skip
+        if conversation is not None:
+            conversation.listen(spec.stream)
         return self.shared.make_session(self._parts, spec)
 
 

@@ -57,10 +57,11 @@ class TaskManager:
         self._changed = asyncio.Event()
         self._ending: set[asyncio.Task[bool]] = set()
 
-    async def start(self, parts: Parts, request: TaskRequest, work: Work) -> Task:
-        """Announce a task with the asking agent's parts, and begin it as soon as there is room. Raises TaskLimit, TaskDenied."""
-        self._check_limits(request)
-        task_id = new_id()[:8]
+    async def start(self, parts: Parts, request: TaskRequest, work: Work, again: str = "") -> Task:
+        """Announce a task with the asking agent's parts, and begin it as soon as there is room. `again`: the id of one that has ended, or
+        was only prepared, and goes on. Raises TaskLimit, TaskDenied."""
+        self._check_limits(request, again)
+        task_id = again or new_id()[:8]
         payload = TaskSpawned(
             task_id, request.kind.value, request.prompt, request.model, request.tools, request.agent,
             request.prompt if request.kind is TaskKind.COMMAND else "", request.description, request.call_id, request.background,
@@ -69,7 +70,7 @@ class TaskManager:
         answer, heard = announced.answer, announced.payload
         if answer.stops:
             raise TaskDenied(f"refused by {announced.by}: {answer.reason or 'no reason given'}")
-        self._check_limits(request)  # others may have begun meanwhile
+        self._check_limits(request, again)  # others may have begun meanwhile
         request = replace(request, prompt=heard.prompt, model=heard.model, tools=tuple(heard.tools))
         if not self.tasks:
             self._on_first(self)
@@ -92,9 +93,9 @@ class TaskManager:
         is_asked_for = record.parent == agent_id and record.background and kind in (None, record.kind)
         return is_asked_for and task.id in self._jobs
 
-    def _check_limits(self, request: TaskRequest) -> None:
+    def _check_limits(self, request: TaskRequest, again: str) -> None:
         settings = self.settings
-        if len(self.tasks) >= settings.max_tasks:
+        if len(self.tasks) >= settings.max_tasks and again not in self.tasks:
             raise TaskLimit(
                 f"this session has started {settings.max_tasks} tasks, which is the limit",
                 "the setting tasks.max_tasks allows more",
@@ -235,6 +236,14 @@ class TaskManager:
             raise
         assert task.outcome is not None
         return task.outcome
+
+    def when_over(self, task: Task, call: Callable[[], object]) -> None:
+        """Call it once nothing of the task runs any more, and everybody has heard of its end."""
+        job = self._jobs.get(task.id)
+        if job is None:
+            call()
+        else:
+            job.add_done_callback(lambda _: call())
 
     async def cancel(self, task: Task, by: CancelledBy = CancelledBy.AGENT) -> bool:
         """End it and the tasks of its agent; False if it had ended."""

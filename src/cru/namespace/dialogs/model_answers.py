@@ -7,15 +7,9 @@ from typing import Any
 
 import msgspec
 
-from cru.engine import round
-from cru.engine.fallback import ask_beside
-from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.round import ModelReply
-from cru.events.bus import purpose
-from cru.models.protocol import ModelError
 from cru.namespace.dialogs.ask import AskResponse, Batch, ChoiceAnswer, check_batch, question_data
-from cru.namespace.host import NamespaceError, host
-from cru.values.messages import Message, Request
+from cru.namespace.host import NamespaceError
+from cru.namespace.side_request import request_text
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _PROMPT = """Answer these questions by choosing. Reply with JSON only, one entry a question, indices counted from 0:
@@ -36,9 +30,8 @@ async def agent(questions: Batch) -> AskResponse:
 
 async def ask_model(questions: list[dict[str, object]]) -> tuple[ChoiceAnswer, ...]:
     """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
-    text = await _request_reply(
-        _PROMPT + "\n\n".join(_question_text(n, question) for n, question in enumerate(questions, 1))
-    )
+    asked = "\n\n".join(_question_text(n, question) for n, question in enumerate(questions, 1))
+    text = await request_text("cru.ask.agent", _PROMPT + asked)
     try:
         reply = _find_json(text)
     except NamespaceError:
@@ -48,30 +41,6 @@ async def ask_model(questions: list[dict[str, object]]) -> tuple[ChoiceAnswer, .
     answers = reply.get("answers") if isinstance(reply, dict) else None
     items = answers if isinstance(answers, list) else []
     return tuple(_read_answer(question, items[n] if n < len(items) else None) for n, question in enumerate(questions))
-
-
-async def _request_reply(prompt: str) -> str:
-    here = host()
-    parts = here.session.parts
-    with purpose("ask", here.plugin.name):
-        try:
-            resolved = await parts.choose("")
-            reply = await ask_beside(parts, resolved, lambda model: _ask(parts, model, prompt))
-        except ModelError as error:
-            raise NamespaceError(f"cru.ask.agent: {error.message}", error.hint) from error
-    return reply.content
-
-
-async def _ask(parts: Parts, resolved: ResolvedModel, prompt: str) -> ModelReply:
-    reply = ModelReply()
-    request = Request(resolved.model.name, (), (Message("user", prompt),), (), resolved.parameters)
-    announced = await round.announce_request(parts, request, "", 0)
-    if announced.answer.stops:
-        raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
-    entries = parts.store.entries()
-    facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
-    await round.send_request(parts, resolved, announced.request, reply, **facts)
-    return reply
 
 
 def _question_text(number: int, question: dict[str, Any]) -> str:

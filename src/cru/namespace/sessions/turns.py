@@ -1,0 +1,139 @@
+"""Taking back whole turns, a question beside the conversation, and what its requests have used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from cru.engine.history import History
+from cru.engine.recorded_usage import read_requests, sum_up
+from cru.engine.turn import CONTINUATION_SOURCES, PromptSource
+from cru.namespace.arguments import number, options, text, whole
+from cru.namespace.context import check_between_prompts, locked
+from cru.namespace.host import NamespaceError, Values
+from cru.namespace.sessions.open_sessions import open_sessions
+from cru.namespace.side_request import request_text
+from cru.values.errors import CruError
+from cru.values.messages import MESSAGE, Entry
+
+_BEGINNINGS: tuple[PromptSource, ...] = ("user", "queue", "command", "inbox", "task")
+
+
+def undo(session_id: str | None = None, count: int = 1) -> Values:
+    """sessions.undo(id, count=1) -> how many turns the model sees no more, or (nil, message): the last
+    ones, each from its prompt on. The log keeps every line. Not while a message is being answered.
+
+    Example: cru.sessions.undo(nil) --> 0
+    """
+    where = "cru.sessions.undo"
+    try:
+        most = whole(where, "count", count, 0)
+        sessions = open_sessions()
+        if sessions.is_main(session_id):
+            parts = sessions.parts
+            check_between_prompts(parts, where)
+            with locked(parts):
+                undone = _undo(parts.store, most)
+                parts.history = History(parts.store.visible())
+            return Values((undone, None))
+        session = sessions.find(where, session_id)
+        session.check_free(where)
+        with session.store() as store:
+            return Values((_undo(store, most), None))
+    except CruError as error:
+        return Values((None, error.message))
+
+
+def _undo(store: Any, count: int) -> int:
+    entries = list(store.visible())
+    starts = _turn_starts(entries)
+    undone = min(count, len(starts))
+    if undone:
+        store.anchor("compaction", store.summary(), [entry.id for entry in entries[: starts[-undone]]])
+    return undone
+
+
+def _turn_starts(entries: Sequence[Entry]) -> list[int]:
+    """Where turns begin: at prompts that are no continuations."""
+    return [
+        at
+        for at, entry in enumerate(entries)
+        if entry.entry_type == MESSAGE and entry.role == "user" and _begins_turn(entry.metadata.get("source"))
+    ]
+
+
+def _begins_turn(source: object) -> bool:
+    return source is None or (source in _BEGINNINGS and source not in CONTINUATION_SOURCES)
+
+
+def undo_depth(session_id: str | None = None) -> Values:
+    """sessions.undo_depth(id) -> how many turns could be taken back, or (nil, message).
+
+    Example: cru.sessions.undo_depth(nil) --> 0
+    """
+    try:
+        with open_sessions().reading("cru.sessions.undo_depth", session_id) as store:
+            return Values((len(_turn_starts(store.visible())), None))
+    except CruError as error:
+        return Values((None, error.message))
+
+
+def can_undo(session_id: str | None = None) -> Values:
+    """sessions.can_undo(id) -> whether there is a turn to take back, or (nil, message).
+
+    Example: cru.sessions.can_undo(nil) --> false
+    """
+    depth, error = undo_depth(session_id)
+    return Values((None if depth is None else depth > 0, error))
+
+
+async def complete(session_id: str | None = None, opts: dict[str, Any] | str | None = None, **named: Any) -> Values:
+    """sessions.complete(id, {prompt, system?, timeout=30} | prompt) -> the answer, or (nil, message): one request to the
+    model of that session, beside its conversation. Hooks of requests hear it.
+
+    Example: cru.sessions.complete("none", "hello") --> nil
+    """
+    where = "cru.sessions.complete"
+    try:
+        fields = (
+            {"prompt": opts}
+            if isinstance(opts, str)
+            else options(where, {**(opts or {}), **named}, ("prompt", "system", "timeout"))
+        )
+        prompt = text(where, "prompt", fields.get("prompt"))
+        system = text(where, "system", fields.get("system") or "")
+        seconds = number(where, "timeout", fields.get("timeout", 30), 0)
+        sessions = open_sessions()
+        model = "" if sessions.is_main(session_id) else sessions.find(where, session_id).record.model
+        try:
+            async with asyncio.timeout(seconds):
+                return Values((await request_text(where, prompt, system, model), None))
+        except TimeoutError as error:
+            raise NamespaceError(f"{where}: no answer within {seconds:g} s") from error
+    except CruError as error:
+        return Values((None, error.message))
+
+
+def cache_stats(session_id: str | None = None) -> Values:
+    """sessions.cache_stats(id) -> {requests, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, hit_rate} of
+    all requests of that session, or (nil, message); hit_rate is 0 to 1.
+
+    Example: cru.sessions.cache_stats(nil).requests --> 0
+    """
+    sessions = open_sessions()
+    try:
+        is_main = sessions.is_main(session_id)
+        folder = (
+            sessions.parts.store.folder if is_main else sessions.find("cru.sessions.cache_stats", session_id).folder
+        )
+        sessions.parts.recorder.flush()
+        requests = list(read_requests(folder))
+    except CruError as error:
+        return Values((None, error.message))
+    totals = sum_up(requests)
+    counts = {
+        "requests": len(requests), "input_tokens": totals.input, "output_tokens": totals.output, "cache_read_tokens": totals.cache_read,
+        "cache_write_tokens": totals.cache_write, "hit_rate": totals.cache_read / totals.input if totals.input else 0,
+    }  # fmt: skip
+    return Values((counts, None))
