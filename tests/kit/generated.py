@@ -36,6 +36,7 @@ GENERATORS: dict[str, Generator] = {
     "hooks_that_never_fire": hook_tables.without_moment,
     "modes": tables.modes,
     "namespace": tables.namespace,
+    "oq": tables.oq,
     "program_hooks": program_tables.hooks,
     "program_settings": program_tables.settings,
     "settings": tables.settings,

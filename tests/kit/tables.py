@@ -15,6 +15,7 @@ from cru.events.catalog import ALIASES as OWN_ALIASES
 from cru.events.catalog import CATALOG
 from cru.extensions import hooks
 from cru.faces.cli.flags import FLAGS, SYNONYMS
+from cru.faces.cli.oq.options import HELP
 from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
@@ -30,6 +31,11 @@ def flags() -> str:
         values = " ".join(flag.args).replace("|", "\\|")
         rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {flag.help} |")
     return "\n".join(rows)
+
+
+def oq() -> str:
+    """docs/oq.md: the switches of `cru oq`."""
+    return f"```text\n{HELP}```"
 
 
 def commands() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cru.namespace.formats import oq
@@ -158,19 +158,56 @@ def test_broken_toon_is_refused_with_its_line(text: str) -> None:
         oq.parse_as(text, "toon")
 
 
-DATA = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.text(st.characters(codec="utf-8", exclude_categories=["C"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('abc 1:-[{"', max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
+ODD = ["null", "true", "1", "1.0", "-", "- a", "a: b", "a.b", "2020-01-02", "1:30", "0x1f", "<<", "=", "~", "[", "#x", " x", "''",
+       '"', "\\", "a\nb", "\r\n", "\x85", "\u2028", "1e3", "1_0", ".inf", "yes", "..."]  # fmt: skip
+TEXT = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(ODD)
+NUMBER = st.integers(-(10**25), 10**25) | st.floats(allow_nan=False, allow_infinity=False)
 
 
-@given(DATA)
-def test_what_was_written_as_toon_is_read_back(value: Any) -> None:
-    assert oq.parse_as(oq.toon(value), "toon") == value
+def data(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        leaves,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+        max_leaves=12,
+    )
+
+
+PLAIN = st.booleans() | NUMBER | TEXT
+DATA = data(st.none() | PLAIN)
+
+
+def is_same(one: Any, other: Any, order: Callable[[dict[str, Any]], list[str]] = list) -> bool:
+    """Equal, of the same kinds, and with the keys in this order: 1 is neither true nor "1", but it is 1.0, as in JSON."""
+    if isinstance(one, dict):
+        return (
+            isinstance(other, dict)
+            and order(one) == order(other)
+            and all(is_same(one[key], other[key], order) for key in one)
+        )
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(is_same, one, other, [order] * len(one)))
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+@pytest.mark.parametrize("format", ["json", "yaml", "toon"])
+@settings(deadline=None)
+@given(value=DATA)
+def test_what_was_written_is_read_back(format: str, value: Any) -> None:
+    text = getattr(oq, format)(value)
+    assert is_same(oq.parse_as(text, format), value), text
+
+
+@settings(deadline=None)
+@given(value=st.dictionaries(TEXT, data(PLAIN), max_size=4))
+def test_what_was_written_as_toml_is_read_back(value: Any) -> None:
+    text = oq.toml(value)
+    assert is_same(oq.parse_as(text, "toml"), value, sorted), text  # TOML has tables behind plain values
+
+
+@settings(deadline=None)
+@given(value=DATA)
+def test_a_filter_gives_what_it_was_given(value: Any) -> None:
+    assert is_same(oq.query(value, "."), value)
 
 
 QUERY: list[tuple[Any, str, Any]] = [
@@ -189,6 +226,9 @@ QUERY: list[tuple[Any, str, Any]] = [
     ({"def": 1}, ".def", 1),
     (1, "debug", 1),
     (1, "[inputs]", []),
+    (5, "def fac: if . < 2 then 1 else . * (. - 1 | fac) end; fac", 120),
+    (None, "100000000000000000000000", 10**23),
+    ([0.1, 1.5], ".", [0.1, 1.5]),
 ]
 
 
@@ -199,7 +239,8 @@ def test_query_speaks_jq(value: Any, filter: str, result: Any) -> None:
 
 @pytest.mark.parametrize(
     "filter",
-    [".[", "nope", "halt", "halt_error", '"x" | halt_error(1)', "error(\"x\")", ".a.b", "def f: f|f; f", '"\\(def f: f; f)"', "", None]
+    [".[", "nope", "halt", "halt_error", '"x" | halt_error(1)', "error(\"x\")", ".a.b", "def f: 1 + f; f", "", None,
+     "nan", "{(1): 2} | tobytes", '"x" | tobytes', 'import "m" as m; .', 'include "m"; .', 'import "d" as $d; $d', "input_filename"]
 )  # fmt: skip
 def test_a_filter_that_fails_raises_and_never_ends_the_process(filter: Any) -> None:
     with pytest.raises(BadArgument, match=r"cru\.oq\.query"):

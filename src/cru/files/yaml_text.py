@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 SHORT = 4096
 """Characters that the loader in C reads safely however they are nested; it is seven times faster."""
@@ -24,8 +27,29 @@ def parse_yaml(text: str) -> object:
     """Its one document, in plain types. Raises BadYaml."""
     import yaml
 
+    return _told(lambda: yaml.load(text, _bounded_loader()))
+
+
+def parse_yaml_documents(text: str) -> Iterator[object]:
+    """Its documents, one after another. Raises BadYaml where one cannot be read."""
+    import yaml
+
+    documents = _told(lambda: yaml.load_all(text, _bounded_loader()))
+    end = object()
+    while (document := _told(lambda: next(documents, end))) is not end:
+        yield document
+
+
+def _told(work: Callable[[], T]) -> T:
+    """What the library makes of a text; whatever it raises is a BadYaml."""
+    import yaml
+
     try:
+<<<<<<< HEAD
         return yaml.load(text, yaml.CSafeLoader if _is_plain(text) else _bounded_loader())
+=======
+        return work()
+>>>>>>> bd3c0f4 (faces, namespace: cru oq, the jq language over JSON, YAML, TOML and TOON; cru.oq.query in a plain install)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise BadYaml(error.problem or error.context or "cannot be read", mark.line + 1 if mark else 0) from error
@@ -63,3 +87,28 @@ def _bounded_loader() -> Any:
                 raise yaml.constructor.ConstructorError(None, None, "merge keys bring too much", node.start_mark)
 
     return BoundedLoader
+
+
+def write_yaml(value: object) -> str:
+    """Plain data as one document that reads as it was."""
+    import yaml
+
+    written: str = yaml.dump(
+        value, Dumper=_exact_dumper(), sort_keys=False, allow_unicode=True, default_flow_style=False
+    )
+    # behind a value that stands alone it puts the mark of an end
+    return written[:-4] if written.endswith("\n...\n") else written
+
+
+@cache
+def _exact_dumper() -> Any:
+    """The safe one, which folds some line ends of Unicode into blanks."""
+    import yaml
+
+    class ExactDumper(yaml.SafeDumper):  # type: ignore[misc]  # it has no types
+        def represent_text(self, text: str) -> Any:
+            style = '"' if any(end in text for end in "\x85\u2028\u2029") else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    ExactDumper.add_representer(str, ExactDumper.represent_text)
+    return ExactDumper

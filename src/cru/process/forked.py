@@ -98,6 +98,8 @@ def _limit(status: int) -> str:
         return f"took longer than {SECONDS:g} s"
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT:
         return "interrupted"
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGSEGV, signal.SIGBUS):
+        return "calls itself without end, or is nested too deep"
     return f"needs more than {MEMORY >> 20} MiB of memory"
 
 

@@ -210,6 +210,9 @@ COMMANDS: dict[str, ManagementCommand] = {
     "worker": ManagementCommand(
         "cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"
     ),
+    "oq": ManagementCommand(
+        "cru.faces.cli.oq.command", "the jq language over JSON, YAML, TOML and TOON, in files and pipes"
+    ),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": ManagementCommand(
         "cru.faces.cli.fsm.command",

@@ -17,7 +17,7 @@ SMALL = 8000
 """Characters (a value counts as ten) that are read or written at once; more in a process of its own, whose time and memory are limited."""
 _SECTION = re.compile(r"\[{1,2}[^\[\],:=]+\]{1,2}\s*(#.*)?")
 _ASSIGNMENT = re.compile(r"""(["'][^"']+["']|[A-Za-z0-9_.-]+)\s*=(?!=)\s*\S.*""")
-_TOON_HEAD = re.compile(r"[^\s:\[]*\[\d+[\t|]?\](\{[^}]*\})?:(\s.*)?")
+TOON_HEAD = re.compile(r"[^\s:\[]*\[\d+[\t|]?\](\{[^}]*\})?:(\s.*)?")
 _YAML = re.compile(r"-(\s.*)?|[^\s].*:\s*[|>][+-]?\d?|\s+[^\s:][^:]*:(\s.*)?")
 _PAIR = re.compile(r"[^\s:][^:]*:(\s.*)?")
 
@@ -28,10 +28,10 @@ def detect_format(text: str) -> str:
     if not lines:
         return "json"
     first = lines[0].strip()
-    if any(_TOON_HEAD.fullmatch(line.strip()) for line in lines):
+    if any(TOON_HEAD.fullmatch(line.strip()) for line in lines):
         return "toon"
     if first.startswith(("{", "[")):
-        return "toml" if _SECTION.fullmatch(first) and not _is_json(text) else "json"
+        return "toml" if _SECTION.fullmatch(first) and not is_json(text) else "json"
     if any(_SECTION.fullmatch(line.strip()) or _ASSIGNMENT.fullmatch(line.strip()) for line in lines):
         return "toml"
     if first.startswith("---") or any(_YAML.fullmatch(line.rstrip()) for line in lines):
@@ -41,29 +41,36 @@ def detect_format(text: str) -> str:
 
 def read_format(where: str, text: str, name: str) -> object:
     """The value of a text in this format. Raises BadArgument."""
+    _find_format(_READERS, name)
+    is_small = len(text) <= SMALL or name == "json"
+    return _run_bounded(where, lambda: read_unbounded(where, text, name), is_small)
+
+
+def read_unbounded(where: str, text: str, name: str) -> object:
+    """The same, however long it takes."""
     reader = _find_format(_READERS, name)
-
-    def value() -> object:
-        try:
-            return _to_plain(reader(text), [0])
-        except (ValueError, RecursionError) as error:
-            raise BadArgument(f"{where}: not {name}: {error}") from error
-
-    return _run_bounded(where, value, len(text) <= SMALL or name == "json")
+    try:
+        return to_plain(reader(text))
+    except (ValueError, RecursionError) as error:
+        raise BadArgument(f"{where}: not {name}: {error}") from error
 
 
 def write_format(where: str, value: object, name: str) -> str:
     """The value as a text in this format. Raises BadArgument."""
-    writer = _find_format(_WRITERS, name)
+    _find_format(_WRITERS, name)
     plain_data.check(where, value)
+    is_small = name.startswith("json") or _estimate_size(value) <= SMALL
+    written: str = _run_bounded(where, lambda: write_unbounded(where, value, name), is_small)
+    return written
 
-    def text() -> object:
-        try:
-            return writer(value)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise BadArgument(f"{where}: cannot be written as {name}: {error}") from error
 
-    written: str = _run_bounded(where, text, name.startswith("json") or _estimate_size(value) <= SMALL)
+def write_unbounded(where: str, value: object, name: str) -> str:
+    """The same of plain data, however long it takes."""
+    writer = _find_format(_WRITERS, name)
+    try:
+        written: str = writer(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadArgument(f"{where}: cannot be written as {name}: {error}") from error
     return written
 
 
@@ -88,12 +95,18 @@ def _find_format(table: dict[str, Callable[..., Any]], name: str) -> Callable[..
     return function
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: str | bytes) -> bool:
+    """Whether it is one JSON document."""
     try:
-        msgspec.json.decode(text)
+        msgspec.json.decode(text, type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True
+
+
+def to_plain(value: object) -> object:
+    """Data out of what a parser gave. Raises ValueError if it is too much, or nested too deep."""
+    return _to_plain(value, [0])
 
 
 def _to_plain(value: object, count: list[int], depth: int = 0) -> object:
@@ -173,10 +186,9 @@ def _write_toon(value: object) -> str:
 
 
 def _write_yaml(value: object) -> str:
-    import yaml
+    from cru.files.yaml_text import write_yaml
 
-    written: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False)
-    return written
+    return write_yaml(value)
 
 
 _READERS: dict[str, Callable[[str], object]] = {

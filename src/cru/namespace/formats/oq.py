@@ -87,8 +87,8 @@ def detect(text: str) -> str:
 
 
 def query(value: object, filter: str) -> object:
-    """oq.query(value, jq filter) -> the one result, or an array of none or several. A filter sees no environment and defines no
-    functions. Raises BadArgument.
+    """oq.query(value, jq filter) -> the one result, or an array of none or several. A filter sees no environment.
+    Raises BadArgument.
 
     Example: cru.oq.query({a={b=1}}, ".a.b") --> 1
     """
