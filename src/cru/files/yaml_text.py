@@ -27,7 +27,7 @@ def parse_yaml(text: str) -> object:
     """Its one document, in plain types. Raises BadYaml."""
     import yaml
 
-    return _told(lambda: yaml.load(text, _bounded_loader()))
+    return _told(lambda: yaml.load(text, yaml.CSafeLoader if _is_plain(text) else _bounded_loader()))
 
 
 def parse_yaml_documents(text: str) -> Iterator[object]:
@@ -45,11 +45,7 @@ def _told(work: Callable[[], T]) -> T:
     import yaml
 
     try:
-<<<<<<< HEAD
-        return yaml.load(text, yaml.CSafeLoader if _is_plain(text) else _bounded_loader())
-=======
         return work()
->>>>>>> bd3c0f4 (faces, namespace: cru oq, the jq language over JSON, YAML, TOML and TOON; cru.oq.query in a plain install)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise BadYaml(error.problem or error.context or "cannot be read", mark.line + 1 if mark else 0) from error
