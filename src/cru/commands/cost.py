@@ -13,6 +13,7 @@ from cru.engine.recorded_usage import (
     table_price,
 )
 from cru.engine.spending import UsageTotals
+from cru.tasks.usage import of_turn, read_usages, sum_usages
 from cru.values.messages import Usage
 
 NOTHING = "nothing was asked of a model here yet"
@@ -40,10 +41,16 @@ async def cost(context: CommandContext, _words: str) -> CommandResult:
             last = last.plus(usage)
     if not everything.requests:
         return CommandResult(NOTHING)
+    usages = read_usages(parts.store.folder, price)
+    agents = sum_usages(usages)
+    last = last.joined(sum_usages(of_turn(usages, turn)))
+    everything = everything.joined(agents)
     run = parts.ledger.session.totals
     rows = [("last prompt", last), *([("this run", run)] if run.requests else []), ("recorded here", everything)]
-    if len(by_model) > 1:
+    if len(by_model) > 1 or usages:
         rows += [(f"  {model}", totals) for model, totals in sorted(by_model.items())]
+    if usages:
+        rows.append((f"  {len(usages)} sub-agent{'' if len(usages) == 1 else 's'}", agents))
     return CommandResult("\n".join([*_render(rows), *_advice(everything)]))
 
 

@@ -30,7 +30,8 @@ def _line(record: TaskRecord) -> str:
     name = record.agent if record.kind is TaskKind.SUBAGENT else "command"
     seconds = (record.ended or time.time()) - record.started if record.started else 0
     below = "" if record.parent == MAIN else f"  (below {record.parent})"
-    return f"{record.id}  {record.status.value:<9}  {seconds:>5.0f} s  {name}: {record.title[:80]}{below}"
+    used = f"{record.usage.tokens} tokens" if record.usage.requests else ""
+    return f"{record.id}  {record.status.value:<9}  {seconds:>5.0f} s  {used:>14}  {name}: {record.title[:80]}{below}"
 
 
 async def agents(context: CommandContext, _words: str) -> CommandResult:

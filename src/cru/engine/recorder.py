@@ -118,6 +118,11 @@ class Recorder:
         """The clock of a leg starts."""
         self._started, self._began = time.perf_counter(), time.time()
 
+    @property
+    def turn(self) -> str:
+        """The id of the turn that is recorded now."""
+        return self._turn
+
     def leg(self, turn: str, ref: str, source: str, run: str) -> None:
         """A leg begins; a new turn id starts the count of requests again."""
         if turn != self._turn:

@@ -70,6 +70,15 @@ class UsageTotals(Struct, frozen=True):
             self.unpriced + is_unpriced, self.estimated + usage.is_estimated,
         )  # fmt: skip
 
+    def joined(self, other: UsageTotals) -> UsageTotals:
+        """With the requests of another sum."""
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return UsageTotals(
+            self.requests + other.requests, self.input + other.input, self.output + other.output,
+            self.cache_read + other.cache_read, self.cache_write + other.cache_write,
+            sum(known) if known else None, self.unpriced + other.unpriced, self.estimated + other.estimated,
+        )  # fmt: skip
+
 
 class BudgetKind(Enum):
     """Which limit it is: the name of its setting."""
@@ -127,6 +136,7 @@ class UsageLedger:
     """The accounts of one agent. Agents below it get theirs from `child`, so that what they use counts here. All methods belong to the
     loop's thread.
 
+    on_usage: hears of each request of this agent
     needs_cost: somebody reads the cost, so it is worth the loading of a table of prices
     has_told_unpriced: a person knows that a price is not known
     """
@@ -136,9 +146,10 @@ class UsageLedger:
         settings: BudgetSettings | None = None,
         above: SpendingScope | None = None,
         clock: Callable[[], float] = monotonic,
+        on_usage: Callable[[Usage], object] | None = None,
     ) -> None:
         settings = settings or BudgetSettings()
-        self._settings, self._clock = settings, clock
+        self._settings, self._clock, self._on_usage = settings, clock, on_usage
         kind = ScopeKind.SESSION if above is None else ScopeKind.TASK
         self.session = SpendingScope(kind, settings.session, settings.session, clock(), above, settings.strict)
         self.prompt = self._new_prompt()
@@ -146,10 +157,12 @@ class UsageLedger:
         self.needs_cost = has_max_cost or any(scope.limits.max_cost for scope in self.session.chain())
         self.has_told_unpriced = False
 
-    def child(self, limits: BudgetLimits | None = None) -> UsageLedger:
+    def child(
+        self, limits: BudgetLimits | None = None, on_usage: Callable[[Usage], object] | None = None
+    ) -> UsageLedger:
         """The ledger of an agent that works for the prompt that runs now. `limits`: of its whole task."""
         settings = BudgetSettings(session=limits or BudgetLimits(), strict=self._settings.strict)
-        child = UsageLedger(settings, self.prompt, self._clock)
+        child = UsageLedger(settings, self.prompt, self._clock, on_usage)
         child.needs_cost = child.needs_cost or self.needs_cost
         return child
 
@@ -162,6 +175,8 @@ class UsageLedger:
         """Count one request."""
         for scope in self.prompt.chain():
             scope.totals = scope.totals.plus(usage)
+        if self._on_usage is not None:
+            self._on_usage(usage)
 
     def reached(self) -> BudgetReached | None:
         """The first limit that is used up, the narrowest budget first; None: all may go on."""

@@ -227,14 +227,18 @@ def setting_text(value: Setting) -> str:
 
 
 def count_tokens(home: Path, context: str, key: str) -> Tokens:
-    """What the replies to the prompt with this key counted, by the log; nothing if it cannot be read."""
+    """What the replies to the prompt with this key counted, by the log, and its sub-agents, by their records; nothing if the log cannot
+    be read."""
     folder = home / "contexts" / context
     if not folder.is_dir():
         return Tokens()
     try:
         store = FileContext(folder)
         try:
-            return _sum([entry.metadata for entry in store.everything()], key)
+            entries = list(store.everything())
+            begin = next((entry.timestamp for entry in reversed(entries) if entry.metadata.get(KEY) == key), None)
+            own = _sum([entry.metadata for entry in entries], key)
+            return own if begin is None else _with_agents(own, folder, begin)
         finally:
             store.close()
     except CruError:
@@ -250,6 +254,14 @@ def _sum(facts: Sequence[Mapping[str, Any]], key: str) -> Tokens:
             if isinstance(value, int | float):
                 total[name] += value
     return Tokens(int(total[INPUT_TOKENS]), int(total["output_tokens"]), total["cost"])
+
+
+def _with_agents(own: Tokens, folder: Path, begin: int) -> Tokens:
+    """The same with what sub-agents have used that were started since then."""
+    from cru.tasks.usage import read_usages, sum_usages
+
+    totals = sum_usages(usage for usage in read_usages(folder) if usage.record.created >= begin)
+    return Tokens(own.input + totals.input, own.output + totals.output, own.cost + (totals.cost or 0.0))
 
 
 def _death(status: int, errors: str) -> str:

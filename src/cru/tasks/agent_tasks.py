@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -233,7 +234,8 @@ class AgentTasks:
             agent_id=task.id, call_id=task.record.call_id, depth=depth, card=card, folder=task.folder,
             tools=lambda name: chosen(name) and not (is_deepest and name == TOOL), fuel=card.fuel or self.shared.settings.fuel,
             fuel_limit=_limit_place("fuel", card, card.fuel),
-            stream=own_stream(self._parts.bus.stream, card.name, task.id), root=root, model=task.request.model,
+            stream=own_stream(self._parts.bus.stream, card.name, task.id),
+            count=partial(self.manager.count, task), root=root, model=task.request.model,
         )  # fmt: skip
         if conversation is not None:
             conversation.listen(spec.stream)

@@ -16,15 +16,17 @@ from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
 from cru.engine.parts import Parts
+from cru.engine.spending import UsageTotals
 from cru.events.answers import Inject
 from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.process.identity import process_identity
 from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
 from cru.tasks.completion import SHORT, Completion, Completions, save_result
-from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, write_record
+from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
 from cru.tasks.task import Task, TaskOutcome, TaskRequest, Work
 from cru.tasks.untold import clear_untold, mark_untold
 from cru.values.errors import CruError
+from cru.values.messages import Usage
 
 GRACE = 5.0
 """Seconds that a cancelled task has to end; then nobody waits for it any more."""
@@ -74,7 +76,7 @@ class TaskManager:
         request = replace(request, prompt=heard.prompt, model=heard.model, tools=tuple(heard.tools))
         if not self.tasks:
             self._on_first(self)
-        task = self._add(task_id, request, answer.context)
+        task = self._add(task_id, request, answer.context, self._turn_of(parts, request))
         if answer.result is not None:
             text = answer.result if isinstance(answer.result, str) else str(answer.result)
             work = _already_done(TaskOutcome(text))
@@ -106,13 +108,19 @@ class TaskManager:
                 "the setting tasks.max_depth allows more",
             )
 
-    def _add(self, task_id: str, request: TaskRequest, context: tuple[str, ...]) -> Task:
+    def _turn_of(self, parts: Parts, request: TaskRequest) -> str:
+        """The main agent's turn in which it is asked for."""
+        above = self.tasks.get(request.agent_id)
+        return parts.recorder.turn if above is None else above.record.turn
+
+    def _add(self, task_id: str, request: TaskRequest, context: tuple[str, ...], turn: str) -> Task:
         is_agent = request.kind is TaskKind.SUBAGENT
+        earlier = read_record(self._context / FOLDER / task_id)  # of one that goes on
         record = TaskRecord(
             id=task_id, kind=request.kind, prompt=request.prompt, description=request.description, agent=request.agent,
-            model=request.model, parent=request.agent_id, call_id=request.call_id, depth=request.depth + is_agent,
+            model=request.model, parent=request.agent_id, turn=turn, call_id=request.call_id, depth=request.depth + is_agent,
             background=request.background, detached=request.detached, created=time.time(), owner=os.getpid(),
-            owner_identity=self._identity,
+            owner_identity=self._identity, usage=UsageTotals() if earlier is None else earlier.usage,
         )  # fmt: skip
         task = self.tasks[task_id] = Task(record, self._context / FOLDER / task_id, request, context)
         try:
@@ -204,6 +212,11 @@ class TaskManager:
         """Agents of one depth share room, so that those that wait for agents below cannot keep these from running."""
         key = (record.kind, record.depth if record.kind is TaskKind.SUBAGENT else 0)
         return self._slots.setdefault(key, asyncio.Semaphore(self.settings.max_concurrent))
+
+    def count(self, task: Task, usage: Usage) -> None:
+        """A request of its agent; a kill loses none."""
+        task.record.usage = task.record.usage.plus(usage)
+        self.save(task)
 
     def save(self, task: Task) -> None:
         """Write its record."""

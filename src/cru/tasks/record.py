@@ -87,6 +87,7 @@ class TaskRecord(Struct, kw_only=True):
     agent: the name of its card
     model: as it was asked for, "": that of the parent
     parent: the task whose agent started it, "main" for the main agent
+    turn: of the main agent, in which it, or the agent above it, was started
     call_id: the model's call that started it, "" if a script did
     depth: of the agent that runs in it; a command has that of the agent that started it
     background: nobody waits for it
@@ -110,6 +111,7 @@ class TaskRecord(Struct, kw_only=True):
     agent: str = ""
     model: str = ""
     parent: str = MAIN
+    turn: str = ""
     call_id: str = ""
     depth: int = 0
     background: bool = False

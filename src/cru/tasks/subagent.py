@@ -20,6 +20,7 @@ from cru.events.stream import AgentActivity, AgentCallFailed, Notice, Published,
 from cru.permissions.gate import Asker, PermissionReply, PermissionSubject
 from cru.tasks.cards import AgentCard
 from cru.tasks.manager import Task, TaskOutcome
+from cru.values.messages import Usage
 
 GRACE = 3.0
 """Seconds that an interrupted sub-agent has to write down how it ended."""
@@ -35,6 +36,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
     tools: which it may call, by name
     fuel_limit: where a person changes its fuel
     stream: its own; nobody reads it but who asks for it
+    count: hears of each request that it makes
     """
 
     agent_id: str
@@ -46,6 +48,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
     fuel: int
     fuel_limit: str
     stream: Stream
+    count: Callable[[Usage], object]
     root: Path | None = None
     model: str = ""
 

@@ -53,6 +53,8 @@ def untold_tasks(context: Path) -> list[str]:
 def is_told(conversation: Path, record: TaskRecord) -> bool:
     """Whether the log in this folder, of the agent that started it, has its end: as a message or as the result of the call. Raises
     StoreUnreadable."""
+    if not record.background and not record.call_id and record.status is not TaskStatus.LOST:
+        return True  # a script or a person has waited for it
     return any(record.id in _told_by(entry) for entry in _entries(conversation, record.id)) or (
         not record.background and any(_is_answer(entry, record) for entry in _entries(conversation, record.call_id))
     )

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.contexts.home import Home
+from cru.engine.spending import format_cost
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -20,6 +22,7 @@ from cru.tasks import FOLDER, NoSuchTask, TaskError
 from cru.tasks.control import ask_to_cancel
 from cru.tasks.detached import end_detached
 from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
+from cru.tasks.usage import own_usage
 
 HELP = """\
 cru tasks               sub-agents and background commands of the current context, the newest last (--json, --all: of every context)
@@ -40,6 +43,10 @@ class FoundTask(Struct, frozen=True):
     @property
     def folder(self) -> Path:
         return self.context / FOLDER / self.record.id
+
+    def priced(self) -> TaskRecord:
+        """With the cost of what it used, as far as prices are known."""
+        return replace(self.record, usage=own_usage(self.folder, self.record))
 
     def again(self) -> TaskRecord:
         """As it is now."""
@@ -97,7 +104,7 @@ def _find(contexts: Path, current: Path, text: str) -> FoundTask:
 
 def _list(tasks: list[FoundTask], args: CommandArguments) -> None:
     if args.has("--json"):
-        rows = [{"context": task.context.name, **msgspec.to_builtins(task.record)} for task in tasks]
+        rows = [{"context": task.context.name, **msgspec.to_builtins(task.priced())} for task in tasks]
         show(msgspec.json.encode(rows).decode())
         return
     if not tasks:
@@ -114,8 +121,18 @@ def _line(task: FoundTask, with_context: bool) -> str:
     if record.detached and not record.status.has_ended:
         where = f"  (process {record.pid}){where}"
     return (
-        f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {name}: {one_line(record.title)}{below}{where}"
+        f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {_used(task):>16}  "
+        f"{name}: {one_line(record.title)}{below}{where}"
     )
+
+
+def _used(task: FoundTask) -> str:
+    """Tokens and cost in few characters, "-" if it asked no model."""
+    totals = task.priced().usage
+    if not totals.requests:
+        return "-"
+    tokens = f"{totals.tokens} tk" if totals.tokens < 10_000 else f"{totals.tokens / 1000:.0f}k tk"
+    return tokens if totals.cost is None else f"{tokens} {format_cost(totals.cost)}"
 
 
 def _seconds(record: TaskRecord) -> str:

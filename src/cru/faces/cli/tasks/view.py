@@ -8,9 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from cru.engine.recorded_usage import describe_cost, describe_tokens
+from cru.engine.spending import UsageTotals
 from cru.faces.cli.console import one_line, printable, show
 from cru.tasks.output import FIRST, output_end, read_output
 from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
+from cru.tasks.usage import below, read_usages, sum_usages
 from cru.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
 
 LOOK = 0.2
@@ -24,7 +27,7 @@ def show_task(folder: Path, record: TaskRecord) -> int:
     """Everything that is known; exit status 0."""
     _show_facts(record)
     _reader(folder, record).show_new(is_last=True)
-    _show_end(record)
+    _show_end(folder, record)
     return 0
 
 
@@ -38,7 +41,7 @@ def follow_task(folder: Path, now: Callable[[], TaskRecord]) -> int:
         time.sleep(LOOK)
         record = now()
     follower.show_new(is_last=True)
-    _show_end(record)
+    _show_end(folder, record)
     return 0 if record.status is TaskStatus.COMPLETED else 1
 
 
@@ -51,12 +54,29 @@ def _show_facts(record: TaskRecord) -> None:
     show("")
 
 
-def _show_end(record: TaskRecord) -> None:
-    if not record.status.has_ended:
-        return
-    show(f"\n{record.status.value}" + (f": {printable(record.error)}" if record.error else ""))
+def _show_end(folder: Path, record: TaskRecord) -> None:
+    """How it ended, and what it has used so far."""
+    if record.status.has_ended:
+        by = f" {record.cancelled_by.describe()}" if record.cancelled_by is not None else ""
+        show(f"\n{record.status.value}{by}" + (f": {printable(record.error)}" if record.error else ""))
+    _show_usage(folder, record)
     if record.exit_status is not None and not record.error:
         show(f"exit code {record.exit_status}")
+
+
+def _show_usage(folder: Path, record: TaskRecord) -> None:
+    usages = read_usages(folder.parent.parent)
+    own = sum_usages(usage for usage in usages if usage.record.id == record.id)
+    if own.requests:
+        show(f"used     {_describe_totals(own)}")
+    agents = below(usages, record.id)
+    if agents:
+        show(f"below it {_describe_totals(sum_usages(agents))} (of {len(agents)})")
+
+
+def _describe_totals(totals: UsageTotals) -> str:
+    requests = f"{totals.requests} request{'' if totals.requests == 1 else 's'}"
+    return f"{requests}, {describe_tokens(totals)}, {describe_cost(totals)}"
 
 
 class _LogReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -97,7 +98,8 @@ def render_turn(store: FileContext, number: int) -> str:
             return "\n".join([*skipped, f"no turn is recorded in the context {store.name}"])
         at = pick_turn(trace.turns, number)
         lines = trace.lines(trace.turns[at])
-        shown = [*_render(lines, read_moments(store.folder, lines, trace.problems), f"{at + 1} of {len(trace.turns)}")]
+        moments = read_moments(store.folder, lines, trace.problems)
+        shown = [*_render(store.folder, lines, moments, f"{at + 1} of {len(trace.turns)}")]
         return "\n".join([*_problem_texts(store, trace.problems), *shown])
 
 
@@ -143,20 +145,33 @@ def _turn(store: FileContext, turn: list[TraceLine], place: str, as_json: bool) 
         for moment in moments:
             show(msgspec.json.encode(moment).decode())
         return 0
-    for line in _render(turn, moments, place):
+    for line in _render(store.folder, turn, moments, place):
         show(line)
     return 0
 
 
-def _render(turn: list[TraceLine], moments: list[TurnMoment], place: str) -> Iterator[str]:
+def _render(folder: Path, turn: list[TraceLine], moments: list[TurnMoment], place: str) -> Iterator[str]:
     """A turn for people, line by line."""
     yield _headline(turn, place)
+    yield from _agents_line(folder, turn[0].turn)
     begin = moments[0].time if moments else 0.0
     for moment in moments:
         text = one_line(moment.text)
         if moment.what == "events":
             text = textwrap.fill(text, WIDTH, initial_indent=MARGIN, subsequent_indent=MARGIN).lstrip()
         yield f"{(moment.time - begin) * 1000:10.1f} ms  {moment.what:<10} {text}"
+
+
+def _agents_line(folder: Path, turn: str) -> Iterator[str]:
+    """What the sub-agents of a turn have used, if there were any."""
+    from cru.tasks.usage import of_turn, read_usages, sum_usages
+
+    usages = of_turn(read_usages(folder), turn)
+    totals = sum_usages(usages)
+    if usages:
+        what = "1 sub-agent" if len(usages) == 1 else f"{len(usages)} sub-agents"
+        requests = f"{totals.requests} request{'' if totals.requests == 1 else 's'}"
+        yield f"{what}: {requests}; {describe_tokens(totals)}, {describe_cost(totals)} (`cru tasks`)"
 
 
 def _headline(turn: list[TraceLine], place: str) -> str:
