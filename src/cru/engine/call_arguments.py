@@ -8,7 +8,7 @@ import msgspec
 
 from cru.engine.parts import Parts
 from cru.events.payloads import FailureKind
-from cru.tools.protocol import ArgumentError, Tool
+from cru.tools.protocol import ArgumentError, ContinuingTool, Tool
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
 
@@ -29,7 +29,8 @@ def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedA
         hint = f"; did you mean `{near}`?" if near else ""
         return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
     try:
-        return CheckedArguments(tool.check(call.arguments))
+        args = tool.check(call.arguments)
+        return CheckedArguments(tool.complete(args, parts.tool_services) if isinstance(tool, ContinuingTool) else args)
     except ArgumentError as error:
         problem = f"bad arguments for {call.name}: {error}"
         return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)

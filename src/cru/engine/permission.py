@@ -20,7 +20,7 @@ from cru.events.payloads import (
     PermissionResolved,
 )
 from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict
-from cru.tools.protocol import Access, Tool
+from cru.tools.protocol import Access, ContinuingTool, Tool
 from cru.values.errors import CruError
 
 REFUSALS = {
@@ -119,10 +119,22 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
     why_ask = getattr(question.tool, "why_ask", None)
     reason = why_ask(question.args) if why_ask is not None else ""
-    verdict = parts.gate.judge(question.name, question.kind, question.detail, question.paths, why_ask=reason)
+    verdict = parts.gate.judge(
+        question.name,
+        question.kind,
+        question.detail,
+        question.paths,
+        why_ask=reason,
+        receiver=_receiver(parts, question),
+    )
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict
+
+
+def _receiver(parts: Parts, question: PermissionQuestion) -> str:
+    tool = question.tool
+    return tool.receiver(question.args, parts.tool_services) if isinstance(tool, ContinuingTool) else ""
 
 
 def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
@@ -258,6 +270,8 @@ def _describe_question(by: str, answer: Answer) -> str:
 
 def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
     """The rule that an answer may keep; "" if there is none."""
+    if _receiver(parts, question):
+        return ""
     return parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions.grants import GrantedLists
-from cru.permissions.modes import MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
+from cru.permissions.modes import DOING, MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
 from cru.permissions.paths import (
     JudgedCall,
     PathRoots,
@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from cru.permissions.rules import Rule
 
 Access = Literal["read", "write"]
-
-_DOING = {
-    "read": "reading",
-    "write": "changing files",
-    "shell": "running commands",
-    "fetch": "fetching from the network",
-    "memory": "keeping notes",
-    "message": "sending messages",
-    "flow": "steering the conversation",
-}
 
 
 class Verdict(Struct, frozen=True):
@@ -195,12 +185,19 @@ class Gate:
         return (*self._state.deny, *self._state.ask, *self._state.allow)
 
     def judge(
-        self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = (), *, why_ask: str = ""
+        self,
+        tool: str,
+        kind: str,
+        detail: str,
+        paths: Iterable[tuple[Access, str]] = (),
+        *,
+        why_ask: str = "",
+        receiver: str = "",
     ) -> Verdict:
         """What is to happen with this call: refusals first (deny rules, places, mode), then questions, then permissions. `why_ask`: why
-        no mode allows it."""
+        no mode allows it; `receiver`: the running command that `detail` is typed into."""
         try:
-            call = self._call(tool, kind, detail, paths)
+            call = self._call(tool, kind, detail, paths, receiver)
         except ValueError as error:
             return Verdict("deny", f"not a path ({error})")
         rule = self._first_hit(self._deny, call)
@@ -254,11 +251,13 @@ class Gate:
             return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
         if why_ask:
             return Verdict("ask", why_ask + self._why_uncovered(call), needs_rule=True)
-        reason = f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}"
+        reason = f"{self._mode} mode asks before {DOING.get(call.kind, f'using `{call.tool}`')}"
         return Verdict("ask", reason + self._why_uncovered(call))
 
     def _why_uncovered(self, call: JudgedCall) -> str:
         """Of a command that an allow rule covers but for an option, which option."""
+        if call.receiver:
+            return f"; this is typed into `{call.receiver}`, which a rule `input_to:…` may allow"
         rules = (*self._allow, *self._grants.rules()) if call.kind == "shell" else ()
         if not rules:
             return ""
@@ -301,11 +300,13 @@ class Gate:
         except ValueError:
             return ""
 
-    def _call(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> JudgedCall:
+    def _call(
+        self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]], receiver: str = ""
+    ) -> JudgedCall:
         located = tuple([locate(self._places, access, path) for access, path in paths])
         if not located and kind in ("read", "write"):
             located = (locate(self._places, "read" if kind == "read" else "write", detail),)
-        return JudgedCall(tool, kind, detail, located)
+        return JudgedCall(tool, kind, detail, located, receiver)
 
     def _judge_places(self, call: JudgedCall) -> Verdict | None:
         """The strictest verdict on where the call's paths lead, None if all of them are where they may be."""

@@ -27,6 +27,16 @@ MODE_DESCRIPTIONS = {
     "trust": "allows everything that no rule forbids",
 }
 
+DOING = {
+    "read": "reading",
+    "write": "changing files",
+    "shell": "running commands",
+    "fetch": "fetching from the network",
+    "memory": "keeping notes",
+    "message": "sending messages",
+    "flow": "steering the conversation",
+}
+"""What a call of each kind does, in words."""
 
 STRICTNESS = ("plan", "ask", "auto", "trust")
 """The modes, the strictest first: each allows all that the one before it allows."""

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from cru.shell.analysis import CommandAnalysis
@@ -127,15 +128,21 @@ class ResolvedPath(Struct, frozen=True):
 
 
 class JudgedCall:
-    """A tool call as rules see it. The command is read when the first rule wants to know."""
+    """A tool call as rules see it. The command is read when the first rule wants to know.
 
-    __slots__ = ("_command", "detail", "kind", "paths", "tool")
+    receiver: the running command that the detail is typed into, "" for a call of its own
+    """
 
-    def __init__(self, tool: str, kind: str, detail: str, paths: tuple[ResolvedPath, ...] = ()) -> None:
+    __slots__ = ("_command", "detail", "kind", "paths", "receiver", "tool")
+
+    def __init__(
+        self, tool: str, kind: str, detail: str, paths: tuple[ResolvedPath, ...] = (), receiver: str = ""
+    ) -> None:
         self.tool = tool
         self.kind = kind
         self.detail = detail
         self.paths = paths
+        self.receiver = receiver
         self._command: CommandAnalysis | None = None
 
     @property
@@ -144,6 +151,8 @@ class JudgedCall:
             from cru.shell.analysis import analyze
 
             self._command = analyze(self.detail)
+            if self.receiver:  # who reads it may be no shell: every word of it may be a command
+                self._command = replace(self._command, suspect=True)
         return self._command
 
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from cru.shell.option_uses import OptionUse
 
 
+INPUT_TO = "input_to"
+"""In the place of a tool: what is typed into a running command; the pattern is matched against that command."""
+
+
 class Rule(Struct, frozen=True):
     """One rule.
 
@@ -57,7 +61,7 @@ def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Settings
     """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged."""
     from cru.config.closest import did_you_mean
 
-    names = (*known, *KINDS)
+    names = (*known, *KINDS, INPUT_TO)
     return tuple(
         SettingsProblem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
         for rule in rules
@@ -72,6 +76,8 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
             next((rule for rule in rules if path_is_covered(rule, call, path, places)), None) for path in call.paths
         ]
         return covering[-1] if covering and None not in covering else None
+    if call.receiver:
+        return _find_input_rule(rules, call)
     own = [rule for rule in rules if names_call(rule, call)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
@@ -98,6 +104,18 @@ def find_unnamed_use(rules: Sequence[Rule], call: JudgedCall) -> OptionUse | Non
                 (use for use in uses if not any(names_uses(rule.pattern or "", [use]) for rule in matching)), uses[0]
             )
     return None
+
+
+def _find_input_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
+    """One for every call of the tool, or one on the command that gets the text. Rules on commands do not cover it: what that does with a
+    text nobody knows."""
+    whole = (
+        rule for rule in rules if rule.pattern in (None, "*") and (names_call(rule, call) or rule.tool == INPUT_TO)
+    )
+    if (rule := next(whole, None)) is not None:
+        return rule
+    own = [rule for rule in rules if rule.tool == INPUT_TO]
+    return _find_command_rule(own, JudgedCall(INPUT_TO, call.kind, call.receiver)) if own else None
 
 
 def _find_command_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
@@ -141,6 +159,8 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     by_access = [path for path in call.paths if path.access == rule.tool]
     if by_access and (rule.pattern is None or any(_path_is_hit(rule.pattern, path, places) for path in by_access)):
         return True
+    if rule.tool == INPUT_TO and call.receiver:
+        call = JudgedCall(INPUT_TO, call.kind, call.receiver)
     if not names_call(rule, call):
         return False
     if rule.pattern is None or rule.pattern == "*":

@@ -42,6 +42,7 @@ def parse(text: str) -> ParsedShell:
         reader.read_body(parsed.script, "")
     except Unreadable as problem:
         parsed.problem = problem
+        parsed.stop = reader.at
     return parsed
 
 
@@ -90,6 +91,8 @@ class _Parser(WordReader):
             line = self.text[self.at : end if end >= 0 else len(self.text)]
             if (line.lstrip("\t") if redirection.operator == "<<-" else line) == delimiter:
                 break
+            if end < 0:
+                self.at = len(self.text)
             if end < 0 or (line.endswith("\\") and word.text == word.source):
                 raise Unreadable(redirection.start, "an input redirection")
             self.at = end + 1

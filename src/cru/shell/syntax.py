@@ -215,12 +215,14 @@ class ParsedShell(Struct):
     script: all of it up to what cannot be read
     comments: (start, end) of each
     problem: why it is not read to its end, None if it is
+    stop: the character that was not read any more then; what is only unfinished was read to the end of the text
     """
 
     text: str
     script: Script
     comments: list[tuple[int, int]] = field(default_factory=list)
     problem: Unreadable | None = None
+    stop: int = 0
 
 
 def _start(node: ShellNode) -> int:

@@ -43,6 +43,11 @@ class WordReader:
         """A character, "" at the end."""
         return self.text[self.at + ahead : self.at + ahead + 1]
 
+    def endless(self, reason: str) -> Unreadable:
+        """What begins here has no end in the text."""
+        at, self.at = self.at, len(self.text)
+        return Unreadable(at, reason)
+
     def enter(self, reason: str) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
@@ -103,7 +108,7 @@ class WordReader:
     def _read_single_quoted(self, parts: list[WordPart]) -> None:
         close = self.text.find("'", self.at + 1)
         if close < 0:
-            raise Unreadable(self.at, "an open quote")
+            raise self.endless("an open quote")
         parts.append(WordPart(self.at, close + 1, quoted=True, value=self.text[self.at + 1 : close]))
         self.at = close + 1
 
@@ -157,7 +162,7 @@ class WordReader:
         else:
             match = _ANSI.match(self.text, self.at)
             if match is None:
-                raise Unreadable(self.at, "a $-quoted text")
+                raise self.endless("a $-quoted text")
             self.at = match.end()
         self._end(part)
 
@@ -177,7 +182,7 @@ class WordReader:
         part = self._begin(parts, PartKind.BACKQUOTED, quoted=quoted)
         match = _BACKQUOTED.match(self.text, self.at)
         if match is None:
-            raise Unreadable(self.at, "a command substitution")
+            raise self.endless("a command substitution")
         if "\\" not in match[1] and not (quoted and '"' in match[1]):
             self.at += 1
             part.body = Script(self.at, match.end(1))

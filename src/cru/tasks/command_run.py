@@ -33,6 +33,30 @@ class CommandSettings(Struct, frozen=True):
     output_limit: int
 
 
+class CommandInput:
+    """What is typed into a running command.
+
+    command: what runs
+    unfinished: what a shell would have read of it, and not run yet
+    is_torn: the last text has gone in in part; nobody can say what more would make with that
+    """
+
+    def __init__(self, command: str, writer: PipeWriter) -> None:
+        self.command = command
+        self.unfinished = ""
+        self.is_torn = False
+        self._writer = writer
+
+    async def __call__(self, data: bytes) -> None:
+        """Nothing closes it. Raises BrokenPipeError; cancelled, it may have written a part."""
+        if not data:
+            self._writer.close()
+            return
+        self.is_torn = True
+        await self._writer.write(data)
+        self.is_torn = False
+
+
 class CommandRun:
     """The work of a task (cru.tasks.manager.Work). `root` and `env`: where and with what it runs; `save` writes a task's record."""
 
@@ -70,7 +94,7 @@ class CommandRun:
             self._save(task)
             if writer is not None:
                 writer.started()
-                task.send = lambda data: _feed(writer, data)
+                task.send = CommandInput(task.request.prompt, writer)
             try:
                 timed_out = await self._wait(child, task)
             finally:
@@ -124,14 +148,6 @@ class CommandRun:
         elif exit_status:
             error = f"ended by signal {-exit_status}" if exit_status < 0 else f"exit code {exit_status}"
         return TaskOutcome(describe_output(task.folder, left_running, log), error, exit_status)
-
-
-async def _feed(writer: PipeWriter, data: bytes) -> None:
-    """Nothing closes its input. Raises BrokenPipeError."""
-    if data:
-        await writer.write(data)
-    else:
-        writer.close()
 
 
 async def _end_rest(child: Child) -> bool:

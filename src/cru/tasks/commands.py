@@ -8,12 +8,13 @@ import time
 from cru.config.closest import closest
 from cru.contexts.entries import LOG
 from cru.engine.parts import Parts
-from cru.tasks.command_run import CommandRun, CommandSettings
+from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
 from cru.tasks.completion import describe_end
 from cru.tasks.manager import Task, TaskManager, TaskRequest
 from cru.tasks.output import FIRST, output_end, read_output, read_tail
 from cru.tasks.record import MAIN, TaskKind, TaskStatus
-from cru.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult
+from cru.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
+from cru.tools.shell import END_OF_INPUT
 from cru.values.errors import CruError
 from cru.values.messages import MESSAGE, TOOL_CALL, Entry
 
@@ -22,8 +23,8 @@ PAGE = 24_000
 ENTRIES = 10
 """What a sub-agent did last."""
 SEND_SECONDS = 5.0
-END_OF_INPUT = "\x04"
-"""Typed alone (Ctrl-D) it closes the input."""
+UNFINISHED = 65_536
+"""Characters of what was typed and waits for more, as an open quote does."""
 
 
 class CommandTasks:
@@ -68,22 +69,42 @@ class CommandTasks:
             f"and you are told when it ends; its output is in {task.folder / FIRST}]"
         )
 
-    async def send_input(self, task_id: str, text: str) -> ToolResult:
+    def typed_into(self, task_id: str) -> TypedInto:
+        receiver = self._find_input(task_id)
+        return TypedInto(receiver.command, receiver.unfinished)
+
+    async def send_input(self, task_id: str, text: str, typed_before: str = "") -> ToolResult:
+        """Raises ToolError, also if something else was typed since it was judged with what stood before it."""
+        receiver = self._find_input(task_id)
+        if text == END_OF_INPUT:
+            await receiver(b"")
+            return ToolResult("[its input is closed; task_output shows what comes of it]")
+        if receiver.is_torn:
+            raise ToolError(f"task {task_id} has got the last text in part, and gets no more", "start it again")
+        if typed_before != receiver.unfinished or not text.startswith(typed_before):
+            raise ToolError(
+                f"what was typed into task {task_id} before has changed since this was judged with it", "type it again"
+            )
+        lines = text if text.endswith("\n") else f"{text}\n"
+        unfinished = _unfinished_part(lines)
+        data = lines[len(typed_before) :].encode("utf-8", "replace")
+        receiver.unfinished = unfinished
+        try:
+            await asyncio.wait_for(receiver(data), SEND_SECONDS)
+        except TimeoutError:
+            raise ToolError(f"task {task_id} does not read its input; a part of the text may have gone in") from None
+        except BrokenPipeError:
+            raise ToolError(f"task {task_id} has closed its input") from None
+        return ToolResult("[typed; task_output shows what comes of it]")
+
+    def _find_input(self, task_id: str) -> CommandInput:
+        """Raises ToolError."""
         task = self._find(task_id)
         if task.ended.is_set():
             raise ToolError(f"task {task.id} has ended: nobody reads its input", "start it again")
-        if task.send is None:
+        if not isinstance(task.send, CommandInput):
             raise ToolError(f"task {task.id} takes no input", "start the command with `stdin`")
-        data = (
-            b"" if text == END_OF_INPUT else (text if text.endswith("\n") else f"{text}\n").encode("utf-8", "replace")
-        )
-        try:
-            await asyncio.wait_for(task.send(data), SEND_SECONDS)
-        except TimeoutError:
-            raise ToolError(f"task {task.id} does not read its input; a part of the text may have gone in") from None
-        except BrokenPipeError:
-            raise ToolError(f"task {task.id} has closed its input") from None
-        return ToolResult(f"[{'its input is closed' if not data else 'typed'}; task_output shows what comes of it]")
+        return task.send
 
     async def read_output(self, task_id: str, wait: float, lines: int | None) -> ToolResult:
         task = self._find(task_id)
@@ -146,6 +167,19 @@ class CommandTasks:
         entries = last_entries(task.folder / LOG, lines or ENTRIES, (MESSAGE, TOOL_CALL)).entries
         shown = [text for entry in entries if (text := describe_entry(entry))]
         return "\n".join(shown) or "(it has said nothing yet)"
+
+
+def _unfinished_part(lines: str) -> str:
+    """Raises ToolError if it is too long to be judged with each text that follows."""
+    from cru.shell.unfinished import unfinished_part
+
+    part = unfinished_part(lines)
+    if len(part) > UNFINISHED:
+        raise ToolError(
+            f"as shell text this is not finished after {len(part):,} characters, and would be judged with all that follows",
+            "finish what is open, or give the command its input in a file",
+        )
+    return part
 
 
 async def _wait(task: Task, seconds: float) -> None:

@@ -58,6 +58,7 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
     stdin: bool = False
     detached: bool = False
     input_to: Some | None = None  # a task: it gets `command` as its input, and nothing is started
+    typed_before: Some | None = None  # no model gives it: the beginning of `command`, which that task has got already
 
     def __post_init__(self) -> None:
         if (self.stdin or self.detached) and not self.background:
@@ -68,6 +69,8 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a command that is `detached` has no `timeout`: nobody is left to end it")
         if self.input_to is not None and (self.background or self.timeout is not None):
             raise ValueError("with `input_to` nothing is started: leave `background` and `timeout` out")
+        if self.typed_before is not None and self.input_to is None:
+            raise ValueError("`typed_before` is nothing without `input_to`")
 
 
 class TaskOutput(Struct, frozen=True, forbid_unknown_fields=True):

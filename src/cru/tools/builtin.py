@@ -17,6 +17,7 @@ from cru.tools.protocol import (
     ToolContext,
     ToolOptions,
     ToolResult,
+    ToolServices,
     ToolSettings,
     ToolSource,
 )
@@ -35,6 +36,7 @@ class ToolRow(Struct, frozen=True):
     parallel: several calls may run at the same time
     hidden: it is not offered to the model
     why_ask: why a call in which the argument of that name is true needs a rule or a person, whatever the mode
+    receiver: the argument that names the task which gets what the call is about
     aliases: other names of what the subject names; calls have the one that rules know
     """
 
@@ -47,6 +49,7 @@ class ToolRow(Struct, frozen=True):
     parallel: bool = False
     hidden: bool = False
     why_ask: tuple[str, str] = ("", "")
+    receiver: str = ""
     aliases: Mapping[str, str] = {}
 
 
@@ -63,6 +66,7 @@ TABLE: dict[str, ToolRow] = {
         "shell",
         "command",
         why_ask=("detached", "the command would go on when cru has ended (`detached`)"),
+        receiver="input_to",
     ),
     "task_output": ToolRow(a.TaskOutput, "background.task_output", "flow", "id", parallel=True),
     "task_cancel": ToolRow(a.TaskCancel, "background.task_cancel", "flow", "id"),
@@ -115,6 +119,20 @@ class BuiltInTool:
         """Why this call needs a rule or a person, whatever the mode; "" for most."""
         name, reason = self._row.why_ask
         return reason if args.get(name) else ""
+
+    def complete(self, args: dict[str, object], services: ToolServices) -> dict[str, object]:
+        if not args.get(self._row.receiver):
+            return args
+        from cru.tools.shell import complete_input
+
+        return complete_input(args, services)
+
+    def receiver(self, args: Mapping[str, object], services: ToolServices) -> str:
+        if not args.get(self._row.receiver):
+            return ""
+        from cru.tools.shell import receiving_command
+
+        return receiving_command(args, services)
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         from importlib import import_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Meta, Struct, field
 
@@ -94,6 +94,17 @@ class CommandRequest(Struct, frozen=True):
     detached: bool = False
 
 
+class TypedInto(Struct, frozen=True):
+    """A running command that takes input.
+
+    command: what runs
+    unfinished: what was typed into it and, if it is a shell, not run yet: with what is typed next it may make a command
+    """
+
+    command: str
+    unfinished: str = ""
+
+
 class BackgroundTasks(Protocol):
     """What tools do with work in the background; each of it raises ToolError."""
 
@@ -101,8 +112,12 @@ class BackgroundTasks(Protocol):
         """Start it, announced, with the environment and the folder of the call; what the model reads of that."""
         ...
 
-    async def send_input(self, task_id: str, text: str) -> ToolResult:
-        """Give a running command a line."""
+    def typed_into(self, task_id: str) -> TypedInto:
+        """What a text would be typed into."""
+        ...
+
+    async def send_input(self, task_id: str, text: str, typed_before: str = "") -> ToolResult:
+        """Give a running command lines; `typed_before` is how `text` begins, and what of it was given before."""
         ...
 
     async def read_output(self, task_id: str, wait: float, lines: int | None) -> ToolResult:
@@ -218,6 +233,19 @@ class Tool(Protocol):
         ...
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult: ...
+
+
+@runtime_checkable
+class ContinuingTool(Protocol):
+    """A tool whose calls may go on with what earlier ones began, in something that runs."""
+
+    def complete(self, args: dict[str, object], services: ToolServices) -> dict[str, object]:
+        """Valid arguments with what an earlier call began, so that everybody judges the whole."""
+        ...
+
+    def receiver(self, args: Mapping[str, object], services: ToolServices) -> str:
+        """The command that gets what the call is about, "" if it is run itself."""
+        ...
 
 
 class ToolSource(Protocol):

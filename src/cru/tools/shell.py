@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from cru.process.capture import TextCapture
@@ -18,9 +18,13 @@ from cru.tools.protocol import (
     ToolError,
     ToolOptions,
     ToolResult,
+    ToolServices,
     ToolTimeout,
     require,
 )
+
+END_OF_INPUT = "\x04"
+"""Typed alone (Ctrl-D) it closes the input of a command."""
 
 
 async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolResult:
@@ -30,13 +34,13 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     session ends, in the group that the result names; their output is no longer read.
     """
     if args.input_to is not None:
-        return await tasks_of(running).send_input(args.input_to, args.command)
+        return await tasks_of(running.services).send_input(args.input_to, args.command, args.typed_before or "")
     # a command that begins with a sign would be taken for an option
     command = f" {args.command}" if args.command[0] in "-+" else args.command
     argv = (_shell(running.env.get("PATH", "")), "-c", command)
     if args.background:
         request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached)
-        return await tasks_of(running).start_command(request, running)
+        return await tasks_of(running.services).start_command(request, running)
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     ended = await run_command(argv, running, seconds, TextCapture(running.emit))
     if ended.timed_out:
@@ -48,9 +52,30 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     return ToolResult(_text(ended), is_error=ended.exit_status != 0)
 
 
-def tasks_of(running: ToolContext) -> BackgroundTasks:
+def tasks_of(services: ToolServices) -> BackgroundTasks:
     """Raises ToolError."""
-    return require(running.services.spawner, "spawner")().commands()
+    return require(services.spawner, "spawner")().commands()
+
+
+def complete_input(args: dict[str, object], services: ToolServices) -> dict[str, object]:
+    """The arguments of a call that types, with what was typed before and waits for more in front of `command`: rules and hooks judge what
+    a shell would run, however it is cut in pieces (docs/decisions/0048)."""
+    completed = {name: value for name, value in args.items() if name != "typed_before"}
+    try:
+        typed_before = tasks_of(services).typed_into(str(args["input_to"])).unfinished
+    except ToolError:  # there is no such task, which the call itself will tell
+        return completed
+    if not typed_before or args["command"] == END_OF_INPUT:
+        return completed
+    return {**completed, "command": f"{typed_before}{args['command']}", "typed_before": typed_before}
+
+
+def receiving_command(args: Mapping[str, object], services: ToolServices) -> str:
+    """The command into which a call types, "" if there is none: then nothing is typed."""
+    try:
+        return tasks_of(services).typed_into(str(args["input_to"])).command
+    except ToolError:
+        return ""
 
 
 def _text(ended: ProcessResult) -> str:

@@ -110,7 +110,7 @@ def condition_holds(text: str, tool: str, args: Mapping[str, object], root: str,
     if kind == "fetch":
         return _url(rule.what, detail)
     if kind == "shell":
-        call = paths.JudgedCall(tool, kind, detail)
+        call = paths.JudgedCall(tool, kind, detail, receiver=str(args.get("input_to") or ""))
         return bool(call.command.opaque) or rules.rule_hits(
             _rule(kind, _command(rule.what)), call, paths.PathRoots(root, "", home)
         )

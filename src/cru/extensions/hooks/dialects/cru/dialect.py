@@ -126,7 +126,7 @@ def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> boo
             located = (paths.locate(roots, "read" if kind == "read" else "write", detail or "."),)
         except ValueError:
             return True
-    call = paths.JudgedCall(tool, kind, detail, located)
+    call = paths.JudgedCall(tool, kind, detail, located, str(args.get("input_to") or ""))
     return (kind == "shell" and bool(call.command.opaque)) or rules.rule_hits(
         rules.parse_rule(entry.condition), call, roots
     )
