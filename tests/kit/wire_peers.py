@@ -50,7 +50,9 @@ def _call(call: Call, number: int, i: int) -> Event:
     if isinstance(call.args, dict) and FREEFORM in call.args:
         return {"type": "custom_tool_call", **head, "input": call.args[FREEFORM]}
     args = call.args if isinstance(call.args, str) else msgspec.json.encode(call.args).decode()
-    return {"type": "function_call", **head, "arguments": args}
+    namespace, _, name = call.name.rpartition(".")
+    named = {"name": name, "namespace": namespace} if namespace else {}
+    return {"type": "function_call", **head, **named, "arguments": args}
 
 
 def gemini(reply: Reply, number: int) -> Event:

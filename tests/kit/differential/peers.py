@@ -27,7 +27,7 @@ def _codex_tool(tool: str, args: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return "exec_command", {"cmd" if name == "command" else name: value for name, value in args.items()}
     if tool == "apply_patch":
         return tool, {FREEFORM: args["command"]}
-    return tool, args
+    return ("multi_agent_v1.spawn_agent" if tool == "spawn_agent" else tool), args
 
 
 def _claude(case: Case, prompt: str, again: bool, url: str, project: Path) -> list[str]:

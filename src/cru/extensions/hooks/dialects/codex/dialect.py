@@ -52,22 +52,37 @@ class CodexStart(Struct):
     stopped: str = ""
 
 
+ROLES = {"explore": "explorer", "general": "default"}
+"""Kinds of sub-agents → Codex' roles."""
+_AGENTS = {**{role: own for own, role in ROLES.items()}, "worker": "general"}
+AGENT_TYPE = ArgumentMapping(
+    "agent_type",
+    lambda agent: ROLES.get(agent, agent) if isinstance(agent, str) else agent,
+    lambda role: _AGENTS.get(role, role) if isinstance(role, str) else role,
+)
 TOOLS = ToolMapping(
     tools={
         "bash": ("Bash", "shell"), "read": ("Read",), "write": (PATCH, "Write", "Edit"), "edit": (PATCH, "Edit", "Write"),
         "glob": ("Glob",), "grep": ("Grep",), "ls": ("LS",), "fetch": ("web_search",), "update_todos": ("update_plan",),
-        "task": ("spawn_agent",),
+        "task": ("spawn_agent", "collaborationspawn_agent"),
     },
     arguments={
         "bash": {"timeout": MILLISECONDS},
         "grep": {
             "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
         },
-        "task": {"agent": ArgumentMapping("agent_type"), "prompt": ArgumentMapping("message")},
+        "task": {"agent": AGENT_TYPE, "prompt": ArgumentMapping("message")},
     },
-    dropped={"bash": ("description", "workdir", "run_in_background"), "task": ("items", "fork_context", "reasoning_effort")},
+    dropped={
+        "bash": ("description", "workdir", "run_in_background"),
+        "task": ("items", "fork_context", "fork_turns", "task_name", "reasoning_effort"),
+    },
     absolute_paths=True,
+    agents=ROLES,
 )  # fmt: skip
+
+
+AGENT_EVENTS = ("SubagentStart", "SubagentStop")
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
@@ -79,7 +94,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     matcher = entry.matcher
     if matcher in ("", "*"):
         return True
-    known = TOOLS.names(subject)
+    known = TOOLS.agent_names(subject) if entry.event in AGENT_EVENTS else TOOLS.names(subject)
     if is_plain(matcher):
         return any(word in known for word in matcher.split("|"))
     pattern = re.compile(matcher)
@@ -98,7 +113,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     if mapping.name not in ("SessionStart", "SessionEnd"):
         known["turn_id"] = facts.turn
     if stamp.is_sub_agent:
-        known |= {"agent_id": stamp.agent_id, "agent_type": stamp.agent_type, "depth": stamp.depth}
+        known |= {"agent_id": stamp.agent_id, "agent_type": TOOLS.foreign_agent(stamp.agent_type), "depth": stamp.depth}
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 
@@ -153,7 +168,7 @@ def _new_agent(event: Event) -> str:
 
 
 def _agent_start_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    return {"agent_id": common.payload_field(event, "id"), "agent_type": _new_agent(event)}
+    return {"agent_id": common.payload_field(event, "id"), "agent_type": TOOLS.foreign_agent(_new_agent(event))}
 
 
 def _agent_stop_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
