@@ -35,8 +35,13 @@ def __getattr__(name: str) -> Any:
     return getattr(NAMESPACE, name)
 
 
+def _family(name: str) -> property:
+    """What the import system binds there, a room that it has loaded, is left aside: an import statement finds it without that."""
+    return property(lambda package: __getattr__(name), lambda package, room: None)
+
+
 class NamespacePackage(ModuleType):
-    """`shell` is a family of the namespace and a room of the program: as an attribute it is the family, whatever is loaded."""
+    """`shell` and `vault` are families of the namespace and rooms of the program: as attributes they are families, whatever is loaded."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """A test of a plugin may put something at a name of the namespace, for all that ask for it; what is imported is a module."""
@@ -53,13 +58,8 @@ class NamespacePackage(ModuleType):
         if not drop_stand_in(name):
             super().__delattr__(name)
 
-    @property
-    def shell(self) -> Any:
-        return __getattr__("shell")
-
-    @shell.setter
-    def shell(self, room: ModuleType) -> None:
-        """The import system binds a room that it has loaded; `cru.shell` in an import statement is found without that."""
+    shell = _family("shell")
+    vault = _family("vault")
 
 
 sys.modules[__name__].__class__ = NamespacePackage

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.namespace.examples import docs, example
 
 from cru import contexts, extensions, models, permissions, tasks
-from cru.app import SETTINGS
 from cru.app import start as faces
+from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
 from cru.engine import parts as engine
@@ -20,6 +20,7 @@ from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.tools import protocol as tools
+from cru.vault import DOCS as VAULT
 
 
 def flags() -> str:
@@ -135,10 +136,10 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {}
+    docs: dict[str, str] = dict(VAULT)
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
-    return markdown(SETTINGS, docs)
+    return markdown(every_struct(), docs)
 
 
 def states() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,7 @@ def test_after_a_crash_in_the_middle_it_can_be_taken_back(vault: Vault, monkeypa
             raise KeyboardInterrupt
         replace_file(path, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("cru.vault.rename.replace_file", fail)
+    monkeypatch.setattr(import_module("cru.vault.rename"), "replace_file", fail)
     with pytest.raises(KeyboardInterrupt):
         vault.rename("Old.md", "New.md")
     monkeypatch.undo()

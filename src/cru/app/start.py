@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from cru.config.layers import (
     COMMAND_LINE,
     CONTEXT,
+    ENVIRONMENT,
     ConfigError,
     Layer,
     Settings,
@@ -55,6 +56,26 @@ SETTINGS: tuple[type[Struct], ...] = (
     ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, TaskTable, FaceSettings, PluginSettings,
     HookSettings,
 )  # fmt: skip
+RARE_SETTINGS = {"vault": "cru.vault:VaultTable"}
+"""Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
+
+
+def settings_structs(layers: Iterable[Layer]) -> tuple[type[Struct], ...]:
+    """The structs that these layers are checked against."""
+    common = {key for struct in SETTINGS for key in struct.__struct_encode_fields__}
+    if all(key in common for layer in layers if layer.name != ENVIRONMENT for key in layer.data):
+        return SETTINGS
+    return every_struct()
+
+
+def every_struct() -> tuple[type[Struct], ...]:
+    """The structs of all settings."""
+    from importlib import import_module
+
+    targets = (target.partition(":") for target in RARE_SETTINGS.values())
+    return (*SETTINGS, *(getattr(import_module(module), name) for module, _, name in targets))
+
+
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
 
@@ -115,7 +136,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
         Layer(COMMAND_LINE, dict(start.overrides)),
     ]
     present = [layer for layer in layers if layer is not None]
-    settings = merge_layers(SETTINGS, present, tables=API_TABLES)
+    settings = merge_layers(settings_structs(present), present, tables=API_TABLES)
     return settings, present, notices + [str(p) for p in settings.problems]
 
 

@@ -181,6 +181,16 @@ class Settings:
         """One room's settings; its struct must be among those that were merged."""
         return cast(S, self._values[kind])  # each room's struct is filled under its own type
 
+    def has(self, kind: type[Struct]) -> bool:
+        """Whether a room's struct was merged."""
+        return kind in self._values
+
+    def with_defaults(self, structs: Sequence[type[Struct]]) -> Settings:
+        """The same, with what those of these rooms say that were not merged."""
+        return Settings(
+            {struct: self._values.get(struct) or struct() for struct in structs}, self._layers, self.problems
+        )
+
     def origin(self, key: str) -> str:
         """Where the value of a dotted key comes from: `config.toml:3`, `environment CRU_MODEL`, `default`."""
         from cru.config.positions import split_key

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cru.config.closest import closest
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
 from cru.vault import BadNotePath, NoSuchNote, NoteExists, NoVault, VaultError, VaultSettings
@@ -16,7 +17,7 @@ from cru.vault.graph import links
 from cru.vault.graph.parse import parse_graph_query
 from cru.vault.graph.run import run_graph_query
 from cru.vault.index.index import NoteIndex, Update
-from cru.vault.index.records import NoteRecord, list_notes, note_by_id
+from cru.vault.index.records import NoteCounts, NoteRecord, count_notes, list_notes, note_by_id, note_names
 from cru.vault.index.resolve import resolve
 from cru.vault.index.scan import selection_of
 from cru.vault.index.schema import index_file
@@ -56,18 +57,25 @@ class Vault:
         with self._lock:
             self._index.close()
 
-    def update(self) -> Update:
-        """Bring the index up to date. Raises NoVault, IndexUnusable."""
+    def update(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
+        """Bring the index up to date. Raises NoVault, IndexUnusable.
+
+        progress: told (notes read, notes to read)
+        """
         with self._lock:
-            return self._index.update()
+            return self._index.update(progress)
 
     def update_note(self, path: str) -> Update:
         with self._lock:
             return self._index.update_note(path)
 
-    def rebuild(self) -> Update:
+    def rebuild(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
         with self._lock:
-            return self._index.rebuild()
+            return self._index.rebuild(progress)
+
+    def is_covered(self, path: str) -> bool:
+        """Whether a file of that path below the vault is one that the settings leave."""
+        return self._index.covers(path)
 
     # notes
 
@@ -93,7 +101,9 @@ class Vault:
             note = resolve(self._index.connection, name.strip()).note
             if note is not None:
                 return note_by_id(self._index.connection, note)
-        raise NoSuchNote(f"there is no note {name!r}", "cru vault search finds notes by their text")
+            near = closest(name.strip(), note_names(self._index.connection, name.strip()))
+        hint = f"did you mean `{near}`?" if near else "cru vault search finds notes by their text"
+        raise NoSuchNote(f"there is no note {name!r}", hint)
 
     def get(self, path: str) -> NoteRecord | None:
         with self._lock:
@@ -103,6 +113,10 @@ class Vault:
     def notes(self, limit: int | None = None) -> list[NoteRecord]:
         with self._lock:
             return list_notes(self._index.connection, limit)
+
+    def by_id(self, ids: Iterable[int]) -> list[NoteRecord]:
+        with self._lock:
+            return self._records(set(ids))
 
     def read(self, path: str) -> str:
         """The text of a note. Raises BadNotePath, NoSuchNote, VaultError."""
@@ -145,6 +159,10 @@ class Vault:
         with self._lock:
             return undo_rename(self._index, self.folder / "renames")
 
+    def counts(self) -> NoteCounts:
+        with self._lock:
+            return count_notes(self._index.connection)
+
     # search and graph
 
     def search(self, text: str, limit: int = 20) -> list[Hit]:
@@ -177,6 +195,16 @@ class Vault:
     def dangling(self) -> list[links.DanglingLink]:
         with self._lock:
             return links.dangling(self._index.connection)
+
+    def linked(self, ids: Iterable[int]) -> dict[int, set[int]]:
+        """Of each of these notes the notes that it links to."""
+        with self._lock:
+            return links.outlinks(self._index.connection, ids)
+
+    def tags(self) -> dict[str, list[int]]:
+        """Each tag as it is first written, and the notes that have it."""
+        with self._lock:
+            return links.tags(self._index.connection)
 
     def query(self, text: str, parameters: Mapping[str, Any] | None = None) -> tuple[list[Any], str]:
         """Notes or rows, and the jq filters that are still to be run over them. Raises BadQuery."""

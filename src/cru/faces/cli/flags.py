@@ -213,6 +213,11 @@ COMMANDS: dict[str, ManagementCommand] = {
     "oq": ManagementCommand(
         "cru.faces.cli.oq.command", "the jq language over JSON, YAML, TOML and TOON, in files and pipes"
     ),
+    "vault": ManagementCommand(
+        "cru.faces.cli.vault.command",
+        "a folder of notes: search it, follow its links, query, draw and rename",
+        "init status search read links neighbors path orphans dangling tags query rename undo index graph",
+    ),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": ManagementCommand(
         "cru.faces.cli.fsm.command",

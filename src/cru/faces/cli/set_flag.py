@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.app.start import API_TABLES, SETTINGS
+from cru.app.start import API_TABLES, settings_structs
 from cru.config.layers import COMMAND_LINE, ConfigError, Layer, merge_layers
 from cru.config.positions import split_key
 from cru.faces.cli.flags import UsageProblem
@@ -26,7 +26,8 @@ def _fitting_value(path: tuple[str, ...], text: str) -> object:
         settings: dict[str, Any] = {}
         _set(settings, path, value)
         try:
-            merge_layers(SETTINGS, [Layer(COMMAND_LINE, settings)], tables=API_TABLES)
+            layer = Layer(COMMAND_LINE, settings)
+            merge_layers(settings_structs([layer]), [layer], tables=API_TABLES)
         except ConfigError as error:
             problems.append(error)
         else:

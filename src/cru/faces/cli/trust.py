@@ -144,10 +144,10 @@ def _accept(
 
 def _check_usable(layer: Layer) -> None:
     """Raises ConfigError for a file that no run could use: accepted, it would end each one."""
-    from cru.app.start import API_TABLES, SETTINGS
+    from cru.app.start import API_TABLES, settings_structs
     from cru.config.layers import merge_layers
 
-    merge_layers(SETTINGS, [layer], tables=API_TABLES)
+    merge_layers(settings_structs([layer]), [layer], tables=API_TABLES)
 
 
 def _revoke(trust: TrustStore, *paths: Path) -> None:

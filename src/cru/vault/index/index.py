@@ -17,7 +17,7 @@ from cru.vault import IndexUnusable
 from cru.vault.index.changes import ChangeKind, NoteChange, with_renames
 from cru.vault.index.resolve import affected_targets, resolve_targets
 from cru.vault.index.rows import NoteRow, remove_note, write_note
-from cru.vault.index.scan import Listing, NoteFile, list_vault, stat_note
+from cru.vault.index.scan import LEFT_OUT, Listing, NoteFile, list_vault, stat_note
 from cru.vault.index.schema import open_index, remove_index, transaction
 from cru.vault.keys import fold, name_key, path_key
 from cru.vault.notes import Note
@@ -77,11 +77,21 @@ class NoteIndex:
             self._connection.close()
             self._connection = None
 
-    def rebuild(self) -> Update:
+    def rebuild(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
         """Throw it away and make it anew. Raises NoVault, IndexUnusable."""
         self.close()
         remove_index(self.file)
-        return self.update()
+        return self.update(progress)
+
+    def covers(self, path: str) -> bool:
+        """Whether a file of that path below the vault is one that counts: none that is hidden or left out."""
+        *folders, name = path.split("/")
+        if any(part.startswith(".") for part in (*folders, name)) or LEFT_OUT.intersection(folders):
+            return False
+        selection = self._selection
+        for folder in folders:
+            selection = selection.below(folder)
+        return selection.holds(name)
 
     def update(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
         """Read what changed in the folder. Raises NoVault, IndexUnusable.

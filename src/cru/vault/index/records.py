@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.vault.keys import fold
+
 
 class NoteRecord(Struct, frozen=True):
     """A note as the index knows it. updated_at: Unix seconds of the file, None if it changed while it was read."""
@@ -21,6 +23,43 @@ class NoteRecord(Struct, frozen=True):
     size: int
     updated_at: float | None
     problems: tuple[str, ...]
+
+
+class NoteCounts(Struct, frozen=True):
+    """How much there is. links: that lead to a note; problems: (path, what cannot be read)"""
+
+    notes: int
+    files: int
+    links: int
+    dangling: int
+    tags: int
+    tasks: int
+    problems: tuple[tuple[str, str], ...]
+
+
+_COUNTS = """
+SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM files),
+    (SELECT count(*) FROM links AS l JOIN targets AS t ON t.id = l.target WHERE t.note IS NOT NULL),
+    (SELECT count(*) FROM links AS l JOIN targets AS t ON t.id = l.target WHERE t.note IS NULL AND t.file IS NULL),
+    (SELECT count(DISTINCT tag) FROM tags), (SELECT count(*) FROM tasks)"""
+_MOST_NAMES = 20_000
+"""Names that one is compared with, to say which was probably meant."""
+
+
+def count_notes(connection: sqlite3.Connection) -> NoteCounts:
+    rows = connection.execute("SELECT path, problems FROM notes WHERE problems != '' ORDER BY path")
+    problems = tuple((path, problem) for path, lines in rows for problem in lines.splitlines())
+    notes, files, linked, dangling, tags, tasks = connection.execute(_COUNTS).fetchone()
+    return NoteCounts(notes, files, linked, dangling, tags, tasks, problems)
+
+
+def note_names(connection: sqlite3.Connection, name: str) -> list[str]:
+    """Titles and paths that a misspelt name may have meant: of a large vault those that begin with the same letter."""
+    first = fold(name)[:1]
+    rows = connection.execute(
+        "SELECT title, path FROM notes ORDER BY substr(title_key, 1, 1) != ?, path LIMIT ?", (first, _MOST_NAMES)
+    ).fetchall()
+    return [title for title, _ in rows] + [path for _, path in rows]
 
 
 _RECORD = "SELECT id, path, title, hash, properties, tags, size, mtime_ns, problems FROM notes"

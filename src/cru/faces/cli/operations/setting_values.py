@@ -19,7 +19,7 @@ def setting_value(settings: Settings, name: str, others: tuple[str, ...]) -> str
     path = split_key(name)
     if not path:
         raise UsageProblem("-n needs the name of a setting", "-n list names what there is")
-    value: Any = settings.as_dict()
+    value: Any = _as_dict(settings)
     for at, part in enumerate(path):
         if not isinstance(value, dict) or part not in value:
             if at and isinstance(value, dict) and _is_free(path[:at]):
@@ -35,7 +35,13 @@ def setting_value(settings: Settings, name: str, others: tuple[str, ...]) -> str
 
 def setting_names(settings: Settings) -> list[str]:
     """Every setting; of free tables what is in them."""
-    return [join_key(path) for path, _ in _leaves(settings.as_dict(), ())]
+    return [join_key(path) for path, _ in _leaves(_as_dict(settings), ())]
+
+
+def _as_dict(settings: Settings) -> dict[str, object]:
+    from cru.app.start import every_struct
+
+    return settings.with_defaults(every_struct()).as_dict()
 
 
 def _is_free(path: tuple[str, ...]) -> bool:

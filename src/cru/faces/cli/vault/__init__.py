@@ -1,0 +1,1 @@
+"""`cru vault`: the notes on the command line (docs/vault.md)."""
