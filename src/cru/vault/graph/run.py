@@ -27,10 +27,10 @@ Row = tuple[int, ...]
 
 def run_graph_query(connection: sqlite3.Connection, query: GraphQuery) -> list[NoteRecord] | list[dict[str, Any]]:
     """Notes by path, or a dict a row if the query returns columns. Its jq is left to the caller. Raises BadQuery."""
-    return _Run(connection, query).result()
+    return _QueryRun(connection, query).result()
 
 
-class _Run:
+class _QueryRun:
     def __init__(self, connection: sqlite3.Connection, query: GraphQuery) -> None:
         self._connection = connection
         self._query = query
