@@ -24,10 +24,14 @@ WORKER = ("worker", "--once", "--beat", "0.5")
 
 
 class FleetRun:
-    """A queue full of tasks, and workers on it."""
+    """A queue full of tasks, and workers on it. shared: every second worker has another home, and conversations are in the database."""
 
-    def __init__(self, folder: Path, tasks: int, env: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, tasks: int, env: dict[str, str] | None = None, shared: bool = False) -> None:
         self.home: HomeDir = home(folder)
+        self._shared = ("--shared",) if shared else ()
+        self._other = HomeDir(folder / "other", self.home.project) if shared else self.home
+        self._other.path.mkdir(exist_ok=True)
+        self._started = 0
         self.tasks = tasks
         self.count = folder / "count"
         self.deaths = 0
@@ -36,7 +40,9 @@ class FleetRun:
         self.home.configure(f'model = "scripted:{folder / "script.txt"}"\nmode = "trust"\n')
         lines = (msgspec.json.encode({"prompt": f"task {n}", "id": f"t{n}"}) for n in range(tasks))
         (self.home.project / "p.jsonl").write_bytes(b"\n".join(lines))
-        self._cru("batch", "p.jsonl", "--name", "b", "--queue", "--max-deaths", "50")
+        if shared:
+            self._other.configure((self.home.cru / "config.toml").read_text())
+        self._cru("batch", "p.jsonl", "--name", "b", "--queue", "--max-deaths", "50", *self._shared)
 
     def work(self, workers: int, kills: int = 0, seed: int = 1) -> float:
         """Seconds until all tasks are finished. Between kills about as many tasks are done each time."""
@@ -64,7 +70,9 @@ class FleetRun:
     def problems(self) -> list[str]:
         """What is not as it has to be: each result once, each answer paid once, no command run twice."""
         out = self.home.project / "r.jsonl"
-        self._cru("batch", "p.jsonl", "--name", "b", "--out", str(out))
+        self._cru("batch", "p.jsonl", "--name", "b", "--out", str(out), *self._shared)
+        if self._shared:
+            self._cru("batch", "--name", "b", "--fetch")
         results = [msgspec.json.decode(line) for line in out.read_bytes().splitlines()]
         problems = [f"{r['id']}: {r['status']} {r.get('error', '')}" for r in results if r["status"] != "done"]
         if sorted(r["id"] for r in results) != sorted(f"t{n}" for n in range(self.tasks)):
@@ -82,13 +90,15 @@ class FleetRun:
     def _finished(self) -> int:
         import sqlite3
 
-        if "CRU_DATABASE_URL" in self._env:
+        if self._env.get("CRU_DATABASE_URL", "").startswith("postgres"):
             import psycopg
 
             with psycopg.connect(self._env["CRU_DATABASE_URL"]) as server:
                 row = server.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchone()
             return int(row[0]) if row else 0
-        queue = sqlite3.connect(self.home.cru / "fleet" / "queue.sqlite", timeout=30)
+        url = self._env.get("CRU_DATABASE_URL", "")
+        path = url.removeprefix("sqlite:///") or self.home.cru / "fleet" / "queue.sqlite"
+        queue = sqlite3.connect(path, timeout=30)
         try:
             [(count,)] = queue.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchall()
         finally:
@@ -96,8 +106,10 @@ class FleetRun:
         return int(count)
 
     def _start(self) -> subprocess.Popen[bytes]:
+        self._started += 1
+        env = {**self._env, "HOME": str((self._other if self._started % 2 else self.home).path)}
         return subprocess.Popen(
-            [str(program()), *WORKER], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL,
+            [str(program()), *WORKER], env=env, cwd=self.home.project, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bench.fleet import FleetRun
-from tests.fleet import support, test_queue, test_workers
+from tests.fleet import support, test_context_copy, test_queue, test_workers
 from tests.kit import Hang, HomeDir, Reply, cru, server, start, wait_until
 from tests.kit.postgres import PostgresServer, postgres, programs
 
@@ -30,7 +30,7 @@ def clear(database: PostgresServer) -> None:
     import psycopg
 
     with psycopg.connect(database.url) as connection:
-        connection.execute("DROP TABLE IF EXISTS cru_queue, cru_tasks, cru_workers, cru_deaths")
+        connection.execute("DROP TABLE IF EXISTS cru_queue, cru_tasks, cru_workers, cru_deaths, cru_files")
 
 
 def test_twenty_kills_lose_no_task_and_run_none_twice(tmp_path: Path) -> None:
@@ -48,9 +48,23 @@ def test_kills_on_postgres_lose_no_task_either(tmp_path: Path, database: Postgre
     assert run.deaths == 3 and run.problems() == []
 
 
+def test_kills_of_workers_with_homes_of_their_own_lose_no_task_either(tmp_path: Path) -> None:
+    run = FleetRun(tmp_path, TASKS // 10, {"CRU_DATABASE_URL": f"sqlite:///{tmp_path}/queue.sqlite"}, shared=True)
+    run.work(2, 5)
+    assert run.deaths == 5 and run.problems() == []
+
+
+@needs_postgres
+def test_shared_conversations_on_postgres_survive_kills(tmp_path: Path, database: PostgresServer) -> None:
+    clear(database)
+    run = FleetRun(tmp_path, TASKS // 10, {"CRU_DATABASE_URL": database.url}, shared=True)
+    run.work(2, 5)
+    assert run.deaths == 5 and run.problems() == []
+
+
 CASES = [
     case
-    for module in (test_queue, test_workers)
+    for module in (test_queue, test_workers, test_context_copy)
     for name, case in vars(module).items()
     if name.startswith("test_")
     and list(inspect.signature(case).parameters) == ["tmp_path"]

@@ -75,7 +75,7 @@ def build(
     parent_name = parent_context(start, settings.of(EngineSettings).max_nested_runs)
     home = Home(start.home, context_settings)
     problems = home.prepare()
-    store = home.open(start.context)
+    store = wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
     redact = wiring.remove_keys_from_env(settings, start.env)

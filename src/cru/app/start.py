@@ -105,7 +105,8 @@ class Start(Struct, frozen=True):
     """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
     which command hooks run; strict_hooks: no hook, plugin or rule may be left
     out; request: settings that came with a request, stronger than any file;
-    debug: which records of requests are kept; agent: the card of the main agent, "" = none."""
+    debug: which records of requests are kept; agent: the card of the main agent, "" = none; copy_through: the
+    socket of who copies the conversation, "" = nobody."""
 
     home: Path
     context: str
@@ -118,6 +119,7 @@ class Start(Struct, frozen=True):
     request: dict[str, Any] = {}
     debug: tuple[str, ...] = ()
     agent: str = ""
+    copy_through: str = ""
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:

@@ -152,6 +152,14 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
 Redact = Callable[[bytes], bytes] | None
 
 
+def open_store(home: Home, start: Start) -> FileContext:
+    """The context of the run. Raises ContextError."""
+    store = home.open(start.context)
+    if start.copy_through:
+        store.copy_through(start.copy_through)
+    return store
+
+
 def enlist(home: Home, store: FileContext) -> list[str]:
     """See that the home lists the context; what is wrong if it cannot: the session works without."""
     try:

@@ -36,6 +36,7 @@ from cru.contexts.log import Log
 from cru.values.messages import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
+    from cru.contexts.copied import CopyLink
     from cru.contexts.line_file import RecordLimits
     from cru.contexts.log_tail import LogTail
     from cru.contexts.presence import Presence
@@ -149,6 +150,7 @@ class FileContext:
         self._seat: Presence | None = None
         self._loaded = False
         self._refreshed_under: ContextLock | None = None
+        self._copy: CopyLink | None = None
         self._log = Log(folder / LOG, lambda: self.is_held and self._refreshed_under is self._lock)
         self.session_id, problems = ensure_session_id(folder)
         self._log.problems += problems
@@ -205,6 +207,14 @@ class FileContext:
     def append(self, *entries: Entry) -> None:
         self._log.append(entries)
         self._loaded = True
+        if self._copy is not None:
+            self._copy.copy()
+
+    def copy_through(self, path: str) -> None:
+        """From now on an entry counts as logged when a copy elsewhere has it, too. Raises StoreUnwritable."""
+        from cru.contexts.copied import CopyLink
+
+        self._copy = CopyLink(path)
 
     def sync(self) -> None:
         self._log.sync()
@@ -341,6 +351,8 @@ class FileContext:
         if self._seat is not None:
             self._seat.leave()
             self._seat = None
+        if self._copy is not None:
+            self._copy.close()
         self._log.close()
         self._loaded = False
 

@@ -74,7 +74,7 @@ class SqliteDatabase:
             connection.execute("BEGIN IMMEDIATE")
             with _rolled_back(lambda: connection.execute("ROLLBACK")):
                 yield lambda sql, **values: connection.execute(
-                    sql.format(now=self.now, skip_locked=""), values
+                    sql.format(now=self.now, skip_locked="", locked=""), values
                 ).fetchall()
                 connection.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
@@ -137,7 +137,7 @@ class PostgresDatabase:
             ) from error
 
     def _run(self, cursor: psycopg.Cursor[Row], sql: str, values: dict[str, Any]) -> list[Row]:
-        text = sql.format(now=self.now, skip_locked="FOR UPDATE SKIP LOCKED")
+        text = sql.format(now=self.now, skip_locked="FOR UPDATE SKIP LOCKED", locked="FOR UPDATE")
         cursor.execute(_PARAMETER.sub(r"%(\1)s", text).encode(), values)
         return cursor.fetchall() if cursor.description is not None else []
 

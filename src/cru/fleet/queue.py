@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
-from cru.fleet import ItemChanged
 from cru.fleet.database import Database, Row, Run
+from cru.fleet.identity import SHARED, AskedPrompt, prompt_key, refuse_changed, refuse_other_home
 from cru.fleet.records import (
     VERSION,
     BatchItem,
@@ -32,14 +31,6 @@ class BatchCounts(Struct, frozen=True):
     name: str
     states: Mapping[TaskState, int]
     statuses: Mapping[WorkStatus, int]
-
-
-class AskedPrompt(Struct, frozen=True):
-    """What is asked, of an item that a newer cru may have made."""
-
-    prompt: str
-    context: str = ""
-    attach: tuple[str, ...] = ()
 
 
 class LeftTasks(Struct, frozen=True):
@@ -75,10 +66,13 @@ class WorkQueue:
     def close(self) -> None:
         self.database.close()
 
-    def add(self, batch: str, items: Sequence[tuple[int, BatchItem]], max_deaths: int) -> int:
-        """Queue the items (line, item) that are not there yet; how many. Raises ItemChanged, and then none is queued."""
+    def add(self, batch: str, items: Sequence[tuple[int, BatchItem]], max_deaths: int, is_shared: bool = False) -> int:
+        """Queue the items (line, item) that are not there yet; how many. is_shared: their conversations are in the database, too. Raises
+        ItemChanged, and then none is queued."""
+        home = SHARED if is_shared else self.home
         with self.database.transaction() as run:
-            rows = run("SELECT id, item, line FROM cru_tasks WHERE batch = :batch", batch=batch)
+            rows = run("SELECT id, item, line, home FROM cru_tasks WHERE batch = :batch", batch=batch)
+            refuse_other_home(batch, home, {row[3] for row in rows})
             known = {row[0]: (row[1], row[2]) for row in rows}
             [(now,)] = run("SELECT {now}")
             added = 0
@@ -87,7 +81,7 @@ class WorkQueue:
                 if known.get(item.id) == (text, line):
                     continue
                 if item.id in known:
-                    _refuse_changed(line, item, known[item.id][0])
+                    refuse_changed(line, item, known[item.id][0])
                     run(
                         "UPDATE cru_tasks SET line = :line, item = :item WHERE batch = :batch AND id = :id AND state <> 'running'",
                         line=line,
@@ -104,7 +98,7 @@ class WorkQueue:
                     id=item.id,
                     line=line,
                     version=item.version,
-                    home=self.home,
+                    home=home,
                     context=item.context,
                     item=text,
                     most=max_deaths,
@@ -144,9 +138,9 @@ class WorkQueue:
             rows = run(CLAIM, worker=worker, batch=batch, version=VERSION, home=self.home)
         if not rows:
             return None
-        name, task, attempt, text, deaths, most = rows[0]
+        name, task, attempt, text, deaths, most, home = rows[0]
         item = msgspec.json.decode(text, type=BatchItem)
-        return QueuedTask(name, task, _key(name, item, attempt), item, deaths, most)
+        return QueuedTask(name, task, prompt_key(name, item, attempt), item, deaths, most, home == SHARED)
 
     def finish(self, worker: str, task: QueuedTask, result: WorkResult) -> bool:
         """Write down what came of a task; False if it is another worker's by now. Once more is as good as once."""
@@ -254,10 +248,10 @@ class WorkQueue:
         """Queued tasks that workers of this home and version do not take."""
         with self.database.transaction() as run:
             [(elsewhere,)] = run(
-                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home <> :home", home=self.home
+                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home NOT IN (:home, '')", home=self.home
             )
             [(newer,)] = run(
-                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home = :home AND version > :version",
+                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home IN (:home, '') AND version > :version",
                 home=self.home,
                 version=VERSION,
             )
@@ -268,7 +262,7 @@ class WorkQueue:
         states = ("queued", "running") if batch else ("queued", "queued")
         with self.database.transaction() as run:
             [(count,)] = run(
-                "SELECT COUNT(*) FROM cru_tasks WHERE home = :home AND version <= :version AND state IN (:first, :second) "
+                "SELECT COUNT(*) FROM cru_tasks WHERE home IN (:home, '') AND version <= :version AND state IN (:first, :second) "
                 "AND (CAST(:batch AS TEXT) = '' OR batch = :batch)",
                 home=self.home, version=VERSION, batch=batch, first=states[0], second=states[1],
             )  # fmt: skip
@@ -277,7 +271,11 @@ class WorkQueue:
     def forget(self, batch: str) -> int:
         """Let go of a batch, unless something of it runs; how many tasks. The contexts stay."""
         with self.database.transaction() as run:
-            rows = run("DELETE FROM cru_tasks WHERE batch = :batch AND state <> 'running' RETURNING id", batch=batch)
+            rows = run(
+                "DELETE FROM cru_tasks WHERE batch = :batch AND state <> 'running' AND home IN (:home, '') RETURNING id",
+                batch=batch,
+                home=self.home,
+            )
             for row in rows:
                 run("DELETE FROM cru_deaths WHERE batch = :batch AND id = :id", batch=batch, id=row[0])
         return len(rows)
@@ -287,7 +285,7 @@ CLAIM = """
 UPDATE cru_tasks SET state = 'running', worker = :worker, started_at = {now}
 WHERE (batch, id) = (
     SELECT t.batch, t.id FROM cru_tasks t
-    WHERE t.state = 'queued' AND t.home = :home AND t.version <= :version AND t.not_before <= {now}
+    WHERE t.state = 'queued' AND t.home IN (:home, '') AND t.version <= :version AND t.not_before <= {now}
       AND (CAST(:batch AS TEXT) = '' OR t.batch = :batch)
       AND NOT EXISTS (SELECT 1 FROM cru_tasks r WHERE r.state = 'running' AND r.home = t.home AND r.context = t.context)
       AND NOT EXISTS (
@@ -295,7 +293,7 @@ WHERE (batch, id) = (
           AND e.version <= :version AND (e.queued_at < t.queued_at OR (e.queued_at = t.queued_at AND e.line < t.line)))
     ORDER BY t.queued_at, t.line LIMIT 1 {skip_locked})
   AND state = 'queued' AND EXISTS (SELECT 1 FROM cru_workers w WHERE w.id = :worker)
-RETURNING batch, id, attempt, item, deaths, max_deaths
+RETURNING batch, id, attempt, item, deaths, max_deaths, home
 """
 COUNTS = """
 SELECT batch, state, status, COUNT(*), MIN(queued_at) FROM cru_tasks
@@ -363,20 +361,3 @@ def _batch_counts(name: str, rows: Sequence[Row]) -> BatchCounts:
         if status:
             statuses[WorkStatus(status)] = statuses.get(WorkStatus(status), 0) + count
     return BatchCounts(name, states, statuses)
-
-
-def _key(batch: str, item: BatchItem, attempt: int) -> str:
-    """Of a task's prompt in the log of its context. What is asked is part of it: a batch that was forgotten may ask something else under
-    the same id."""
-    digest = sha256(_encode((item.prompt, item.attach))).hexdigest()[:8]
-    return f"{batch}/{item.id}:{digest}" + (f"/{attempt}" if attempt > 1 else "")
-
-
-def _refuse_changed(line: int, item: BatchItem, text: str) -> None:
-    known = msgspec.json.decode(text, type=AskedPrompt)
-    for name in AskedPrompt.__struct_fields__:
-        if getattr(known, name) != getattr(item, name):
-            raise ItemChanged(
-                f"line {line}: item {item.id} has another {name} than the one that was queued under this id",
-                "give it another id, or the whole batch another name: --name NAME",
-            )

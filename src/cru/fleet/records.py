@@ -120,6 +120,7 @@ class QueuedTask(Struct, frozen=True):
 
     key: of its prompt, so that it is asked once
     max_deaths: so many runs without a result are the last
+    is_shared: its conversation is in the database, too
     """
 
     batch: str
@@ -128,6 +129,7 @@ class QueuedTask(Struct, frozen=True):
     item: BatchItem
     deaths: int
     max_deaths: int
+    is_shared: bool = False
 
 
 class TaskRow(Struct, frozen=True):

@@ -136,13 +136,13 @@ class TaskRun:
             self._child.signal(signal.SIGTERM)
             self._timer = asyncio.get_running_loop().call_later(DEAF_SECONDS, self._child.kill)
 
-    async def run(self) -> RunEnd:
-        """Run it to its end, or to that of its time."""
+    async def run(self, more: Mapping[str, str] | None = None) -> RunEnd:
+        """Run it to its end, or to that of its time. `more`: of its environment."""
         if self._is_ended:
             return RunEnd(is_ended=True)
         item, output, errors = self._task.item, RunOutput(), ErrorTail()
         cwd = Path(item.cwd)
-        env = {**self._settings.env, "CRU_END_WITH": str(os.getpid())}
+        env = {**self._settings.env, **(more or {}), "CRU_END_WITH": str(os.getpid())}
         program = Program(self._settings.argv, cwd, env, request_of(self._task, self._settings.home))
         try:
             child = self._child = Child(program, output.feed, errors.feed)

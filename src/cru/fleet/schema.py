@@ -25,8 +25,11 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS cru_deaths (
         batch TEXT NOT NULL, id TEXT NOT NULL, worker TEXT NOT NULL, host TEXT NOT NULL, at BIGINT NOT NULL, why TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS cru_deaths_task ON cru_deaths (batch, id)",
+    """CREATE TABLE IF NOT EXISTS cru_files (
+        context TEXT NOT NULL, path TEXT NOT NULL, part BIGINT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (context, path, part))""",
 )
-"""cru_tasks: see records.QueuedTask; home: the id of the home whose contexts it uses; times in milliseconds of the database's clock."""
+"""cru_tasks: see records.QueuedTask; home: the id of the home whose contexts it uses, "" if they are in cru_files, which has files of
+contexts in parts; times in milliseconds of the database's clock."""
 
 
 def make_tables(database: Database) -> None:

@@ -182,12 +182,19 @@ class FleetWorker:
 
     async def _carry_out(self, task: QueuedTask, run: TaskRun) -> None:
         begin = asyncio.get_running_loop().time()
-        end = await run.run()
+        end = await self._run(task, run)
         took = asyncio.get_running_loop().time() - begin
         try:
             await self._settle(task, end, took)
         finally:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._held.remove, task)
+
+    async def _run(self, task: QueuedTask, run: TaskRun) -> RunEnd:
+        if not task.is_shared:
+            return await run.run()
+        from cru.fleet.shared_run import run_shared
+
+        return await run_shared(task, run, self._registry.id, self._queue.database, self._runs, self.call)
 
     async def _settle(self, task: QueuedTask, end: RunEnd, took: float) -> None:
         if end.result is not None:

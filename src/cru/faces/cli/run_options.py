@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from cru.contexts.home import Home
     from cru.extensions.hooks.discovery import HookPolicy
 
+# Who copies the conversation of a run of the fleet; for this process alone.
+COPY_THROUGH = "CRU_COPY_THROUGH"
 # Flags whose value is a setting of one run; flags that stand for a setting's value.
 VALUE_FLAGS = {"model": "model", "mode": "mode", "transient-username": "username"}
 SWITCH_FLAGS: dict[str, tuple[str, str | bool]] = {
@@ -37,9 +39,12 @@ def start_of(parsed: Parsed, context: str) -> Start:
         origin = "--project-root" if parsed.last("project-root") else "CRU_PROJECT_ROOT"
         raise UsageProblem(f"{origin} {require_utf8(str(root))}: no such folder")
     require_utf8(str(root))
+    env = dict(_first_environment())
+    copy_through = env.pop(COPY_THROUGH, "")
+    os.environ.pop(COPY_THROUGH, None)
     return Start(
-        home, context, dict(_first_environment()), cwd, root, overrides(parsed), _hook_policy(parsed),
-        parsed.has("strict-hooks"), parsed.config, _debug(parsed), parsed.last("agent") or "",
+        home, context, env, cwd, root, overrides(parsed), _hook_policy(parsed),
+        parsed.has("strict-hooks"), parsed.config, _debug(parsed), parsed.last("agent") or "", copy_through,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.fleet.batch_face import BatchFace
 from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of
 from cru.faces.cli.fleet.common import StopSignals, open_queue, registry_of, run_settings, say_line
+from cru.faces.cli.fleet.conversations import copy_conversations, fetch_conversations
 from cru.fleet import FleetError
 from cru.fleet.queue import RETRIED, BatchCounts, WorkQueue
 from cru.fleet.records import TaskRow, TaskState, WorkStatus
@@ -30,6 +31,8 @@ cru batch                       the batches in the queue, and how far they are
   --dry-run                     say what would be asked and what that costs at least, and ask nothing
   --retry                       items that failed, were denied or took too long, once more
   --queue                       only put them into the queue, for `cru worker`
+  --shared                      conversations are copied to the database, so that workers of any home go on with them
+  --fetch                       bring the conversations of a --shared batch here
   --skip-bad                    leave out lines that are no items
   --model NAME --mode MODE (-t: trust) --agent NAME --seconds S --fuel N --max-cost DOLLARS --set KEY=VALUE (repeatable)
   --on-interrupted ask-model|retry|fail --strict-hooks
@@ -51,12 +54,16 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--forget"):
         return _forget(parsed, args)
     queue = open_queue(parsed)
+    if args.has("--fetch"):
+        return fetch_conversations(parsed, queue, name_of(args))
     plan = make_plan(args, parsed, queue)
     if args.has("--dry-run"):
         from cru.faces.cli.fleet.dry_run import show_plan
 
         return show_plan(plan, queue, parsed)
-    added = queue.add(plan.name, plan.items, plan.max_deaths)
+    if args.has("--shared"):
+        copy_conversations(parsed, queue, plan)
+    added = queue.add(plan.name, plan.items, plan.max_deaths, args.has("--shared"))
     own = {item.id for _, item in plan.items}
     retried = _retry(queue, plan, own) if args.has("--retry") else 0
     if args.has("--queue"):

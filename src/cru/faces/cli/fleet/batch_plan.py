@@ -27,10 +27,21 @@ VALUES = (
     "--name", "--model", "--mode", "--agent", "--seconds", "--fuel", "--max-cost", "--set", "--on-interrupted", "--max-deaths",
     "--parallel", "--out",
 )  # fmt: skip
-SWITCHES = ("--dry-run", "--retry", "--queue", "--skip-bad", "--strict-hooks", "--forget", "--json", "--trust")
+SWITCHES = (
+    "--dry-run",
+    "--retry",
+    "--queue",
+    "--skip-bad",
+    "--strict-hooks",
+    "--forget",
+    "--json",
+    "--trust",
+    "--shared",
+    "--fetch",
+)
 SHORT = {"-s": "--set", "-t": "--trust"}
 POLICIES = ("ask-model", "retry", "fail")
-_NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget")
+_NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget", "--fetch")
 
 
 class BatchPlan(Struct, frozen=True):

@@ -1,0 +1,54 @@
+"""What makes a task the same as one that is in the queue: its home, its prompt, and the key under which that is asked once."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from cru.fleet import ItemChanged
+from cru.fleet.records import BatchItem
+
+SHARED = ""
+"""In place of a home: conversations that are in the database, too, for workers of all homes."""
+
+
+class AskedPrompt(Struct, frozen=True):
+    """What is asked, of an item that a newer cru may have made."""
+
+    prompt: str
+    context: str = ""
+    attach: tuple[str, ...] = ()
+
+
+def prompt_key(batch: str, item: BatchItem, attempt: int) -> str:
+    """Of a task's prompt in the log of its context. What is asked is part of it: a batch that was forgotten may ask something else under
+    the same id."""
+    digest = sha256(msgspec.json.encode((item.prompt, item.attach))).hexdigest()[:8]
+    return f"{batch}/{item.id}:{digest}" + (f"/{attempt}" if attempt > 1 else "")
+
+
+def refuse_other_home(batch: str, home: str, homes: set[str]) -> None:
+    """Raises ItemChanged."""
+    if homes <= {home}:
+        return
+    if home != SHARED and SHARED in homes:
+        raise ItemChanged(
+            f"the conversations of the batch {batch} are in the database", "add --shared, or another --name"
+        )
+    if home == SHARED:
+        raise ItemChanged(f"the batch {batch} was queued without --shared", "leave it out, or take another --name")
+    raise ItemChanged(
+        f"the batch {batch} is one of another home that uses this database", "take another name: --name NAME"
+    )
+
+
+def refuse_changed(line: int, item: BatchItem, text: str) -> None:
+    known = msgspec.json.decode(text, type=AskedPrompt)
+    for name in AskedPrompt.__struct_fields__:
+        if getattr(known, name) != getattr(item, name):
+            raise ItemChanged(
+                f"line {line}: item {item.id} has another {name} than the one that was queued under this id",
+                "give it another id, or the whole batch another name: --name NAME",
+            )

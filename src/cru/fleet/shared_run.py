@@ -1,0 +1,45 @@
+"""A run of a task whose conversation is in the database, too: brought before, copied at each step, and once more at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from cru.contexts import ContextError, ContextHeld
+from cru.fleet import QueueUnavailable
+from cru.fleet.context_copy import ContextCopy, CopyRefused
+from cru.fleet.copy_server import VARIABLE, serve_copies
+from cru.fleet.database import Database
+from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
+from cru.fleet.run_task import RunEnd, RunSettings, TaskRun
+
+CallQueue = Callable[..., Awaitable[Any]]
+"""(function, arguments): calls it in the thread of the queue, again while the database is gone."""
+
+
+async def run_shared(
+    task: QueuedTask, run: TaskRun, worker: str, database: Database, settings: RunSettings, call: CallQueue
+) -> RunEnd:
+    """Raises QueueUnavailable, once the worker is to end."""
+    copy = ContextCopy(database, settings.home / "contexts" / task.item.context)
+    try:
+        await call(copy.restore)
+    except ContextHeld:
+        return RunEnd(is_held=True)
+    except (ContextError, OSError) as error:
+        text = f"its conversation cannot be brought here: {error}"
+        return RunEnd(WorkResult(WorkStatus.FAILED, code=1, error=text, context=task.item.context))
+
+    async def copy_now() -> bool:
+        try:
+            await call(copy.copy, task, worker)
+        except (CopyRefused, QueueUnavailable, OSError):
+            return False
+        return True
+
+    async with serve_copies(settings.home / "fleet" / "sockets", copy_now) as socket:
+        end = await run.run({VARIABLE: socket})
+    with suppress(CopyRefused):
+        await call(copy.copy, task, worker, True)
+    return end
