@@ -18,6 +18,7 @@ from cru.namespace.fsm import command, guard, record, texts
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
 from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
+from cru.tasks.record import MAIN
 from cru.tools.builtin import ToolRegistry as Tools
 
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
@@ -54,7 +55,7 @@ class Workflows:
     lost: by name, why a run that nobody defines binds the model all the same
     is_model_informed: whether the model knows the states as they are
     _is_in_leg: whether the agent is at work
-    _is_moving: whether a move was asked for in this batch
+    _moving: the agents that have asked for a move in the batch that runs
     _has_called_user: whether the agent handed over to the user in this leg
     """
 
@@ -66,7 +67,8 @@ class Workflows:
         self._cru = Host(PluginSession(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
         self._warned: set[str] = set()
         self._ids: list[int] = []
-        self._is_in_leg = self._is_moving = self._has_called_user = False
+        self._is_in_leg = self._has_called_user = False
+        self._moving: set[str] = set()
 
     def running(self) -> list[WorkflowMachine]:
         return [machine for machine in self.machines.values() if machine.running]
@@ -81,9 +83,9 @@ class Workflows:
             "message:before_send": (self._before_send, {"scope": "main"}),
             "tool:before_call": (self._judge_call, {"priority": 0}),
             "tool:completed": (self._user_called, {"pattern": "call_user", "scope": "main"}),
-            "tool:batch_completed": (self._batch_over, {"scope": "main"}),
+            "tool:batch_completed": (self._batch_over, {"scope": "tree"}),
             "session:compacted": (self._compacted, {}),
-            "turn:complete": (self._leg_over, {}),
+            "turn:complete": (self._leg_over, {"scope": "tree"}),
             "custom": (self._stop, {"pattern": "command:stop"}),
         }
         registry = self._parts.bus.registry
@@ -160,7 +162,7 @@ class Workflows:
         return PASS
 
     def _refresh(self) -> None:
-        self._is_moving = False
+        self._moving.discard(MAIN)
         for machine in self.machines.values():
             machine.refresh()
         self.warn_unknown_tools()
@@ -197,7 +199,7 @@ class Workflows:
         call = event.payload
         if not self._binds(call.origin, event):
             return PASS
-        if self._is_moving and call.origin == "model":
+        if event.stamp.agent_id in self._moving and call.origin == "model":
             return cancel(AFTER_MOVE)
         if self.lost and call.name != "call_user":
             return cancel("; ".join(self.lost.values()))
@@ -210,9 +212,8 @@ class Workflows:
                 and not machine.here.allows(call.name)
             ):
                 return cancel(texts.denial(machine.definition, machine.here))
-        self._is_moving = self._is_moving or (
-            call.name == texts.TOOL and call.origin == "model" and bool(self.running())
-        )
+        if call.name == texts.TOOL and call.origin == "model" and self.running():
+            self._moving.add(event.stamp.agent_id)
         return PASS
 
     def _binds(self, origin: str, event: Event) -> bool:
@@ -225,8 +226,10 @@ class Workflows:
         self._has_called_user = True
         return PASS
 
-    async def _batch_over(self, _event: Event) -> Answer:
-        self._is_moving = False
+    async def _batch_over(self, event: Event) -> Answer:
+        self._moving.discard(event.stamp.agent_id)
+        if event.stamp.is_sub_agent:
+            return PASS
         notes, stops = [], []
         for machine in self.running():
             text, stop = await machine.round_over()
@@ -241,9 +244,12 @@ class Workflows:
         return PASS
 
     async def _leg_over(self, event: Event[payloads.TurnComplete]) -> Answer:
+        self._moving.discard(event.stamp.agent_id)
+        if event.stamp.is_sub_agent:
+            return PASS
         over = event.payload
         done = over.cause == "done" and not self._has_called_user
-        self._is_in_leg = self._is_moving = self._has_called_user = False
+        self._is_in_leg = self._has_called_user = False
         notes, gives_up = [], []
         for machine in self.running():
             text, why = await machine.leg_over(done, over.no_progress, over.recurse is not None)
