@@ -9,7 +9,8 @@ from tests.tasks.support import call, script
 
 SOURCE = """
 cru.fsm.define { name = "ship", initial = "work", states = {
-  work = { tools = { "task", "read", "ls" }, to = { "rest" } }, rest = { tools = { "ls", "call_user" }, to = { "done" }, back = { "work" } },
+  work = { tools = { "task", "read", "ls" }, to = { "rest" } },
+  rest = { tools = { "ls", "call_user" }, to = { "done" }, back = { "work" } },
   done = { final = true } } }
 """
 

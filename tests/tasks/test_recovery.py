@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -228,6 +229,19 @@ def test_a_chat_tells_what_a_killed_run_left(tmp_path: Path) -> None:
         terminal.expect("I see")
         assert terminal.eof() == 0
     assert len(told(here)) == 1
+
+
+def test_a_process_that_got_the_number_of_a_dead_run_is_not_taken_for_it(tmp_path: Path) -> None:
+    here = configured(tmp_path, f"{call('explore', script(tmp_path, 'child', HANG), background=True)}\n---\n{HANG}")
+    kill_when(here, "running")
+    (file,) = here.context().glob("tasks/*/task.json")
+    record = json.loads(file.read_text())
+    assert record["owner_identity"]
+    file.write_text(json.dumps({**record, "owner": os.getpid()}))
+    (row,) = json.loads(cru("tasks", "--json", home=here).out)
+    assert row["status"] == "lost"
+    use_later(tmp_path)
+    assert cru("go on", home=here).code == 0 and len(told(here)) == 1
 
 
 def test_a_session_that_lives_is_left_to_tell_of_its_own_tasks(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ class TaskSettings(Struct, frozen=True):
 
     max_depth: Annotated[int, Meta(ge=0, le=16)] = 2
     max_concurrent: Annotated[int, Meta(ge=1, le=1000)] = 10
+    per_model: dict[str, Annotated[int, Meta(ge=1)]] = {}
     max_tasks: Annotated[int, Meta(ge=1)] = 200
     timeout: Annotated[float, Meta(gt=0)] = 1800.0
     fuel: Annotated[int, Meta(ge=1)] = 100
@@ -88,6 +89,8 @@ DOCS: dict[str, str] = {
     "tasks": "limits of [sub-agents](agents.md) and of what runs in the background",
     "tasks.max_depth": "how deep sub-agents may start sub-agents; 0: there are none",
     "tasks.max_concurrent": "how many sub-agents of one depth, and how many commands, run at once; others wait",
+    "tasks.per_model": "how many sub-agents of one depth ask one model at once, by globs of `provider:model`; others wait "
+    '(`"ollama:*" = 1`)',
     "tasks.max_tasks": "how many tasks one session may start",
     "tasks.timeout": "seconds that a sub-agent may take, unless its card says otherwise",
     "tasks.fuel": "tool batches and continuations that a sub-agent may cost, unless its card says otherwise",

@@ -23,6 +23,7 @@ from cru.process.identity import process_identity
 from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
 from cru.tasks.completion import SHORT, Completion, Completions, save_result
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
+from cru.tasks.room import TaskRoom
 from cru.tasks.task import Task, TaskOutcome, TaskRequest, Work
 from cru.tasks.untold import clear_untold, mark_untold
 from cru.values.errors import CruError
@@ -55,7 +56,7 @@ class TaskManager:
         self._identity = process_identity(os.getpid())
         self._warn = warn
         self._jobs: dict[str, asyncio.Task[None]] = {}
-        self._slots: dict[tuple[TaskKind, int], asyncio.Semaphore] = {}
+        self._room = TaskRoom(settings)
         self._changed = asyncio.Event()
         self._ending: set[asyncio.Task[bool]] = set()
 
@@ -134,7 +135,7 @@ class TaskManager:
         """Do the task when there is room, and tell everybody what came of it."""
         record = task.record
         try:
-            async with self._slot(record):
+            async with self._room.entered(record, await self._model_of(parts, task)):
                 if not task.is_cancelled:
                     record.status, record.started = TaskStatus.RUNNING, time.time()
                     self.save(task)
@@ -208,10 +209,11 @@ class TaskManager:
         answer = (await parts.bus.dispatch(payload)).answer
         return () if answer.inject is None else (answer.inject,)
 
-    def _slot(self, record: TaskRecord) -> asyncio.Semaphore:
-        """Agents of one depth share room, so that those that wait for agents below cannot keep these from running."""
-        key = (record.kind, record.depth if record.kind is TaskKind.SUBAGENT else 0)
-        return self._slots.setdefault(key, asyncio.Semaphore(self.settings.max_concurrent))
+    async def _model_of(self, parts: Parts, task: Task) -> str:
+        """provider:model that a sub-agent asks, if that has a limit; else "". Raises ModelError."""
+        if task.record.kind is not TaskKind.SUBAGENT or not self.settings.per_model:
+            return ""
+        return (await parts.choose(task.request.model)).label
 
     def count(self, task: Task, usage: Usage) -> None:
         """A request of its agent; a kill loses none."""
