@@ -1,4 +1,5 @@
-"""The road of sub-agents: every kind of guard holds for a call made inside of one, whether somebody waits for it, and at every depth."""
+"""The road of sub-agents: every kind of guard holds for a call made inside of one, whether somebody waits for it, at every depth, and where
+a script has opened the conversation (`cru.sessions`)."""
 
 from __future__ import annotations
 
@@ -75,13 +76,23 @@ GUARDS: dict[str, Guard] = {
 }
 
 
+FILES = ("waited", "nested", "behind", "session")
+SESSION = """
+cru.on("session:started", function()
+  local session = assert(cru.sessions.create({ agent_card = "general", model = "%s" }))
+  for _ in assert(cru.sessions.send_and_collect(session.id, "go")) do end
+end)
+"""
+
+
 def play(tmp_path: Path, guard: Guard, line: Callable[[str], str] = _touch) -> ClosedWorld:
-    """A main agent whose sub-agents run a command each: one that it waits for, one below another, and one in the background."""
+    """A main agent whose sub-agents run a command each: one that it waits for, one below another, one in the background, one of a script."""
     here = HomeDir(tmp_path, tmp_path / "project")
     (tmp_path / "home" / "plugins").mkdir(parents=True)
     here.cru.symlink_to("home")
     guard.prepare(here)
-    run = {name: script(tmp_path, name, f"{line(name)}\n---\ntext: no\n") for name in ("waited", "nested", "behind")}
+    run = {name: script(tmp_path, name, f"{line(name)}\n---\ntext: no\n") for name in FILES}
+    roads.add_plugin(here, "scout.lua", SESSION % run["session"])
     above = script(tmp_path, "above", f"{call('general', run['nested'])}\n---\ntext: no\n")
     calls = [call("general", run["waited"]), call("general", above), call("general", run["behind"], background=True)]
     world = ClosedWorld(tmp_path, "\n".join(calls) + f"\n{DONE}{DONE}", settings={"mode": "trust", **guard.settings})
@@ -95,14 +106,14 @@ def test_a_guard_holds_in_sub_agents(tmp_path: Path, name: str) -> None:
     world = play(tmp_path, guard)
     runs = [record for record in records(world) if record.depth == 2 or record.agent == "general"]
     refused = [text for record in runs for text in task_results(world, record) if guard.why in text]
-    assert len(refused) >= 3, [(record.depth, task_results(world, record)) for record in runs]
-    assert not [file for file in ("waited", "nested", "behind") if (tmp_path / "project" / file).exists()]
+    assert len(refused) >= 4, [(record.depth, task_results(world, record)) for record in runs]
+    assert not [file for file in FILES if (tmp_path / "project" / file).exists()]
 
 
 def test_without_a_guard_the_calls_are_made(tmp_path: Path) -> None:
     world = play(tmp_path, Guard())
     assert {record.depth for record in records(world)} == {1, 2}
-    assert all((tmp_path / "project" / file).exists() for file in ("waited", "nested", "behind"))
+    assert all((tmp_path / "project" / file).exists() for file in FILES)
 
 
 def test_a_protected_path_is_protected_from_sub_agents(tmp_path: Path) -> None:
@@ -110,7 +121,7 @@ def test_a_protected_path_is_protected_from_sub_agents(tmp_path: Path) -> None:
     refused = [
         text for record in records(world) for text in task_results(world, record) if "nobody can be asked" in text
     ]
-    assert len(refused) == 3 and not (tmp_path / "project" / ".git").exists()
+    assert len(refused) == 4 and not (tmp_path / "project" / ".git").exists()
 
 
 def test_hooks_of_crush_hear_the_call_of_the_agent_only_unless_they_say_otherwise(tmp_path: Path) -> None:
@@ -121,5 +132,5 @@ def test_hooks_of_crush_hear_the_call_of_the_agent_only_unless_they_say_otherwis
         path.write_text(json.dumps({"hooks": {"PreToolUse": [{"command": command}]}}))
 
     play(tmp_path, Guard(prepare, {"hooks": {"dialects": ["crush"]}}))
-    assert (tmp_path / "heard").read_text().splitlines() == ["agent false"] * 3
+    assert (tmp_path / "heard").read_text().splitlines() == ["agent false"] * 4
     assert (tmp_path / "project" / "nested").exists()

@@ -131,6 +131,7 @@ class SessionServices(Struct, kw_only=True):
     transport: the one HTTP transport, made when first needed
     dialogs: the face that shows dialogs
     workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
+    script_sessions: cru.namespace.sessions.open_sessions.OpenSessions, once a script asks for one
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider
     background: what runs beside the conversation, once something does
@@ -144,6 +145,7 @@ class SessionServices(Struct, kw_only=True):
     transport: Callable[[], Transport] | None = None
     dialogs: Dialogs | None = None
     workflows: object = None
+    script_sessions: object = None
     divert_prints: Callable[[Callable[[], None]], None] | None = None
     provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
     background: BackgroundWork | None = None

@@ -125,6 +125,13 @@ class PluginSession(Struct):
     owned: dict[str, dict[Hashable, Undo]] = field(default_factory=dict)
     prompts: ScriptPrompts = field(default_factory=ScriptPrompts)
 
+    def prompt_agent(self, text: str) -> None:
+        """Have the agent asked this when what runs now is done."""
+        wakers = self.parts.services.wakers
+        if self.prompts not in wakers:
+            wakers.append(self.prompts)
+        self.prompts.put(text)
+
     def family_state(self, family: str, make: Callable[[], T]) -> T:
         """What a family of names keeps for the session; made when it is first needed."""
         if family not in self.shared:

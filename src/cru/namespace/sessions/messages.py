@@ -38,7 +38,7 @@ async def send_message(session_id: str | None, words: str) -> Values:
         if not prompt.strip():
             raise BadArgument(f"{where}: text must not be empty")
         if sessions.is_main(session_id):
-            host().session.prompts.put(prompt)
+            host().session.prompt_agent(prompt)
             return Values((f"msg-{new_id()[:8]}", None))
         session = sessions.find(where, session_id)
         if session.is_busy:

@@ -168,9 +168,12 @@ def _is_plain(name: str) -> bool:
 
 
 def open_sessions() -> OpenSessions:
-    """Those of this session."""
-    session = host().session
-    return session.family_state("sessions", lambda: OpenSessions(session.parts))
+    """Those of this session: plugins and functions of hooks share them."""
+    parts = host().session.parts
+    known = parts.services.script_sessions
+    if not isinstance(known, OpenSessions):
+        known = parts.services.script_sessions = OpenSessions(parts)
+    return known
 
 
 def check_script_session(where: str, session_id: object) -> OpenSession:
