@@ -86,7 +86,7 @@ end)
 
 
 def play(tmp_path: Path, guard: Guard, line: Callable[[str], str] = _touch) -> ClosedWorld:
-    """A main agent whose sub-agents run a command each: one that it waits for, one below another, one in the background, one of a script."""
+    """A main agent whose agents below run a command each: one that it waits for, one below it, one in the background, one of a script."""
     here = HomeDir(tmp_path, tmp_path / "project")
     (tmp_path / "home" / "plugins").mkdir(parents=True)
     here.cru.symlink_to("home")
