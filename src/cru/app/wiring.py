@@ -73,6 +73,8 @@ def add_extensions(
     parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
     places = card_places(start)
     if places.has_own():
+        from cru.app.agent_cards import tell_cards
+
         parts.lifecycle.opening.append(partial(tell_cards, places))
     if start.agent:
         from cru.app.main_card import find_card, narrow_tools
@@ -281,15 +283,6 @@ def _own_agents(places: CardPlaces) -> str:
     from cru.tasks.discovery import describe_cards
 
     return describe_cards(places)
-
-
-async def tell_cards(places: CardPlaces, parts: Parts) -> None:
-    """Which agent cards cannot be used, and why: others of their names do not stand in for them."""
-    from cru.tasks.discovery import list_notices
-    from cru.values.visible import visible
-
-    for text in list_notices(places):
-        parts.bus.stream.warn(visible(text))
 
 
 def built_in_tools(settings: Settings) -> BuiltInTools:
