@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from tests.kit import HomeDir
 from tests.kit import home as new_home
@@ -29,10 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # what pytest makes of a module of tests is kept, whatever the shell says: else each worker does it anew in each run
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # in the background of a script they are ignored, and children could not hear them either
-    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    # in the background of a script, or under nohup, they are ignored, and children could not hear them either
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, handler)
+            signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
+    # a busy machine is slow at times; what keeps a processor busy is limited by Counts
+    hypothesis.settings.register_profile("cru", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+    hypothesis.settings.load_profile("cru")
     config.pluginmanager.register(Counts(), "cru-counts")
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
     config.pluginmanager.register(Leaks(), "cru-leaks")

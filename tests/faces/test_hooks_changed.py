@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import msgspec
 import pytest
 from tests.faces.hooks_home import CALLS, TOUCH, model, project, ran, rows, seen, trust, trust_all, turn
 from tests.kit import HomeDir, cru, pty
+from tests.kit.forked import processor_time
 
 GUARD: dict[str, Any] = {"event": "tool:before_call", "command": "true", "name": "guard"}
 WRITES = CALLS.replace("true", "echo x >> done").partition("\n")[2]
@@ -226,11 +226,11 @@ def test_a_strangers_words_do_not_hold_up_a_start(home: HomeDir) -> None:
     for number in range(60):
         (home.project / f"d{number}").mkdir()
     project(home, *(f"{words} {number}" for number in range(60)))
-    start = time.perf_counter()
+    start = processor_time()
     assert "60 project hooks await trust" in turn(home).err
     run = cru("hooks", "review", home=home)
     assert run.out.count("it names more files than cru looks at") == 60
-    assert time.perf_counter() - start < 8  # it was half a minute of looking up
+    assert processor_time() - start < 8  # it was half a minute of looking up
     word = run.out.split()[0]
     run = cru("hooks", "review", "--trust", word, home=home)
     assert run.code == 2 and "names more files than cru looks at, so it is not accepted" in run.err

@@ -7,11 +7,11 @@ machine perhaps, is named.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+from tests.kit.forked import processor_time
 
 LIMIT = 30.0
 """Seconds of a processor, of the test and the programs that it waited for."""
@@ -43,11 +43,11 @@ class Counts:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None]:
-        before = sum(os.times()[:4])
+        before = processor_time()
         try:
             return (yield)
         finally:
-            item.user_properties.append((BUSY, sum(os.times()[:4]) - before))
+            item.user_properties.append((BUSY, processor_time() - before))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" or "long" in report.keywords:

@@ -163,6 +163,17 @@ def _fork_server() -> ForkServer:
     return _server[0]
 
 
+def processor_time() -> float:
+    """Seconds of a processor that this process has taken, and the programs that it has waited for: those that were forked, too."""
+    times = sum(os.times()[:4])
+    server = running()
+    if server is None:
+        return times
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    of_children = int(fields[13]) + int(fields[14])  # ticks, in their programs and in the kernel
+    return times + of_children / os.sysconf("SC_CLK_TCK")
+
+
 class ForkedRun(subprocess.Popen[bytes]):
     """`subprocess.Popen` of a command that `may_fork`; always in a session of its own. Overrides what starts and awaits a child."""
 

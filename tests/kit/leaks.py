@@ -74,7 +74,7 @@ class Belongings:
 
     def __init__(self, temporary: Path, mark: str) -> None:
         self._temporary, self._mark = temporary, mark.encode()
-        self._known = {str(os.getpid())}
+        self._known = set(os.listdir("/proc"))  # nothing that runs already carries the mark
         self.take()
 
     def take(self) -> None:

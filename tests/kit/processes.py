@@ -15,12 +15,14 @@ def is_running(pid: int) -> bool:
 
 
 def carriers(text: bytes, known: set[str]) -> set[int]:
-    """Those with this text in their environment, wherever they moved. `known` are the names in /proc that are looked at no more."""
+    """Those with this text in their environment, wherever they moved. `known` are the names in /proc that are looked at no more: not those
+    without any, as a process has none for the moment in which it becomes another program."""
     names = set(os.listdir("/proc"))
     known &= names
     new = names - known
-    carrying = {name for name in new if name.isdigit() and text in _environment(name)}
-    known |= new - carrying
+    environments = {name: _environment(name) for name in new if name.isdigit()}
+    carrying = {name for name, environment in environments.items() if text in environment}
+    known |= {name for name in new - carrying if environments.get(name) != b""}
     return set(map(int, carrying))
 
 

@@ -97,6 +97,7 @@ def test_silence_is_neither_waited_for_for_ever_nor_tried_again() -> None:
             with pytest.raises(ModelUnavailable, match=r"no answer within 0\.05 s") as caught:
                 await harness.ask()
             assert "first_byte_timeout" in caught.value.hint
+            await wire.until(1)  # on a busy machine it is read later than the limit
             assert len(wire.requests) == 1 and harness.waits == []
 
     asyncio.run(main())

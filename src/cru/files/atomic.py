@@ -152,14 +152,18 @@ def _rename(temporary: Path, path: Path) -> None:
 
 def _remove_stale_temporaries(path: Path) -> None:
     """Remove the temporary files of this file that writers which were killed left beside it: those older than a minute."""
-    import re
-    import time
-
-    is_temporary = re.compile(rf"\.?{re.escape(path.name)}\.\d+[.-][0-9a-f]{{8}}\.tmp").fullmatch
     try:
-        for name in os.listdir(path.parent):
+        names = [name for name in os.listdir(path.parent) if name.endswith(".tmp")]
+        if not names:
+            return  # nearly always; an expression for this one name takes a millisecond
+
+        import re
+        import time
+
+        is_temporary = re.compile(rf"\.?{re.escape(path.name)}\.\d+[.-][0-9a-f]{{8}}\.tmp").fullmatch
+        for name in filter(is_temporary, names):
             place = path.parent / name
-            if name.endswith(".tmp") and is_temporary(name) and place.lstat().st_mtime < time.time() - STALE:
+            if place.lstat().st_mtime < time.time() - STALE:
                 place.unlink()
     except OSError:
         pass  # another process was faster, or it is not ours: the write itself tells what is wrong
