@@ -41,7 +41,7 @@ def _family(name: str) -> property:
 
 
 class NamespacePackage(ModuleType):
-    """`shell` and `vault` are families of the namespace and rooms of the program: as attributes they are families, whatever is loaded."""
+    """`shell`, `vault` and `mcp` are families of the namespace and rooms of the program: as attributes they are families."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """A test of a plugin may put something at a name of the namespace, for all that ask for it; what is imported is a module."""
@@ -60,6 +60,7 @@ class NamespacePackage(ModuleType):
 
     shell = _family("shell")
     vault = _family("vault")
+    mcp = _family("mcp")
 
 
 sys.modules[__name__].__class__ = NamespacePackage

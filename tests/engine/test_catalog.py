@@ -18,6 +18,8 @@ BY_THE_COMMAND = {
     "config:changed": "commands that write a setting",
     "session:paused": "Ctrl-Z",
     "session:resumed": "SIGCONT",
+    "mcp:attached": "an MCP server is configured: tests/mcp/test_session.py",
+    "tool:discovered": "its tools",
     "custom": "a script emits it: tests/programs/test_twins.py",
 }
 

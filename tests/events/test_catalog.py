@@ -102,7 +102,7 @@ def test_every_writable_field_has_a_type_that_is_checked(row: EventRow) -> None:
 def test_what_no_part_fires_yet_is_not_live() -> None:
     later = {row.name for row in CATALOG if not row.live}
     kinds = {name.partition(":")[0] for name in later}
-    assert kinds <= {"task", "file", "note", "mcp", "tool", "custom"}
+    assert kinds <= {"task", "file", "note", "custom"}
     assert all(BY_NAME[name].live for name in ("context:overflow", "inbox:sending", "inbox:sent"))
 
 

@@ -16,6 +16,7 @@ from cru.events.catalog import CATALOG
 from cru.extensions import hooks
 from cru.faces.cli.flags import FLAGS, SYNONYMS
 from cru.faces.cli.oq.options import HELP
+from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
@@ -136,7 +137,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = dict(VAULT)
+    docs: dict[str, str] = {**VAULT, **MCP_DOCS}
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

@@ -30,6 +30,7 @@ TABLE = {
     "memory": ("allow", "allow", "allow", "allow"),
     "message": ("ask", "ask", "deny", "allow"),
     "flow": ("allow", "allow", "allow", "allow"),
+    "query": ("allow", "allow", "allow", "allow"),
     "tool": ("ask", "ask", "deny", "allow"),
     "unheard_of": ("ask", "ask", "deny", "allow"),
 }

@@ -12,6 +12,8 @@ from cru.app.start import (
     SETTINGS,
     FaceSettings,
     Start,
+    children_env,
+    find_servers,
     hooks_where,
     load_settings,
     parent_context,
@@ -78,7 +80,8 @@ def build(
     store = wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
-    redact = wiring.remove_keys_from_env(settings, start.env)
+    servers = find_servers(start, settings, layers)
+    redact = wiring.remove_keys_from_env(settings, start.env, servers)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     gate = wiring.build_gate(start, settings, layers, store)
@@ -86,15 +89,14 @@ def build(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=wiring.children_env(start), history=History(),
+        env=children_env(start), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
         username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
         compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)
-    plugins = wiring.add_extensions(parts, start, settings, extensions)
-    hook_options = merge_options(settings.of(HookSettings).options, layers)
-    wiring.add_hooks(parts, start, hook_options, redact, plugins)
+    plugins = wiring.add_extensions(parts, start, settings, extensions, servers)
+    wiring.add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
     _warn(bus, (*bus.registry.problems, *parts.tools.problems))
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)

@@ -69,7 +69,8 @@ class ChildBuilder(Struct):
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
             sections=self._sections(store, spec, parent.root),
             services=replace(parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False),
-            lifecycle=Lifecycle(), ledger=parent.ledger.child(on_usage=spec.count), fuel_limit=spec.fuel_limit,
+            lifecycle=Lifecycle(before_round=parent.lifecycle.before_round, missing=parent.lifecycle.missing),
+            ledger=parent.ledger.child(on_usage=spec.count), fuel_limit=spec.fuel_limit,
         )  # fmt: skip
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))

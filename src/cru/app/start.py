@@ -35,6 +35,7 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from cru.extensions.discovery.places import PluginFolders
     from cru.extensions.lost_guards import LostGuard
+    from cru.mcp.configured import ConfiguredServers
 
 
 class FaceSettings(Struct, frozen=True):
@@ -56,7 +57,7 @@ SETTINGS: tuple[type[Struct], ...] = (
     ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, TaskTable, FaceSettings, PluginSettings,
     HookSettings,
 )  # fmt: skip
-RARE_SETTINGS = {"vault": "cru.vault:VaultTable"}
+RARE_SETTINGS = {"vault": "cru.vault:VaultTable", "mcp": "cru.mcp:McpTable"}
 """Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
 
 
@@ -307,3 +308,22 @@ def project_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | No
         if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
             return folder
     return here
+
+
+def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> ConfiguredServers | None:
+    """The MCP servers; nothing of them is loaded if none may be configured: by cru's settings, by other programs' settings that a person
+    has accepted, or by the project's, which a person is told of."""
+    foreign = (start.home / "mcp.json", start.root / ".mcp.json")
+    if not any("mcp" in layer.data for layer in layers) and not any(map(os.path.lexists, foreign)):
+        return None
+    from cru.mcp.configured import find_configured
+
+    return find_configured(settings, start.home, start.root, user_home(start), start.env)
+
+
+def children_env(start: Start) -> dict[str, str]:
+    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
+    from cru.models.providers import KEY_VARIABLES
+
+    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+    return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}

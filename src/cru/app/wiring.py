@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from cru.engine.turn import TaskReport
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
-
-if TYPE_CHECKING:
+    from cru.mcp.configured import ConfiguredServers
     from cru.net import WholeResponse
 
 
@@ -65,9 +64,14 @@ def register_extensions(bus: Bus, extensions: Iterable[Extension]) -> None:
 
 
 def add_extensions(
-    parts: Parts, start: Start, settings: Settings, extensions: Iterable[Extension]
+    parts: Parts, start: Start, settings: Settings, extensions: Iterable[Extension], servers: ConfiguredServers | None
 ) -> Extensions | None:
-    """Built-in handlers, extensions and plugins, and what is done around a session; returns the plugins. Raises BadExtension."""
+    """Built-in handlers, MCP servers, extensions and plugins, and what is done around a session; returns the plugins. Raises
+    BadExtension."""
+    if servers is not None:
+        from cru.app import mcp
+
+        mcp.add_servers(parts, start, servers)
     register_extensions(parts.bus, extensions)
     plugins = add_plugins(parts, start, settings)
     parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
@@ -365,22 +369,19 @@ def session_services(models: ModelPool, settings: Settings, asker: Asker | None)
     )
 
 
-def remove_keys_from_env(settings: Settings, env: Mapping[str, str]) -> Redact:
-    """What takes the keys out of records; None if there are none. `env` has them: code that runs in this process need not see them."""
+def remove_keys_from_env(settings: Settings, env: Mapping[str, str], servers: ConfiguredServers | None) -> Redact:
+    """What takes the keys, and secrets of MCP servers, out of records; None if there are none. `env` has the keys: code that runs in this
+    process need not see them."""
     from cru.models.providers import KEY_VARIABLES, secrets
 
     for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
         os.environ.pop(name, None)
-    known = secrets(settings.of(ModelSettings), env)
+    known = list(secrets(settings.of(ModelSettings), env))
+    if servers is not None:
+        from cru.mcp.references import find_secrets
+
+        known += find_secrets((definition.server for definition in servers.definitions), env)
     return make_redactor(known) if known else None
-
-
-def children_env(start: Start) -> dict[str, str]:
-    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
-    from cru.models.providers import KEY_VARIABLES
-
-    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
-    return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
 
 
 def compaction_prompt(home: Path) -> str:

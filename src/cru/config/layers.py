@@ -163,6 +163,8 @@ _WORDS = (ENVIRONMENT, COMMAND_LINE)
 
 # Shown as "set" or "", never as they are.
 SECRET = frozenset({"api_key"})
+# Tables of servers, whose variables and headers are not shown.
+SERVERS = frozenset({"mcp"})
 
 
 class Settings:
@@ -205,12 +207,13 @@ class Settings:
         """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
         from msgspec import to_builtins
 
-        from cru.config.secret import ADDRESSES, mask_url
+        from cru.config.secret import ADDRESSES, mask_servers, mask_url
 
         out: dict[str, object] = {}
         for value in self._values.values():
             out.update(to_builtins(value))
         out |= {key: "set" for key in SECRET & out.keys() if out[key]}
+        out |= {key: mask_servers(out[key]) for key in SERVERS & out.keys()}
         return out | {key: mask_url(str(out[key])) for key in ADDRESSES & out.keys()}
 
     def value(self, key: str) -> object:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 MASK = "***"
 ADDRESSES = frozenset({"base_url"})
 """Settings that hold an address, which may have a password or a key in it."""
 
 _SECRET = re.compile(r"(^|[_-])(key|token|secret|password)$", re.IGNORECASE)
+_REFERENCE = re.compile(r"[\w .-]*(\$\{\w+(:-[^}]*)?\})+")
+"""With words before it, as in `Bearer ${TOKEN}`."""
 _SECRET_SET = re.compile(r"""(^|[\s._"'{,-])(key|token|secret|password)["']?\s*=""", re.IGNORECASE)
 
 
@@ -21,6 +24,24 @@ def holds_secret(setting: str) -> bool:
     """Whether a `KEY=VALUE` says something secret; a table may be written inline."""
     key, _, value = setting.partition("=")
     return _SECRET_SET.search(setting) is not None or (key.strip() in ADDRESSES and bool(secrets_in_url(value)))
+
+
+def mask_table(table: Mapping[str, str]) -> dict[str, str]:
+    """Variables or headers: references to the environment (`${NAME}`) as they are, everything else hidden."""
+    return {name: text if not text or _REFERENCE.fullmatch(text) else MASK for name, text in table.items()}
+
+
+def mask_servers(value: object) -> object:
+    """Settings of servers: their variables and headers as `mask_table` shows them, addresses without what is secret."""
+    if not isinstance(value, dict):
+        return value
+    out: dict[str, object] = {}
+    for key, inner in value.items():
+        if key in ("env", "headers") and isinstance(inner, dict):
+            out[key] = mask_table(inner)
+        else:
+            out[key] = mask_url(inner) if key == "url" and isinstance(inner, str) else mask_servers(inner)
+    return out
 
 
 def secrets_in_url(url: str) -> list[str]:

@@ -51,6 +51,7 @@ class Leg:
         self._sync: asyncio.Future[None] | None = None
         self._known_compactor: Compactor | None = None
         self._again: tuple[ToolCall, ...] = ()
+        self._selected: set[str] = set()
 
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
@@ -104,6 +105,8 @@ class Leg:
             self.rounds += 1
             plan.round = self.rounds
             await self._check_budget()
+            if self.rounds > 1 and self.parts.lifecycle.before_round:
+                await self._add_tools(plan)
             if await self._compact_if_full(plan):
                 self._forget_results()
                 plan.spans = await self._build_system_prompt()
@@ -159,6 +162,13 @@ class Leg:
         turn.fallback = started.payload.fallback
         _raise_if_halted(started.answer.halt, started.answer.reason)
         spans = await self._build_system_prompt()
+        if parts.lifecycle.before_round:
+            await parts.take_arrivals(resolved)
+        return spans, await self._select_tools(resolved)
+
+    async def _select_tools(self, resolved: ResolvedModel) -> tuple[ToolSpec, ...]:
+        """Those that handlers let through, of the tools that they have not been asked about in this leg."""
+        parts = self.parts
         names = parts.tools.names() if parts.offers_tools(resolved) else ()
         selected = await parts.bus.dispatch(ToolsSelect(names))
         _raise_if_halted(selected.answer.halt, selected.answer.reason)
@@ -167,7 +177,15 @@ class Leg:
             parts.bus.stream.warn(
                 f"tools:select may only narrow: {', '.join(added)} left out", selected.changed_by("tools")
             )
-        return spans, parts.tools.specs([n for n in selected.payload.tools if n in names])
+        fresh = [n for n in selected.payload.tools if n in names and n not in self._selected]
+        self._selected.update(names)
+        return parts.tools.specs(fresh)
+
+    async def _add_tools(self, plan: RequestPlan) -> None:
+        """Tools that have come since the last request go behind the others: what was sent stays as it was."""
+        await self.parts.take_arrivals(plan.resolved)
+        if not self._selected.issuperset(self.parts.tools.names()) and self.parts.offers_tools(plan.resolved):
+            plan.tools += await self._select_tools(plan.resolved)
 
     async def _build_system_prompt(self) -> tuple[Span, ...]:
         """The system prompt: once a leg, and again after a compaction, since the summary is one of its sections."""

@@ -20,7 +20,7 @@ from cru.models import ModelPrice
 from cru.models.protocol import Model
 from cru.permissions.gate import Asker, Gate
 from cru.tools.builtin import ToolRegistry as Tools
-from cru.tools.protocol import ToolServices, ToolSettings
+from cru.tools.protocol import Tool, ToolServices, ToolSettings
 from cru.values.messages import Span
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ class SessionServices(Struct, kw_only=True):
     background: what runs beside the conversation, once something does
     recover_tasks: what became of tasks whose run was killed, once; None: nothing
     wakers: who else may start a turn of an idle chat
+    mcp: cru.app.mcp.McpSession, if servers are configured
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     """
@@ -151,6 +152,7 @@ class SessionServices(Struct, kw_only=True):
     background: BackgroundWork | None = None
     recover_tasks: Callable[[], Awaitable[TaskReport | None]] | None = None
     wakers: list[Waker] = field(default_factory=list)
+    mcp: object = None
     is_chat: bool = False
     is_verbose: bool = False
 
@@ -161,11 +163,15 @@ class Lifecycle(Struct):
     opening: before `session:started` (plugins are loaded)
     closing: after `session:ended` (plugins are unloaded)
     idle: before something is taken from the queue (changed plugins are loaded anew)
+    before_round: before each request, with the size of the model's window in tokens (0: unknown): tools that have come join the others
+    missing: a tool of that name is wanted and not there: it may be on its way
     """
 
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
     closing: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     idle: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    before_round: list[Callable[[int], Awaitable[None]]] = field(default_factory=list)
+    missing: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
 
 
 class Parts(Struct, kw_only=True):
@@ -214,6 +220,17 @@ class Parts(Struct, kw_only=True):
     commands: Commands = field(default_factory=Commands)
     ledger: UsageLedger = field(default_factory=UsageLedger)
     fuel_limit: str = ""
+
+    async def take_arrivals(self, resolved: ResolvedModel) -> None:
+        """Let tools that have come join the others."""
+        for arrive in self.lifecycle.before_round:
+            await arrive(resolved.window or self.settings.context_window_limit)
+
+    async def await_tool(self, name: str) -> Tool | None:
+        """A tool that is not there: it may come."""
+        for wait in self.lifecycle.missing:
+            await wait(name)
+        return self.tools.find(name)
 
     def offers_tools(self, resolved: ResolvedModel) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""

@@ -200,7 +200,7 @@ class Session:
         from cru.engine import side_calls
 
         await self._work.run(self.open())
-        tool = self.parts.tools.find(name)
+        tool = self.parts.tools.find(name) or await self._work.run(self.parts.await_tool(name))
         with side_calls.hold_context(self.locked, tool), purpose(side_calls.BY_HAND):
             return await self._work.run(side_calls.call_by_hand(self.parts, name, make_arguments(tool), origin), name)
 

@@ -112,7 +112,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
 
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
-    tool = None if is_off else parts.tools.find(call.name)
+    tool = None if is_off else parts.tools.find(call.name) or await parts.await_tool(call.name)
     if is_off:
         checked = CheckedArguments(decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY)
     else:

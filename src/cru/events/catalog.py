@@ -264,8 +264,15 @@ CATALOG: tuple[EventRow, ...] = (
     _row("note:modified", p.NoteModified, "observe", "a note changed", ident="path", live=False),
     _row("note:deleted", p.NoteDeleted, "observe", "a note is gone", ident="path", live=False),
     _row("note:renamed", p.NoteRenamed, "observe", "a note has a new path", ident="new", live=False),
-    _row("mcp:attached", p.McpAttached, "observe", "a server's tools arrived", ident="server", live=False),
-    _row("tool:discovered", p.ToolDiscovered, "observe", "a tool arrived", scope="tree", ident="name", live=False),
+    _row("mcp:attached", p.McpAttached, "observe", "the tools of an MCP server join the others", ident="server"),
+    _row(
+        "tool:discovered",
+        p.ToolDiscovered,
+        "observe",
+        "a tool of an MCP server can be called from now on",
+        scope="tree",
+        ident="name",
+    ),
     _row("custom", p.Custom, "observe", "a script emitted it", ident="name", scope="tree"),
 )
 

@@ -9,9 +9,9 @@ from cru.permissions import UnknownMode
 
 Decision = Literal["allow", "ask", "deny"]
 
-KINDS = ("read", "write", "shell", "fetch", "memory", "message", "flow", "tool")
+KINDS = ("read", "write", "shell", "fetch", "memory", "message", "flow", "query", "tool")
 
-_FREE: Mapping[str, Decision] = {"read": "allow", "memory": "allow", "flow": "allow"}
+_FREE: Mapping[str, Decision] = {"read": "allow", "memory": "allow", "flow": "allow", "query": "allow"}
 
 MODES: Mapping[str, Mapping[str, Decision]] = {
     "ask": {**dict.fromkeys(KINDS, "ask"), **_FREE},

@@ -18,6 +18,7 @@ from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
+from cru.values.mcp_names import PREFIX
 
 if TYPE_CHECKING:
     from cru.shell.option_uses import OptionUse
@@ -58,14 +59,15 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:
-    """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged."""
+    """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged, nor tools of MCP servers, which
+    arrive when they like."""
     from cru.config.closest import did_you_mean
 
     names = (*known, *KINDS, INPUT_TO)
     return tuple(
         SettingsProblem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
         for rule in rules
-        if "*" not in rule.tool and rule.tool not in names
+        if "*" not in rule.tool and rule.tool not in names and not rule.tool.startswith(PREFIX)
     )
 
 

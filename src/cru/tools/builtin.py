@@ -192,6 +192,22 @@ class ToolRegistry:
         self._offer()
         return ""
 
+    def update_source(self, source: str, tools: Iterable[Tool]) -> list[str]:
+        """Make these the tools of a source: those that were there keep their places, new ones come last. What is left out, and why."""
+        fresh = {tool.spec.name: tool for tool in tools}
+        problems = [
+            f"the tool {name} of {source} is left out: {taken.source} has one of that name"
+            for name in fresh
+            if (taken := self._tools.get(name)) is not None and taken.source != source
+        ]
+        for name in [name for name, tool in self._tools.items() if tool.source == source and name not in fresh]:
+            del self._tools[name]
+        for name, tool in fresh.items():
+            if name not in self._tools or self._tools[name].source == source:
+                self._tools[name] = tool
+        self._offer()
+        return problems
+
     def drop_source(self, source: str) -> int:
         """Take away everything of a source; how many tools."""
         gone = [name for name, tool in self._tools.items() if tool.source == source]
@@ -201,6 +217,14 @@ class ToolRegistry:
                 self._tools[name] = self._under.pop(name)
         self._offer()
         return len(gone)
+
+    def refresh(self) -> None:
+        """Look again which tools are hidden."""
+        self._offer()
+
+    def all(self) -> tuple[Tool, ...]:
+        """Hidden ones, too."""
+        return tuple(self._tools.values())
 
     def _offer(self) -> None:
         self._specs.clear()
@@ -246,6 +270,9 @@ class NarrowedTools(ToolRegistry):
 
     def add(self, tool: Tool) -> str:
         return self._outer.add(tool)
+
+    def update_source(self, source: str, tools: Iterable[Tool]) -> list[str]:
+        return self._outer.update_source(source, tools)
 
     def drop_source(self, source: str) -> int:
         return self._outer.drop_source(source)

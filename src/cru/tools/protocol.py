@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Kind = Literal["read", "write", "shell", "fetch", "memory", "message", "flow", "tool"]
+Kind = Literal["read", "write", "shell", "fetch", "memory", "message", "flow", "query", "tool"]
+"""query: asks a server that is trusted to only read"""
 Access = Literal["read", "write"]
 
 OUTPUT_FOLDER = "tool_cache"

@@ -202,6 +202,11 @@ COMMANDS: dict[str, ManagementCommand] = {
         "list plugins, make a new one, run its tests and its health checks",
         "list new test health enable disable adopt-chibi",
     ),
+    "mcp": ManagementCommand(
+        "cru.faces.cli.mcp.command",
+        "MCP servers: add, list and test them, and use those of other agents",
+        "list add remove test tools accept reject login logout",
+    ),
     "batch": ManagementCommand(
         "cru.faces.cli.fleet.batch_command",
         "ask many prompts of a file, several at once, each in its own context",

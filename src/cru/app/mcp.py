@@ -1,0 +1,222 @@
+"""MCP servers in a session: they start beside its first request, and their tools join the others between two requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from cru.app.mcp_requests import SessionRequests
+from cru.app.start import Start
+from cru.engine.parts import Parts
+from cru.engine.states import LegState
+from cru.events.payloads import McpAttached, ToolDiscovered
+from cru.events.stream import Notice, Published, StateChanged
+from cru.mcp import McpSettings
+from cru.mcp.configured import ConfiguredServers
+from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.definition import ServerDefinition
+from cru.mcp.listing_cache import ListingCache
+from cru.mcp.place import ServerPlace
+from cru.mcp.pool import ServerPool
+from cru.mcp.ports import ServerRequests
+from cru.tools.mcp import OWNER, McpTool
+from cru.tools.mcp_search import SearchTool
+from cru.tools.web import sensitive_reason
+from cru.values.mcp_names import PREFIX, server_prefix
+
+AFTER_REQUEST = 0.05
+"""Seconds after the first request began: it is on its way then, and nothing here slows it down."""
+WITHOUT_REQUEST = 1.0
+"""Seconds after which servers start where nobody asks the model anything."""
+MOST_SHOWN = 100
+"""Tools of servers that are offered at once; providers take 128 in all."""
+BYTES_PER_TOKEN = 4
+
+
+def add_servers(parts: Parts, start: Start, configured: ConfiguredServers) -> None:
+    """The servers that are configured, in the session of these parts."""
+    stream = parts.bus.stream
+    for text in configured.problems:
+        stream.warn(text)
+    project = [d.name for d in configured.waiting if d.origin == str(start.root / ".mcp.json")]
+    if project:
+        stream.warn(
+            f"MCP servers of this project's .mcp.json wait for you: {', '.join(project)} (cru mcp list, cru mcp accept NAME)"
+        )
+    if not configured.definitions:
+        return
+    requests = SessionRequests(parts, start.home)
+    session = McpSession(parts, start, configured.definitions, configured.settings, requests)
+    parts.services.mcp = session
+    lifecycle = parts.lifecycle
+    lifecycle.opening.insert(0, session.open)
+    lifecycle.closing.append(session.close)
+    lifecycle.before_round.append(session.before_round)
+    lifecycle.missing.append(session.missing)
+
+
+class McpSession:
+    """The servers of one session."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        start: Start,
+        definitions: Iterable[ServerDefinition],
+        settings: McpSettings,
+        requests: ServerRequests,
+    ) -> None:
+        self._parts = parts
+        self._settings = settings
+        self._cache = ListingCache(start.home)
+        place = ServerPlace(start.root, start.home, start.env, parts.env, self._why_not, sensitive_reason)
+        self.pool = ServerPool(definitions, place, requests, self._note)
+        self._changed: set[str] = set()
+        self._announced: dict[str, set[str]] = {}
+        self._warned: set[str] = set()
+        self._shown: set[str] = set()
+        self._is_searched = False
+        self._timer: asyncio.TimerHandle | None = None
+        enabled = [s.name for s in self.pool.servers if s.definition.server.enabled]
+        self._search = SearchTool(enabled, self._find_all, self._show)
+        self._search.hidden = True
+
+    async def open(self, _: Parts) -> None:
+        """What is known from earlier is offered at once; servers start when the first request is on its way."""
+        for server in self.pool.servers:
+            if server.definition.server.enabled:
+                server.facts.tools = tuple(
+                    tool for tool in self._cache.load(server.definition).tools if server.allows(tool.name)
+                )
+                self._changed.add(server.name)
+        self._parts.tools.update_source(self._search.source, [self._search])
+        self._parts.bus.stream.subscribe(self._hear, StateChanged)
+        self._start_in(WITHOUT_REQUEST)
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        await self.pool.close()
+
+    async def before_round(self, window: int) -> None:
+        """What has come since the last request joins the other tools."""
+        names, self._changed = sorted(self._changed), set()
+        for name in names:
+            self._update(self.pool.find(name))
+        self._choose_shown(window)
+        for name in names:
+            await self._announce(self.pool.find(name))
+
+    async def missing(self, name: str) -> None:
+        """A tool is wanted that is not there: its server may be starting."""
+        if not name.startswith(PREFIX):
+            return
+        servers = [server for server in self.pool.servers if name.startswith(server_prefix(server.name))]
+        for server in servers:
+            if server.facts.state is ServerState.IDLE or server.is_starting:
+                await server.wait_settled()
+            self._update(server)
+
+    def start(self) -> None:
+        """Start the servers now."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.pool.start()
+
+    def _hear(self, item: Published[StateChanged]) -> None:
+        if self._timer is not None and item.payload.new == LegState.CALLING.value:
+            self._start_in(AFTER_REQUEST)
+
+    def _start_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.start)
+
+    def _why_not(self, url: str) -> str:
+        verdict = self._parts.gate.judge("fetch", "fetch", url)
+        return verdict.reason if verdict.decision == "deny" and verdict.explicit else ""
+
+    def _note(self, server: ServerConnection) -> None:
+        """A server has changed: what that means for the model waits for the next request."""
+        stream = self._parts.bus.stream
+        self._changed.add(server.name)
+        facts = server.facts
+        if server.is_closed:
+            return
+        if facts.state is ServerState.READY:
+            self._warned.discard(server.name)
+        elif facts.state is not ServerState.FAILED:
+            return
+        elif server.name not in self._warned:
+            self._warned.add(server.name)
+            hint = f" ({facts.hint})" if facts.hint else ""
+            stream.warn(f"the MCP server {server.name} does not work: {facts.why}{hint}")
+        try:
+            self._cache.save(server.definition, facts)
+        except OSError as error:
+            self._warn_once(f"what is known of MCP servers cannot be kept for the next run: {error.strerror}")
+
+    def _update(self, server: ServerConnection) -> None:
+        """Put its tools into the session's list, in the places that they have."""
+        tools: dict[str, McpTool] = {}
+        for remote in server.facts.tools:
+            tool = McpTool(server, remote)
+            if tool.spec.name in tools:
+                other = tools[tool.spec.name].remote.name
+                self._warn_once(
+                    f"the tool {remote.name} of {server.name} is left out: for the model it has the name of {other}"
+                )
+                continue
+            tool.hidden = self._is_searched and tool.spec.name not in self._shown
+            tools[tool.spec.name] = tool
+        for text in (*self._parts.tools.update_source(f"{OWNER}{server.name}", tools.values()), *server.facts.left_out):
+            self._warn_once(f"MCP server {server.name}: {text}")
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._parts.bus.stream.warn(text)
+
+    async def _announce(self, server: ServerConnection) -> None:
+        """Tell of tools that were not told of before, once the server is there."""
+        if server.facts.state is not ServerState.READY:
+            return
+        names = {tool.spec.name for tool in self._tools() if tool.source == f"{OWNER}{server.name}"}
+        before, bus = self._announced.get(server.name), self._parts.bus
+        self._announced[server.name] = names
+        if before is None:
+            bus.stream.tell(Notice("info", f"MCP server {server.name}: {len(names)} tools"))
+            await bus.dispatch(McpAttached(server.name, len(names)))
+        for name in sorted(names - (before or set())):
+            await bus.dispatch(ToolDiscovered(name, server.name))
+
+    def _tools(self) -> list[McpTool]:
+        registry = self._parts.tools
+        return [tool for tool in registry.all() if isinstance(tool, McpTool)]
+
+    def _choose_shown(self, window: int) -> None:
+        """Beyond the limit, tools are offered once they were searched for. There is no way back: the list would change."""
+        tools = self._tools()
+        size = sum(len(msgspec.json.encode(tool.spec)) for tool in tools) // BYTES_PER_TOKEN
+        limit = window * self._settings.search_percent / 100 if window else 0
+        if (limit and size > limit) or len(tools) > MOST_SHOWN:
+            self._is_searched = True
+        for tool in tools:
+            tool.hidden = self._is_searched and tool.spec.name not in self._shown
+        waits = any(s.definition.server.enabled and not s.facts.tools and s.can_come for s in self.pool.servers)
+        self._search.hidden = self._search.hidden and not (self._is_searched or waits)
+        self._parts.tools.refresh()
+
+    async def _find_all(self) -> tuple[list[McpTool], list[str]]:
+        self.start()
+        await asyncio.gather(*(s.wait_settled() for s in self.pool.servers if s.can_come))
+        for server in self.pool.servers:
+            self._update(server)
+        failed = [s for s in self.pool.servers if s.facts.state is ServerState.FAILED]
+        return self._tools(), [f"[the server {s.name} does not work: {s.facts.why}]" for s in failed]
+
+    def _show(self, tools: Iterable[McpTool]) -> None:
+        self._shown.update(tool.spec.name for tool in tools)

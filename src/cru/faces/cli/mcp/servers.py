@@ -1,0 +1,63 @@
+"""What the commands about MCP servers know: all that is configured, and what is known of their last start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.app.start import Start, children_env, load_settings, user_home
+from cru.config.layers import Layer, Settings
+from cru.faces.cli.console import complain
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.run_options import start_of
+from cru.mcp.configured import ConfiguredServers, find_configured
+from cru.mcp.definition import ServerDefinition
+from cru.mcp.listing_cache import ListingCache
+from cru.mcp.place import ServerPlace
+
+
+class KnownServers(Struct):
+    start: Start
+    settings: Settings
+    layers: list[Layer]
+    configured: ConfiguredServers
+    cache: ListingCache
+
+    def find(self, name: str) -> ServerDefinition:
+        """One of those that are used. Raises UnknownServer."""
+        from cru.mcp.pool import ServerPool
+        from cru.mcp.ports import NoRequests
+
+        return ServerPool(self.configured.definitions, self.place(), NoRequests(self.start.root)).find(name).definition
+
+    def place(self) -> ServerPlace:
+        from cru.permissions import PermissionSettings, layer_rules
+        from cru.permissions.gate import Gate
+        from cru.permissions.grants import Grants
+        from cru.tools.web import sensitive_reason
+
+        start = self.start
+        chosen = self.settings.of(PermissionSettings)
+        grants = Grants(start.home / "grants.json", start.root)
+        gate = Gate(chosen, layer_rules(self.layers), start.root, start.home, grants, user_home=user_home(start))
+
+        def why_not(url: str) -> str:
+            verdict = gate.judge("fetch", "fetch", url)
+            return verdict.reason if verdict.decision == "deny" and verdict.explicit else ""
+
+        return ServerPlace(start.root, start.home, start.env, children_env(start), why_not, sensitive_reason)
+
+    def settings_file(self, scope: str) -> Path:
+        """That of the user, or of the project."""
+        return self.start.root / ".cru" / "config.toml" if scope == "project" else self.start.home / "config.toml"
+
+
+def load_servers(parsed: Parsed) -> KnownServers:
+    """Raises ConfigError. What is wrong with settings goes to standard error."""
+    start = start_of(parsed, "default")
+    settings, layers, notices = load_settings(start)
+    for text in notices:
+        complain(text)
+    configured = find_configured(settings, start.home, start.root, user_home(start), start.env)
+    return KnownServers(start, settings, layers, configured, ListingCache(start.home))

@@ -1,0 +1,57 @@
+"""All servers that are configured somewhere: cru's own, and those of other programs that a person has accepted. Own ones win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.config.layers import Settings
+from cru.config.positions import join_key
+from cru.mcp import McpSettings, McpTable
+from cru.mcp.accepted import AcceptedServers
+from cru.mcp.definition import ServerDefinition
+from cru.mcp.foreign import find_servers, foreign_files
+
+
+class ConfiguredServers(Struct):
+    """definitions: those that are used
+    waiting: those that nobody has judged yet
+    rejected: those that a person does not want
+    hidden: those whose name is taken by another one
+    problems: what cannot be read or used
+    """
+
+    settings: McpSettings
+    definitions: list[ServerDefinition]
+    waiting: list[ServerDefinition]
+    rejected: list[ServerDefinition]
+    hidden: list[ServerDefinition]
+    problems: list[str]
+
+
+def find_configured(
+    settings: Settings, home: Path, root: Path, user_home: Path, env: Mapping[str, str]
+) -> ConfiguredServers:
+    """`settings`: with or without a table `mcp`."""
+    chosen = settings.of(McpTable).mcp if settings.has(McpTable) else McpSettings()
+    own = [
+        ServerDefinition(name, server, settings.origin(join_key(("mcp", "servers", name))))
+        for name, server in chosen.servers.items()
+    ]
+    foreign = find_servers(foreign_files(root, user_home, env))
+    accepted = AcceptedServers(home)
+    servers = ConfiguredServers(
+        chosen, own, [], [], [], foreign.problems + ([accepted.problem] if accepted.problem else [])
+    )
+    taken = {definition.name for definition in own}
+    for definition in foreign.definitions.values():
+        decision = accepted.decision(definition)
+        if definition.name in taken:
+            servers.hidden.append(definition)
+        elif decision == "accepted":
+            servers.definitions.append(definition)
+        else:
+            (servers.rejected if decision else servers.waiting).append(definition)
+    return servers

@@ -1,0 +1,342 @@
+"""One server: its state, its connection, and what it offers. A task of its own holds the connection and takes it up again if it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from cru.files.glob import matches_text, parse_glob
+from cru.mcp import CallTimeout, RequestFailed, ServerUnavailable
+from cru.mcp.callbacks import Callbacks
+from cru.mcp.content import RemoteResult, SaveFile, contents_text, join_blocks, read_result
+from cru.mcp.definition import ServerDefinition
+from cru.mcp.errors import ConnectionFailure, describe_failure, is_lost, translate_call_error
+from cru.mcp.listing import RemotePrompt, RemoteResource, RemoteTool
+from cru.mcp.place import ServerPlace
+from cru.mcp.ports import ServerRequests
+from cru.mcp.requests import list_prompts, list_resources, list_tools
+from cru.mcp.sdk import load_sdk
+from cru.mcp.transport import ServerTransport, make_transport
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+    from mcp.shared.dispatcher import ProgressFnT
+
+T = TypeVar("T")
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each attempt to connect again; after the last one somebody must ask for it."""
+RELIST_PAUSE = 0.5
+"""Seconds between two listings of tools, however often a server says that they have changed."""
+
+
+class ServerState(StrEnum):
+    OFF = "off"
+    IDLE = "not started"
+    STARTING = "starting"
+    READY = "ready"
+    LOST = "lost"
+    FAILED = "failed"
+
+
+class ServerFacts(Struct):
+    """What is known of a server; `why`: why it does not work, and the next step."""
+
+    state: ServerState = ServerState.IDLE
+    why: str = ""
+    hint: str = ""
+    tools: tuple[RemoteTool, ...] = ()
+    left_out: tuple[str, ...] = ()
+    version: str = ""
+    title: str = ""
+    seconds: float = 0.0
+    starts: int = 0
+
+
+class ServerConnection:
+    """`changed` hears of each new state and each new list of tools; `auth` logs in, if not what was kept of an earlier login."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        place: ServerPlace,
+        requests: ServerRequests,
+        changed: Callable[[ServerConnection], None],
+        auth: Any = None,
+    ) -> None:
+        self.definition = definition
+        self.facts = ServerFacts(ServerState.IDLE if definition.server.enabled else ServerState.OFF)
+        self._place = place
+        self._requests = requests
+        self._changed = changed
+        self._auth = auth
+        self._client: Client | None = None
+        self._transport: ServerTransport | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._relist = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it may still become ready by itself."""
+        return self.facts.state in (ServerState.STARTING, ServerState.LOST)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def can_come(self) -> bool:
+        """Whether it may still become ready without anybody doing something about it."""
+        return self.is_starting or self.facts.state is ServerState.IDLE
+
+    def start(self) -> None:
+        """Connect in the background; nothing happens if that is done or switched off."""
+        if self.facts.state is ServerState.OFF or self._stop.is_set():
+            return
+        if self._task is None or self._task.done():
+            self._settled.clear()
+            self._set(ServerState.STARTING)
+            self._task = asyncio.create_task(self._run(), name=f"mcp {self.name}")
+
+    async def close(self) -> None:
+        """End the connection and what it started."""
+        self._stop.set()
+        self._lost.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def wait_settled(self, seconds: float | None = None) -> None:
+        """Until it is ready or has failed, at most so long."""
+        self.start()
+        if self._task is None:
+            return
+        try:
+            await asyncio.wait_for(self._settled.wait(), seconds)
+        except TimeoutError:
+            pass
+
+    async def ready(self) -> Client:
+        """The connection, once there is one. Raises ServerUnavailable that says why there is none."""
+        await self.wait_settled()
+        if self._client is not None and self.facts.state is ServerState.READY:
+            return self._client
+        if self.facts.state is ServerState.OFF:
+            raise ServerUnavailable(
+                f"the MCP server {self.name} is switched off", f"mcp.servers.{self.name}.enabled = true"
+            )
+        raise ServerUnavailable(f"the MCP server {self.name} is not there: {self.facts.why}", self.facts.hint)
+
+    async def ask(self, work: Callable[[Client], Awaitable[T]], what: str) -> T:
+        """Have it do something. Raises McpError; cancelled, the server is told."""
+        client, transport = await self.ready(), self._transport
+        try:
+            return await work(client)
+        except Exception as error:
+            failure = await translate_call_error(error, self.name, what, transport)
+            if is_lost(error):
+                self._lost.set()
+            raise failure from error
+
+    async def call(
+        self,
+        tool: str,
+        args: dict[str, Any],
+        save: SaveFile,
+        progress: ProgressFnT,
+    ) -> RemoteResult:
+        """What came of a call. Raises McpError."""
+
+        async def work(client: Client) -> Any:
+            return await client.call_tool(tool, args, progress_callback=progress)
+
+        return read_result(await self._timed(self.ask(work, f"the tool {tool}")), save)
+
+    async def read(self, uri: str, save: SaveFile) -> str:
+        """A resource as text. Raises McpError."""
+
+        async def work(client: Client) -> Any:
+            return await client.read_resource(uri)
+
+        contents = (await self._timed(self.ask(work, f"the resource {uri}"))).contents
+        return "\n".join(contents_text(content, save) for content in contents)
+
+    async def prompt(self, name: str, args: dict[str, str], save: SaveFile) -> str:
+        """The messages of a prompt as one text. Raises McpError."""
+
+        async def work(client: Client) -> Any:
+            return await client.get_prompt(name, args)
+
+        messages = (await self._timed(self.ask(work, f"the prompt {name}"))).messages
+        texts = [(message.role, join_blocks([message.content], save)) for message in messages]
+        if all(role == "user" for role, _ in texts):
+            return "\n\n".join(text for _, text in texts)
+        return "\n\n".join(f"{role}: {text}" for role, text in texts)
+
+    async def _timed(self, work: Awaitable[T]) -> T:
+        seconds = self.definition.server.call_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await work
+        except TimeoutError as error:
+            raise CallTimeout(f"{self.name} did not answer within {seconds:g} s") from error
+
+    async def resources(self) -> tuple[RemoteResource, ...]:
+        return await self._timed(self.ask(list_resources, "the list of resources"))
+
+    async def prompts(self) -> tuple[RemotePrompt, ...]:
+        return await self._timed(self.ask(list_prompts, "the list of prompts"))
+
+    def allows(self, tool: str) -> bool:
+        """Whether settings let a tool through, by the server's own name of it."""
+        server = self.definition.server
+        return _fits(server.allow_tools, tool) and not _fits(server.deny_tools, tool)
+
+    def _set(self, state: ServerState, why: str = "", hint: str = "") -> None:
+        self.facts.state, self.facts.why, self.facts.hint = state, why, hint
+        if state in (ServerState.READY, ServerState.FAILED):
+            self._settled.set()
+        self._changed(self)
+
+    async def _run(self) -> None:
+        """Connect, serve, and again after a pause if that breaks. A server that never was there is tried again when somebody wants it."""
+        pauses = iter(PAUSES)
+        while not self._stop.is_set():
+            started = self.facts.starts
+            failure = await self._serve()
+            if self._stop.is_set():
+                break
+            if self.facts.starts > started:
+                pauses = iter(PAUSES)
+            pause = next(pauses, None) if failure.retries and self.facts.starts else None
+            if pause is None:
+                self._set(ServerState.FAILED, failure.why, failure.hint)
+                return
+            self._settled.clear()
+            self._set(ServerState.LOST, failure.why, failure.hint)
+            await _wait_for(self._stop, pause)
+        self._set(ServerState.FAILED, "it is closed")
+
+    async def _serve(self) -> ConnectionFailure:
+        """One connection from its beginning to its end; why it ended."""
+        self._lost.clear()
+        try:
+            self.definition.check()
+            await load_sdk()
+            begin = time.monotonic()
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self.definition.server.start_timeout):
+                    client = await self._connect(stack)
+                    await self._list(client)
+                self._client = client
+                self.facts.seconds = time.monotonic() - begin
+                self.facts.starts += 1
+                self._set(ServerState.READY)
+                await self._stay(client)
+            failure: Exception = ServerUnavailable("the connection was lost")
+        except Exception as error:  # noqa: BLE001  the boundary around the SDK and a stranger's server: told as the server's state
+            failure = error
+        finally:
+            self._client = None
+        return describe_failure(failure, self.definition, self._transport)
+
+    async def _connect(self, stack: AsyncExitStack) -> Client:
+        from mcp.client.client import Client
+
+        callbacks = Callbacks(self.name, self._requests)
+        self._transport = make_transport(self.definition, self._place, self._auth)
+        client = Client(
+            self._transport.streams, cache=None, list_roots_callback=callbacks.list_roots, elicitation_callback=callbacks.elicit,
+            sampling_callback=callbacks.sample, message_handler=self._hear, client_info=_client_info(),
+        )  # fmt: skip
+        await stack.enter_async_context(client)
+        self.facts.version = client.protocol_version
+        info = client.server_info
+        self.facts.title = "" if info is None else f"{info.title or info.name} {info.version}"[:200]
+        return client
+
+    async def _list(self, client: Client) -> None:
+        assert self._transport is not None
+        self._transport.problems.clear()
+        tools, problems = await list_tools(client)
+        self.facts.tools = tuple(tool for tool in tools if self.allows(tool.name))
+        self.facts.left_out = (*self._transport.problems, *problems)
+
+    async def _stay(self, client: Client) -> None:
+        """As long as the connection holds; lists of tools that have changed are read again."""
+        assert self._transport is not None
+        lost = [asyncio.ensure_future(event.wait()) for event in (self._lost, self._transport.ended)]
+        changes = asyncio.ensure_future(self._relist_on_change(client))
+        listening = asyncio.ensure_future(_listen(client, self._relist))
+        tasks = [*lost, changes, listening]
+        try:
+            await asyncio.wait([*lost, changes], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    async def _relist_on_change(self, client: Client) -> None:
+        while True:
+            await self._relist.wait()
+            await asyncio.sleep(RELIST_PAUSE)
+            self._relist.clear()
+            await self._list(client)
+            self._changed(self)
+
+    async def _hear(self, message: object) -> None:
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._relist.set()
+        elif isinstance(message, RequestFailed):
+            self._lost.set()
+
+
+async def _listen(client: Client, changed: asyncio.Event) -> None:
+    """Newer servers tell of changes only to who asks."""
+    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.shared.exceptions import MCPError
+
+    capability = client.server_capabilities.tools
+    if capability is None or not capability.list_changed:
+        return
+    try:
+        async with client.listen(tools_list_changed=True) as events:
+            async for _ in events:
+                changed.set()
+    except (ListenNotSupportedError, SubscriptionLost, MCPError):
+        return  # it tells by notifications, or not at all
+
+
+def _client_info() -> Any:
+    from importlib.metadata import version
+
+    from mcp_types import Implementation
+
+    return Implementation(name="cru", version=version("cru"))
+
+
+def _fits(globs: tuple[str, ...], name: str) -> bool:
+    return any(matches_text(parse_glob(glob), name) for glob in globs)
+
+
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        pass

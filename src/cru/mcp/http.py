@@ -1,0 +1,135 @@
+"""A server at an address, over streamable HTTP. The SDK follows redirects within the address's own host only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from cru.mcp import BadServer, McpServer, ServerUnavailable
+from cru.mcp.listing import screen_tools
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from cru.mcp.place import ServerPlace
+
+LARGEST_EVENT = 64 * 1024 * 1024
+"""Bytes of one message."""
+CONNECT_SECONDS = 30.0
+
+
+class ScreenedStream:
+    """The SDK's stream of messages, looked through on the way."""
+
+    def __init__(self, stream: Any, problems: list[str]) -> None:
+        self._stream = stream
+        self._problems = problems
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> ScreenedStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stream.__aexit__(*error)
+
+    def __aiter__(self) -> ScreenedStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        item = await self._stream.__anext__()
+        screen_tools(getattr(item, "message", None), self._problems)
+        return item
+
+
+class HttpTransport:
+    """A ServerTransport. It is gone only when it is left: each request has a connection of its own. `auth`: what logs in."""
+
+    def __init__(
+        self, name: str, server: McpServer, place: ServerPlace, secrets: set[str], auth: httpx2.Auth | None = None
+    ) -> None:
+        self.ended = asyncio.Event()
+        self.secrets = secrets
+        self.problems: list[str] = []
+        self.refusal: ServerUnavailable | None = None
+        self._name = name
+        self._server = server
+        self._place = place
+        self._auth = auth
+
+    @property
+    def streams(self) -> Any:
+        return self._open()
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Any]:
+        from httpx2 import Timeout
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        limits = Timeout(CONNECT_SECONDS, read=self._server.call_timeout + 1)
+        client = create_mcp_http_client(dict(self._server.headers), limits, self._auth or self._kept_auth())
+        client.event_hooks = {"request": [self._check_request], "response": [self._check_response]}
+        async with client:
+            transport = streamable_http_client(self._server.url, http_client=client, max_sse_event_size=LARGEST_EVENT)
+            async with transport as (read_stream, write_stream):
+                yield ScreenedStream(read_stream, self.problems), write_stream
+
+    def _kept_auth(self) -> httpx2.Auth | None:
+        """What an earlier login gave; not if a header logs in."""
+        if any(name.lower() == "authorization" for name in self._server.headers):
+            return None
+        from cru.mcp.oauth import kept_auth
+        from cru.mcp.tokens import TokenStore
+
+        return kept_auth(self._name, self._server.url, TokenStore(self._place.home, self._name, self._server.url))
+
+    async def _check_request(self, request: httpx2.Request) -> None:
+        """Requests of a login go where the server says: not into a private network, nor where a rule forbids. Raises BadServer."""
+        url = str(request.url)
+        if request.url.host == _host(self._server.url):
+            return
+        why = self._place.why_private(url) or self._place.why_not(url)
+        if why:
+            raise BadServer(f"it leads to {request.url.host}, and {why}")
+
+    async def _check_response(self, response: httpx2.Response) -> None:
+        if response.status_code == 401:
+            from cru.mcp.oauth import login_wanted
+
+            self.refusal = login_wanted(self._name)
+        elif response.status_code in (403, 404) or 300 <= response.status_code < 400:
+            self.refusal = ServerUnavailable(f"it answered with the status {response.status_code}{_target(response)}")
+        else:
+            self.refusal = None
+
+    def describe_end(self) -> str:
+        return ""
+
+    async def wait_end(self) -> str:
+        return ""
+
+    def last_words(self) -> str:
+        return ""
+
+
+def _host(url: str) -> str:
+    from httpx2 import URL
+
+    return URL(url).host
+
+
+def _target(response: httpx2.Response) -> str:
+    """Where a redirect leads: the address without what may be secret in it."""
+    location = response.headers.get("location", "")
+    if not 300 <= response.status_code < 400 or not location:
+        return ""
+    from cru.config.secret import mask_url
+    from cru.values.visible import visible
+
+    target = visible(mask_url(str(response.url.join(location))))
+    return f": it leads to {target}, which is not followed; set that `url` if it is meant"

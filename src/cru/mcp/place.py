@@ -1,0 +1,31 @@
+"""Where servers run, and what may be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+
+def _nothing_forbidden(url: str) -> str:
+    return ""
+
+
+class ServerPlace(Struct, frozen=True):
+    """Where servers run.
+
+    root: the project root
+    home: cru's home folder, for tokens
+    env: what references are looked up in
+    children: the environment of programs
+    why_not: the rule that forbids an address; "": none does
+    why_private: why an address is none of the open network; "": it is
+    """
+
+    root: Path
+    home: Path
+    env: Mapping[str, str]
+    children: Mapping[str, str]
+    why_not: Callable[[str], str] = _nothing_forbidden
+    why_private: Callable[[str], str] = _nothing_forbidden

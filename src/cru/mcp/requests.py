@@ -1,0 +1,71 @@
+"""What a server offers, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from cru.mcp.listing import (
+    MOST,
+    RemotePrompt,
+    RemoteResource,
+    RemoteTool,
+    read_prompt,
+    read_resource,
+    read_tool,
+)
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+
+PAGES = 100
+"""A server that never comes to an end comes to one here."""
+
+
+async def list_tools(client: Client) -> tuple[list[RemoteTool], list[str]]:
+    """(tools by their own names, what is wrong with others)."""
+    if client.server_capabilities.tools is None:
+        return [], []
+    tools: dict[str, RemoteTool] = {}
+    problems: list[str] = []
+    for item in await _pages(client.list_tools, "tools"):
+        tool, problem = read_tool(item)
+        if problem:
+            problems.append(problem)
+        elif tool is not None and tool.name in tools:
+            problems.append(f"the tool {tool.name} is left out the second time: one of that name came before it")
+        elif tool is not None:
+            tools[tool.name] = tool
+    return list(tools.values()), problems
+
+
+async def list_resources(client: Client) -> tuple[RemoteResource, ...]:
+    """Resources, then templates."""
+    if client.server_capabilities.resources is None:
+        return ()
+    from mcp.shared.exceptions import MCPError
+
+    items = await _pages(client.list_resources, "resources")
+    try:
+        items += await _pages(client.list_resource_templates, "resource_templates")
+    except MCPError:  # many servers have resources and know no templates
+        pass
+    return tuple(map(read_resource, items))
+
+
+async def list_prompts(client: Client) -> tuple[RemotePrompt, ...]:
+    if client.server_capabilities.prompts is None:
+        return ()
+    return tuple(map(read_prompt, await _pages(client.list_prompts, "prompts")))
+
+
+async def _pages(request: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+    items: list[Any] = []
+    cursor = None
+    for _ in range(PAGES):
+        page = await request(cursor=cursor)
+        items += getattr(page, field)
+        cursor = page.next_cursor
+        if cursor is None or len(items) >= MOST:
+            break
+    return items[:MOST]

@@ -1,0 +1,29 @@
+"""The official SDK, loaded when a server is to be used and not before: it takes about a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from importlib import import_module
+
+from cru.mcp import SdkMissing
+
+HINT = "pip install 'cru[mcp]'"
+MODULES = ("mcp.client.client", "mcp.client.streamable_http", "mcp_types", "jsonschema")
+
+
+async def load_sdk() -> None:
+    """In a thread, so that what runs goes on. Raises SdkMissing."""
+    await asyncio.to_thread(_load)
+
+
+def _load() -> None:
+    try:
+        for name in MODULES:
+            import_module(name)
+    except ImportError as error:
+        raise SdkMissing(f"MCP servers need a library that is not installed ({error.name or error})", HINT) from error
+    for name in ("mcp", "httpx2", "httpcore2"):  # what they log would stand in the face's output, secrets and all
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        logger.addHandler(logging.NullHandler())

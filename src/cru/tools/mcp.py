@@ -1,0 +1,114 @@
+"""Tools of MCP servers as the engine sees them: `mcp_<server>_<tool>`, asked about unless a rule says otherwise. What a server says of
+them is a stranger's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cru.mcp import CallTimeout, McpError
+from cru.tools.protocol import (
+    OUTPUT_FOLDER,
+    Access,
+    ArgumentError,
+    Kind,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolTimeout,
+)
+from cru.values.mcp_names import join_names
+from cru.values.messages import ToolSpec
+
+if TYPE_CHECKING:
+    from cru.mcp.connection import ServerConnection
+    from cru.mcp.listing import RemoteTool
+
+OWNER = "mcp:"
+"""What the source of such a tool begins with."""
+
+
+class McpTool:
+    """One tool of a server. `hidden`: the model must search for it first."""
+
+    parallel = True
+    outside = True
+
+    def __init__(self, server: ServerConnection, remote: RemoteTool) -> None:
+        name = join_names(server.name, remote.name)
+        about = f"(MCP server {server.name}) {remote.description}".rstrip()
+        self.spec = ToolSpec(name, about, remote.schema)
+        self.kind: Kind = "query" if remote.reads_only and server.definition.server.trust_read_only else "tool"
+        self.source = f"{OWNER}{server.name}"
+        self.hidden = False
+        self.remote = remote
+        self._server = server
+
+    def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
+        """Only that they are an object with what must be there; the server looks at the rest. Raises ArgumentError."""
+        try:
+            decoded = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ArgumentError(f"not JSON: {error}") from error
+        if not isinstance(decoded, dict):
+            raise ArgumentError("the arguments must be an object")
+        required = self.remote.schema.get("required")
+        missing = [name for name in required if name not in decoded] if isinstance(required, list) else []
+        if missing:
+            raise ArgumentError(f"`{missing[0]}`: it is missing")
+        return decoded
+
+    def subject(self, args: Mapping[str, object]) -> str:
+        """The arguments, as one line of JSON."""
+        return msgspec.json.encode(args, enc_hook=str).decode() if args else ""
+
+    def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
+        return ()
+
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
+        """Raises ToolError."""
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            from cru.mcp.listing import clean_text
+
+            part = f"{progress:g}" + (f" of {total:g}" if total else "")
+            running.emit(f"{clean_text(message, 200) if message else self.remote.name}: {part}\n")
+
+        saver = FileSaver(running.folder, running.call_id)
+        try:
+            answer = await self._server.call(self.remote.name, args, saver, tell)
+        except CallTimeout as error:
+            raise ToolTimeout(error.message) from error
+        except McpError as error:
+            raise ToolError(error.message, error.hint) from error
+        return ToolResult(answer.text, answer.is_error)
+
+
+class FileSaver:
+    """Saves what is no text beside the saved outputs of a context; these are removed together."""
+
+    def __init__(self, context: Path, label: str) -> None:
+        self._folder = context / OUTPUT_FOLDER
+        self._label = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in label)[
+            :80
+        ]
+
+    def __call__(self, content: bytes, suffix: str) -> Path | None:
+        """None if it cannot be written: a full disk does not end a turn."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for number in range(1, 1000):
+                path = self._folder / f"mcp_{self._label}-{number}{suffix}"
+                try:
+                    with path.open("xb") as file:
+                        path.chmod(0o600)
+                        file.write(content)
+                except FileExistsError:  # providers reuse call ids
+                    continue
+                return path
+        except OSError:
+            pass
+        return None
