@@ -376,11 +376,7 @@ def remove_keys_from_env(settings: Settings, env: Mapping[str, str], servers: Co
 
     for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
         os.environ.pop(name, None)
-    known = list(secrets(settings.of(ModelSettings), env))
-    if servers is not None:
-        from cru.mcp.references import find_secrets
-
-        known += find_secrets((definition.server for definition in servers.definitions), env)
+    known = [*secrets(settings.of(ModelSettings), env), *(servers.secrets(env) if servers is not None else ())]
     return make_redactor(known) if known else None
 
 

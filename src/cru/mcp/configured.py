@@ -13,6 +13,7 @@ from cru.mcp import McpSettings, McpTable
 from cru.mcp.accepted import AcceptedServers
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.foreign import find_servers, foreign_files
+from cru.mcp.references import find_secrets
 
 
 class ConfiguredServers(Struct):
@@ -29,6 +30,10 @@ class ConfiguredServers(Struct):
     rejected: list[ServerDefinition]
     hidden: list[ServerDefinition]
     problems: list[str]
+
+    def secrets(self, env: Mapping[str, str]) -> set[str]:
+        """What must not be shown of those that are used."""
+        return find_secrets((definition.server for definition in self.definitions), env)
 
 
 def find_configured(
