@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
+import pytest
 from tests.tasks.support import call, records, script, task_log
 from tests.tasks.test_subagents import ANSWER, world_with
 
@@ -72,3 +74,52 @@ def test_a_handler_hears_which_agent_raised_an_event(tmp_path: Path) -> None:
     world = world_with(tmp_path, call("explore", child), settings={"mode": "trust"})
     world.run("go")
     assert (tmp_path / "project" / "who.txt").read_text() == "task false  0\nls true explore 1\n"
+
+
+def heard(tmp_path: Path) -> list[dict[str, object]]:
+    """What a hook that keeps its input has read."""
+    return [json.loads(line) for line in (tmp_path / "heard").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("event", ["Stop", "SubagentStop"])
+def test_the_hooks_of_an_end_know_what_runs_in_the_background(tmp_path: Path, event: str) -> None:
+    settings = claude_settings(tmp_path, event, f"cat >> {tmp_path}/heard")
+    command = 'call: bash {"command": "sleep 600", "background": true}'
+    behind = script(tmp_path, "behind", "delay: 600s\n")
+    child = script(tmp_path, "child", ANSWER)
+    calls = f"{command}\n{call('explore', behind, background=True, description='look')}\n---\n{call('general', child)}"
+    world = world_with(tmp_path, calls, settings={**settings, "tasks": {"timeout": 1}})
+    asyncio.run(world.asked("go"))
+    by_agent = {record.agent: record for record in records(world)}
+    first = heard(tmp_path)[0]
+    expected = [
+        {"id": by_agent[""].id, "status": "running", "description": "sleep 600", "type": "shell", "command": "sleep 600"},
+        {"id": by_agent["explore"].id, "status": "running", "description": "look", "type": "subagent", "agent_type": "Explore"},
+    ]  # fmt: skip
+    assert first["background_tasks"] == expected
+
+
+def test_the_response_of_an_agent_names_it_and_what_it_used(tmp_path: Path) -> None:
+    settings = claude_settings(tmp_path, "PostToolUse", f"cat >> {tmp_path}/heard", matcher="Agent")
+    child = script(tmp_path, "child", "usage: input=70 output=5\ntext: it is in README.md\n")
+    calls = f"{call('general', child)}\n---\n{call('general', child, background=True)}"
+    world = world_with(tmp_path, f"{calls}\n---\ntext: I wait", settings=settings)
+    world.run("go")
+    waited, launched = (known["tool_response"] for known in heard(tmp_path))
+    first, second = (record.id for record in records(world))
+    assert isinstance(waited, dict) and isinstance(launched, dict)
+    assert (waited["agentId"], waited["status"], waited["agentType"]) == (first, "completed", "general-purpose")
+    assert (waited["totalTokens"], waited["usage"]["input_tokens"]) == (75, 70) and waited["totalDurationMs"] >= 0
+    assert (launched["agentId"], launched["status"], launched["isAsync"]) == (second, "async_launched", True)
+
+
+def test_the_payload_of_a_sub_agent_has_its_own_mode(tmp_path: Path) -> None:
+    (tmp_path / "home" / "agents").mkdir(parents=True)
+    (tmp_path / "home" / "agents" / "shy.md").write_text("---\ndescription: x\nmode: plan\n---\nLook.\n")
+    settings = claude_settings(tmp_path, "PreToolUse", f"cat >> {tmp_path}/heard")
+    child = script(tmp_path, "child", "call: ls {}\n---\ntext: seen\n")
+    world_with(tmp_path, call("shy", child), settings=settings).run("go")
+    assert [(known["tool_name"], known["permission_mode"]) for known in heard(tmp_path)] == [
+        ("Agent", "bypassPermissions"),
+        ("LS", "plan"),
+    ]

@@ -50,16 +50,17 @@ class ChildBuilder(Struct):
         with write_errors(spec.folder):
             spec.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = FileContext(spec.folder, self.settings)
+        gate = parent.gate.narrowed(spec.card.mode, root=spec.root, readable=(spec.folder / OUTPUT_FOLDER,))
         origin = parent.bus.origin
         root = str(spec.root) if spec.root is not None else origin.root
         bus = parent.bus.child(
             Origin(
-                origin.session_id, origin.run_id, spec.agent_id, spec.call_id, spec.depth, spec.card.name, str(spec.folder), root
+                origin.session_id, origin.run_id, spec.agent_id, spec.call_id, spec.depth, spec.card.name, str(spec.folder), root,
+                lambda: gate.mode,
             ),
             spec.stream,
         )  # fmt: skip
         trace = LineFile(spec.folder / "trace.jsonl", store.record_limits, self.redact)
-        gate = parent.gate.narrowed(spec.card.mode, root=spec.root, readable=(spec.folder / OUTPUT_FOLDER,))
         choose = choose_for(self.models.check, spec)
         parts = replace(
             parent, bus=bus, store=store, choose=choose, tools=NarrowedTools(parent.tools, spec.tools), gate=gate,

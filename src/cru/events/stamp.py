@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Generic
 
@@ -66,6 +67,7 @@ class Origin(Struct, frozen=True):
     agent_type: the name of a sub-agent's card
     folder: of a sub-agent's own context
     root: where it works, "": where the main agent does
+    mode: gives its permission mode; None: that of the main agent
     """
 
     session_id: str
@@ -76,6 +78,7 @@ class Origin(Struct, frozen=True):
     agent_type: str = ""
     folder: str = ""
     root: str = ""
+    mode: Callable[[], str] | None = None
 
 
 class DispatchBudget(Struct):

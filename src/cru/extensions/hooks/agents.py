@@ -43,6 +43,8 @@ class AgentRecords(Struct):
         folder, root = (origin.folder, origin.root) if origin is not None else ("", "")
         if root:
             facts = replace(facts, cwd=Path(root), root=Path(root))
+        if origin is not None and origin.mode is not None:
+            facts = replace(facts, mode=origin.mode)
         write = partial(write_agent_transcript, Path(folder), stamp, facts) if folder else None
         return replace(
             facts, model=own.model or facts.model, states=own.states, prompt_states=own.prompt_states, agent_transcript=write

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cru.contexts.line_file import LineFile
+from cru.engine.parts import Parts
 from cru.events.stream import Notice
 from cru.extensions.hooks import HookSetup
 from cru.extensions.hooks.dialects import claude_folder
@@ -20,6 +22,9 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.notices import list_notices
 from cru.extensions.hooks.session import SessionHooks
+
+if TYPE_CHECKING:
+    from cru.tasks.record import TaskRecord
 
 
 def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks | None) -> SessionHooks:
@@ -144,11 +149,22 @@ def _how_to_require(hooks: SessionHooks, ids: Collection[str]) -> Iterator[str]:
         yield f"what such a hook should judge goes on without it{refuse}; `--strict-hooks` ends the run"
 
 
+def _task_records(parts: Parts) -> list[TaskRecord]:
+    """Of the session, once there are some."""
+    work = parts.services.background
+    if work is None:
+        return []
+    from cru.tasks.agent_tasks import AgentTasks
+
+    return [task.record for task in work.manager.tasks.values()] if isinstance(work, AgentTasks) else []
+
+
 def _facts_of(setup: HookSetup) -> SessionFacts:
     parts = setup.parts
     store = parts.store
     facts = session_facts(setup.where, setup.options, store.folder, store.name, parts.bus.origin.session_id)
     facts.mode = lambda: parts.gate.mode
+    facts.tasks = lambda: _task_records(parts)
     facts.is_chat = lambda: parts.services.is_chat
     facts.warn = parts.bus.stream.warn
     config = claude_folder(setup.where)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from cru.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
+
+if TYPE_CHECKING:
+    from cru.tasks.record import TaskRecord
 
 T = TypeVar("T")
 
@@ -31,6 +34,7 @@ class SessionFacts(Struct):
     states: what dialects keep for the session; see `state`
     prompt_states: what they keep for the running user prompt (a cap on Stop); see `prompt_state`
     agent_transcript: writes the transcript of a sub-agent, and gives its path; None: it is the main agent
+    tasks: the tasks of the session, those that have ended too
     warn: tells the person what does not work
     """
 
@@ -53,6 +57,7 @@ class SessionFacts(Struct):
     states: dict[type, object] = {}
     prompt_states: dict[type, object] = {}
     agent_transcript: Callable[[], Path] | None = None
+    tasks: Callable[[], Sequence[TaskRecord]] = tuple
     warn: Callable[[str], object] = lambda text: None
 
     @property

@@ -177,9 +177,18 @@ def stop_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, 
     payload = event.payload
     count = effects.count_continuations(event, facts)
     return {
-        "stop_hook_active": count > 0, "last_assistant_message": payload.response, "background_tasks": [], "session_crons": [],
+        "stop_hook_active": count > 0, "last_assistant_message": payload.response,
+        "background_tasks": _background_tasks(event, facts), "session_crons": [],
         "continuation_count": count, "continuation_limit": effects.continuation_limit(facts),
     }  # fmt: skip
+
+
+def _background_tasks(event: Event, facts: SessionFacts) -> list[dict[str, object]]:
+    if not facts.tasks():
+        return []
+    from cru.extensions.hooks.dialects.claude.tasks import running_tasks
+
+    return running_tasks(facts, event.stamp.agent_id)
 
 
 def failure_kind(event: Event) -> str:

@@ -84,6 +84,10 @@ def tool_response(
         return {**_changed(tool, tool_input, before, _text_of(_path(facts, args))), "text": text}
     if tool == "read":
         return {**_read(args, tool_input, text, _text_of(_path(facts, args))), "text": text}
+    if tool == "task":
+        from cru.extensions.hooks.dialects.claude.tasks import describe_call
+
+        return {**describe_call(tool_input, text, call_id, facts), "text": text}
     shape = _SHAPES.get(tool)
     return {**(shape(tool_input, text) if shape else {"content": text}), "text": text}
 
@@ -192,13 +196,6 @@ def _fetch(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
     return {"url": tool_input.get("url"), "result": text}
 
 
-def _task(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    known = {"prompt": tool_input.get("prompt"), "agentType": tool_input.get("subagent_type")}
-    if tool_input.get("run_in_background"):
-        return {"status": "async_launched", **known}
-    return {"status": "completed", **known, "content": [{"type": "text", "text": text}]}
-
-
 _SHAPES: dict[str, Callable[[Mapping[str, object], str], dict[str, object]]] = {
-    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch, "task": _task,
+    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch,
 }  # fmt: skip
