@@ -28,6 +28,7 @@ BAD = [
     ("create{agent_card = 'nobody'}", "there is no agent 'nobody'"),
     ("create{endpoint = 'http://evil'}", "endpoint cannot be chosen here"),
     ("create{workspace = '/etc'}", "works in this project"),
+    ("create{agent_type = 'acp'}", "only agents of cru"),
     ("create{temperature = 3}", "temperature must be 0 to 2"),
     ("create{model = 7}", "Expected `str`"),
     ("send_message('../../x', 'y')", "there is no session `../../x`"),
@@ -160,3 +161,28 @@ def test_a_reader_that_does_not_read_costs_no_memory_and_hears_what_it_missed() 
     gap, first, others, own = asyncio.run(read())
     assert gap == {"type": "stream_gap", "data": {"missed": 5}, "session_id": "s"}
     assert first == {"type": "text_delta", "data": {"content": "5"}, "session_id": "s"} and (others, own) == (0, 1)
+
+
+def test_what_was_sent_and_never_asked_is_told(here: HomeDir) -> None:
+    run = cru("lua", "cru.sessions.send_message(nil, 'the build is red')", home=here)
+    assert "before the agent was asked what a plugin sent: the build is red" in run.err
+    run = cru("lua", "cru.sessions.create{kilns = {'notes'}}", home=here)
+    assert "kilns has no effect" in run.err
+
+
+def test_what_waits_behind_a_message_when_the_session_ends_is_told(
+    here: HomeDir, language: str, tmp_path: Path
+) -> None:
+    script(tmp_path, "slow", "delay: 600s\n")
+    source = f"scripted:{tmp_path}/slow.txt"
+    result(
+        here, language,
+        f'local s = sessions.create({{model = "{source}"}})\nsessions.send_message(s.id, "one")\nreturn sessions.send_message(s.id, "two")',
+        f"""
+s, _ = await sessions.create(model="{source}")
+await sessions.send_message(s["id"], "one")
+return (await sessions.send_message(s["id"], "two"))[0]
+        """,
+    )  # fmt: skip
+    assert "sub-agent general ended with the session: one" in last(here).err
+    assert "two: the session is ending: nothing begins any more" in last(here).err

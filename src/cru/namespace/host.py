@@ -80,9 +80,13 @@ class Plugin(Struct):
 
 
 class ScriptPrompts:
-    """Prompts that plugins have for the agent of the session (a Waker): they come when what runs now is done."""
+    """Prompts that plugins have for the agent of the session (a Waker): they come when what runs now is done.
+
+    is_watched: the end of the session tells what was left
+    """
 
     def __init__(self) -> None:
+        self.is_watched = False
         self._texts: list[str] = []
         self._changed = asyncio.Event()
 
@@ -130,7 +134,16 @@ class PluginSession(Struct):
         wakers = self.parts.services.wakers
         if self.prompts not in wakers:
             wakers.append(self.prompts)
+        if not self.prompts.is_watched:
+            self.prompts.is_watched = True
+            self.parts.lifecycle.closing.append(self._tell_unasked)
         self.prompts.put(text)
+
+    async def _tell_unasked(self) -> None:
+        """Nothing that a plugin has asked for is dropped in silence."""
+        if self.prompts.has_report():
+            text = " ".join(self.prompts.take_report().split())
+            self.parts.bus.stream.warn(f"the session ended before the agent was asked what a plugin sent: {text[:80]}")
 
     def family_state(self, family: str, make: Callable[[], T]) -> T:
         """What a family of names keeps for the session; made when it is first needed."""

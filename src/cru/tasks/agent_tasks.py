@@ -101,6 +101,7 @@ class AgentTasks:
 
     async def close(self) -> None:
         """End what still runs; the person hears of it, and of what goes on."""
+        self.manager.is_closing = self.manager.is_closing or self._id == MAIN
         warn = self._parts.bus.stream.warn
         by, end = (
             (CancelledBy.SESSION, "the session")

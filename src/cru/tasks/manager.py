@@ -39,6 +39,7 @@ class TaskManager:
     folder: of the main agent's context
     on_first: called when the first task begins
     completions: what agents have not heard of
+    is_closing: the session ends, and nothing begins any more
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class TaskManager:
         on_first: Callable[[TaskManager], object] = lambda manager: None,
     ) -> None:
         self.settings = settings
+        self.is_closing = False
         self._on_first = on_first
         self.tasks: dict[str, Task] = {}
         self.completions = Completions()
@@ -98,6 +100,8 @@ class TaskManager:
 
     def _check_limits(self, request: TaskRequest, again: str) -> None:
         settings = self.settings
+        if self.is_closing:
+            raise TaskLimit("the session is ending: nothing begins any more")
         if len(self.tasks) >= settings.max_tasks and again not in self.tasks:
             raise TaskLimit(
                 f"this session has started {settings.max_tasks} tasks, which is the limit",

@@ -10,7 +10,7 @@ import msgspec
 from cru.contexts.store import FileContext
 from cru.engine.prompts import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
-from cru.namespace.arguments import options, text, texts, whole
+from cru.namespace.arguments import options, text, texts, warn, whole
 from cru.namespace.host import BadArgument, Values, host
 from cru.namespace.sessions.open_sessions import OpenSession, check_script_session, open_sessions
 from cru.permissions.modes import MODES
@@ -64,6 +64,11 @@ async def create(opts: dict[str, Any] | str | None = None, **named: Any) -> Valu
 
 
 def _refuse_elsewhere(where: str, fields: dict[str, Any]) -> None:
+    """Raises BadArgument."""
+    if fields.get("kilns"):
+        warn(f"{where}: kilns has no effect: its agent has the tools of its card")
+    if fields.get("agent_type") not in (None, "internal"):
+        raise BadArgument(f"{where}: only agents of cru can be asked, not {fields['agent_type']}")
     for name in _ELSEWHERE:
         if fields.get(name) not in (None, "none", False):
             raise BadArgument(f"{where}: {name} cannot be chosen here", "settings and the agent's card say it")

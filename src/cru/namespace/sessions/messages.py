@@ -51,12 +51,15 @@ async def send_message(session_id: str | None, words: str) -> Values:
 
 
 async def _send_later(session: OpenSession, prompt: str) -> None:
-    """What was sent while another message was being answered; its failure is told."""
+    """What was sent while another message was being answered; what becomes of it is told if that is nothing."""
     where = "cru.sessions.send_message"
     try:
         await open_sessions().begin(where, session, prompt)
+    except asyncio.CancelledError:
+        host().session.parts.bus.stream.warn(f"{where}: nobody was asked any more: {prompt[:80]}", host().plugin.name)
+        raise
     except CruError as error:
-        host().session.parts.bus.stream.warn(f"{where}: {error.message}", host().plugin.name)
+        host().session.parts.bus.stream.warn(f"{where}: {prompt[:80]}: {error.message}", host().plugin.name)
         session.feed.tell("ended", reason=error.message)
 
 
