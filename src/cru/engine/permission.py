@@ -119,22 +119,14 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
     why_ask = getattr(question.tool, "why_ask", None)
     reason = why_ask(question.args) if why_ask is not None else ""
+    tool = question.tool
+    receiver = tool.receiver(question.args, parts.tool_services) if isinstance(tool, ContinuingTool) else ""
     verdict = parts.gate.judge(
-        question.name,
-        question.kind,
-        question.detail,
-        question.paths,
-        why_ask=reason,
-        receiver=_receiver(parts, question),
+        question.name, question.kind, question.detail, question.paths, why_ask=reason, receiver=receiver
     )
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict
-
-
-def _receiver(parts: Parts, question: PermissionQuestion) -> str:
-    tool = question.tool
-    return tool.receiver(question.args, parts.tool_services) if isinstance(tool, ContinuingTool) else ""
 
 
 def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
@@ -270,7 +262,8 @@ def _describe_question(by: str, answer: Answer) -> str:
 
 def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
     """The rule that an answer may keep; "" if there is none."""
-    if _receiver(parts, question):
+    tool = question.tool
+    if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
         return ""
     return parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
 

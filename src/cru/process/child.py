@@ -20,7 +20,7 @@ from cru.process.capture import PIECE
 from cru.process.descent import Root, members
 from cru.process.errors import start_error
 from cru.process.guardian import Guardian
-from cru.process.marks import VARIABLE, new_mark, numbered, session_mark
+from cru.process.marks import VARIABLE, new_mark, numbered
 
 LINGER = 0.2
 
@@ -102,7 +102,7 @@ class Child:
         if guardian is None:
             return self._start(stdout, stderr)
         if self._program.is_bound:
-            guardian.bind(session_mark(self._program.env))
+            guardian.bind(self._mark.rpartition(".")[0])
         guardian.expect(self._mark)
         try:
             process = self._start(stdout, stderr)

@@ -52,11 +52,11 @@ class Guardian:
 
     def bind(self, mark: str) -> None:
         """What has this mark of a session ends with this process, whoever started it. Raises StartError if nobody could watch it."""
-        if self._session == mark and self._shell is not None and self._shell.poll() is None:
-            return
-        self._watch()
-        self._session = mark
-        self._write(0, f"*{mark}")
+        if self._shell is None or self._shell.poll() is not None:
+            self._start()
+        if self._session != mark:
+            self._session = mark
+            self._write(0, f"*{mark}")
 
     def unbind(self) -> None:
         """What had that mark has ended."""
@@ -66,7 +66,8 @@ class Guardian:
 
     def expect(self, mark: str) -> None:
         """A child with this mark is about to start. Raises StartError if nobody could watch it."""
-        self._watch()
+        if self._shell is None or self._shell.poll() is not None:
+            self._start()
         slot = self._slots[mark] = self._free.pop() if self._free else len(self._slots) + 1
         self._write(slot, f"+{mark}")
 
@@ -102,11 +103,6 @@ class Guardian:
         """One write, so that it is there as a whole or not at all."""
         data = line.encode("utf-8", "surrogateescape").ljust(SLOT - 1, b" ") + b"\n"
         os.pwrite(self._table, data, slot * SLOT)
-
-    def _watch(self) -> None:
-        """Have a shell that waits. Raises StartError."""
-        if self._shell is None or self._shell.poll() is not None:
-            self._start()
 
     def _start(self) -> None:
         if self._table < 0:

@@ -25,20 +25,30 @@ _SECONDS = (1 << 19) - 1
 _SESSION, _PROGRAM = 0, 1
 
 _counters: dict[int, Iterator[int]] = {}
-"""By process id: one that was forked off this one counts anew."""
+_begins: dict[int, int] = {}
+"""Both by process id: one that was forked off this one counts anew."""
 
 
 def session_mark(env: Mapping[str, str]) -> str:
-    """The mark of all that ends with this process: those of `new_mark` with `is_bound` begin with it."""
-    return f"{_outer(env)}/{os.getpid()}.{_series(_SESSION)}"
+    """The mark of all that ends with this process: those of `new_mark` with `is_bound` are this one, a dot and a number."""
+    return _series_mark(env, _SESSION)
 
 
 def new_mark(env: Mapping[str, str], *, is_bound: bool = False) -> str:
     """A mark of its own for a child with this environment, behind that of the child that we are. `is_bound`: what it leaves running ends
     with this process."""
     counter = _counters.setdefault(os.getpid(), count())
-    series = _series(_SESSION if is_bound else _PROGRAM)
-    return f"{_outer(env)}/{os.getpid()}.{series}.{next(counter) % (1 << _PROGRAM_BITS)}"
+    series = _series_mark(env, _SESSION if is_bound else _PROGRAM)
+    return f"{series}.{next(counter) % (1 << _PROGRAM_BITS)}"
+
+
+def _series_mark(env: Mapping[str, str], kind: int) -> str:
+    """With a number that no other process of these days has: its id, and when it began to count."""
+    outer, pid = env.get(VARIABLE, ""), os.getpid()
+    if len(outer) > LONGEST or not outer.isprintable():
+        outer = ""
+    began = _begins.setdefault(pid, int(time.monotonic())) & _SECONDS
+    return f"{outer}/{pid}.{(pid << 20) | (began << 1) | kind}"
 
 
 def numbers_of(mark: str) -> range:
@@ -104,20 +114,3 @@ def carries_variable(pid: int, marks: list[str]) -> bool:
         if at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/", b"."):
             return True
     return False
-
-
-def _outer(env: Mapping[str, str]) -> str:
-    outer = env.get(VARIABLE, "")
-    return outer if len(outer) <= LONGEST and outer.isprintable() else ""
-
-
-def _series(kind: int) -> int:
-    """A number that no other process of these days has: its id, and when it began to count."""
-    return (os.getpid() << 20) | ((_began(os.getpid()) & _SECONDS) << 1) | kind
-
-
-_begins: dict[int, int] = {}
-
-
-def _began(pid: int) -> int:
-    return _begins.setdefault(pid, int(time.monotonic()))

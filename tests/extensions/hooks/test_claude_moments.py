@@ -181,6 +181,12 @@ RESPONSES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("glob", {"pattern": "*"}, "a\nb", {"filenames": ["a", "b"], "numFiles": 2}),
     ("grep", {"pattern": "x"}, "a:1:x", {"mode": "content", "content": "a:1:x"}),
     ("fetch", {"url": "u"}, "page", {"url": "u", "result": "page"}),
+    ("bash", {"command": "x", "background": True}, "[the command runs in the background as task 0a1b2c3d, and ends with the session; …]",
+     {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "backgroundTaskId": "0a1b2c3d"}),
+    ("bash", {"command": "x", "background": True}, "[task 0a1b2c3d waits: 10 commands run in the background already; …]",
+     {"stdout": "", "backgroundTaskId": "0a1b2c3d"}),
+    ("bash", {"command": "x"}, "[task 0a1b2c3d waits", {"stdout": "[task 0a1b2c3d waits"}),
+    ("task_cancel", {"id": "0a1b2c3d"}, "[task 0a1b2c3d is ended]", {"message": "[task 0a1b2c3d is ended]", "task_id": "0a1b2c3d"}),
     ("own", {}, "words", {"content": "words"}),
 ]  # fmt: skip
 

@@ -38,7 +38,7 @@ ABSENT = (
     "ExitPlanMode",
 )
 """Tools that cru has not: there is nothing to guard."""
-WHOLE = ("TodoWrite", "TaskOutput", "BashOutput", "TaskStop", "KillShell")
+WHOLE = ("TodoWrite", *TOOLS.tools["task_output"], *TOOLS.tools["task_cancel"])
 """Tools whose rules name nothing but the tool."""
 KNOWN = ("Bash", *FILES, "WebFetch", *TOOLS.tools["task"], *WHOLE, *ABSENT)
 WRITERS = (

@@ -5,6 +5,7 @@ Our events carry a result as text only, so that all this is looked at just where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -20,6 +21,8 @@ from cru.files.regular import read_regular
 CHANGES_FILE = ("write", "edit")
 LARGEST = 8 << 20
 """Bytes of a file that is looked at; of a larger one there is no content and no patch."""
+_TASK = re.compile(r"\[(?:the command runs in the background as )?task ([0-9a-f]+)\b")
+"""How `bash` names the task of a command that goes on in the background."""
 NO_NEWLINE = "\\ No newline at end of file"
 CONTEXT_LINES = 3
 COMPARED = 2_000
@@ -179,8 +182,10 @@ def _hunk(old: Sequence[str], new: Sequence[str], blocks: Sequence[tuple[int, in
 
 def _bash(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
     """Our tool gives both streams as one, in the order of their lines."""
-    stdout = "" if text == NO_OUTPUT else text
-    return {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+    task = _TASK.match(text) if tool_input.get("run_in_background") else None
+    stdout = "" if text == NO_OUTPUT or task is not None else text
+    shape = {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+    return shape if task is None else {**shape, "backgroundTaskId": task[1]}
 
 
 def _glob(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
@@ -196,6 +201,10 @@ def _fetch(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
     return {"url": tool_input.get("url"), "result": text}
 
 
+def _task_stop(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
+    return {"message": text, "task_id": tool_input.get("task_id")}
+
+
 _SHAPES: dict[str, Callable[[Mapping[str, object], str], dict[str, object]]] = {
-    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch,
+    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch, "task_cancel": _task_stop,
 }  # fmt: skip

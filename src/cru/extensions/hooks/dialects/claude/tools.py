@@ -30,8 +30,9 @@ AGENT = ArgumentMapping(
 TOOLS = ToolMapping(
     tools={
         "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"), "glob": ("Glob",), "grep": ("Grep",),
-        "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",), "task_output": ("TaskOutput", "BashOutput"),
-        "task_cancel": ("TaskStop", "KillShell"), "task": ("Agent", "Task"),
+        "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",),
+        "task_output": ("TaskOutput", "BashOutput", "BashOutputTool", "AgentOutputTool"),
+        "task_cancel": ("TaskStop", "KillShell", "KillBash"), "task": ("Agent", "Task"),
     },
     arguments={
         "bash": {"timeout": MILLISECONDS, "background": ArgumentMapping("run_in_background")},
