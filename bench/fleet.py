@@ -5,11 +5,12 @@ Each task is a run of cru with two requests to the scripted model and one call o
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 from tests.kit.home import HomeDir, home
-from tests.kit.run import program
+from tests.kit.run import program as own_program
 
 SCRIPT = 'call: bash {{"command": "echo $CRU_CONTEXT >> {count}"}}\nusage: input=100 output=10\n---\ntext: done\nusage: input=120 output=5\n'
 WORKER = ("worker", "--once", "--beat", "0.5")
@@ -26,7 +27,10 @@ WORKER = ("worker", "--once", "--beat", "0.5")
 class FleetRun:
     """A queue full of tasks, and workers on it. shared: every second worker has another home, and conversations are in the database."""
 
-    def __init__(self, folder: Path, tasks: int, env: dict[str, str] | None = None, shared: bool = False) -> None:
+    def __init__(
+        self, folder: Path, tasks: int, env: dict[str, str] | None = None, shared: bool = False, program: str = ""
+    ) -> None:
+        self._program = program or str(own_program())
         self.home: HomeDir = home(folder)
         self._shared = ("--shared",) if shared else ()
         self._other = HomeDir(folder / "other", self.home.project) if shared else self.home
@@ -109,28 +113,44 @@ class FleetRun:
         self._started += 1
         env = {**self._env, "HOME": str((self._other if self._started % 2 else self.home).path)}
         return subprocess.Popen(
-            [str(program()), *WORKER], env=env, cwd=self.home.project, stdin=subprocess.DEVNULL,
+            [self._program, *WORKER], env=env, cwd=self.home.project, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
     def _cru(self, *words: str) -> None:
         subprocess.run(
-            [str(program()), *words], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL, check=True,
+            [self._program, *words], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL, check=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
 
+def measure(tasks: int, workers: int, program: str) -> float:
+    """Tasks a minute. Ends the process if a result is not there exactly once, or was paid twice."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = FleetRun(Path(folder), tasks, program=program)
+        rate = tasks * 60 / run.work(workers)
+        if problems := run.problems():
+            raise SystemExit(f"{workers} workers: {problems}")
+        return rate
+
+
 def main() -> None:
-    tasks = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    print(f"{tasks} tasks of two requests and a command each, {os.cpu_count()} processors")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="?", type=int, default=1000)
+    parser.add_argument("--program", default="", help="the cru to measure")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.json:
+        one, two = (measure(options.tasks, workers, options.program) for workers in (1, 2))
+        print(json.dumps({"fleet-2": (one / two, f"{one:.0f} and {two:.0f} tasks a minute, two requests and a command each")}))
+        return
+    print(f"{options.tasks} tasks of two requests and a command each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     before = 0.0
     for workers in (1, 2, 4):
-        with tempfile.TemporaryDirectory() as folder:
-            run = FleetRun(Path(folder), tasks)
-            rate = tasks / run.work(workers)
-            again = f", {rate / before:.2f} times as fast as with half as many" if before else ""
-            before = rate
-            print(f"{workers} workers: {rate * 60:.0f} tasks/min{again}; problems: {run.problems() or 'none'}", flush=True)
+        rate = measure(options.tasks, workers, options.program)
+        again = f", {rate / before:.2f} times as fast as with half as many" if before else ""
+        before = rate
+        print(f"{workers} workers: {rate:.0f} tasks/min{again}; no result lost, none twice", flush=True)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,9 @@ HOW = """
 - **300 Lua plugins**: about half of it is Lua's: a plugin has its own copy of the standard library and of the names of `cru` (55 µs, 13 kB), so that
   nothing that it does to them reaches another one, and its text is compiled. The rest is one read of its file, one crossing into Lua, and
   registering what it listens to. It must run at the start: nobody else knows which events it listens to.
+- **100 agents** (`bench/agents.py`): each asks a model that answers after two seconds, and calls a tool each time, while the agent above them has a model that
+  answers at once. Counted is what somebody listens to, what is in each log, and that each answer came to the main agent once.
+- **Tasks of a queue** (`bench/fleet.py`): each is a run of cru with two requests and a command; afterwards each result is there once, and no command ran twice.
 - **Beyond the bare interpreter**: less what `python -c pass` takes in the same environment.
 - The tests hold what a clock cannot: which modules a start loads (`tests/faces/test_start.py`), how often something is encoded, read or judged.
 

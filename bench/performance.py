@@ -64,6 +64,10 @@ ROWS = (
     Row("hook", "one command hook", "× a bare spawn with pipes", 1.10, None, runners.hooks),
     Row("plugins", "start with 300 Lua plugins, beyond a start without", "ms", 60, None, runners.plugins),
     Row("plugins-memory", "their memory", "MB", 20, None, runners.plugins),
+    Row("agents-memory", "100 agents in the background of one process", "MB each", 10, None, runners.agents),
+    Row("agents-round", "a round of the agent above them", "× alone", 1.5, None, runners.agents),
+    Row("agents-first", "a call of `task` → the first request of its sub-agent", "ms", 15, None, runners.agents),
+    Row("fleet-2", "300 tasks of a queue, two workers", "× the time of one", 0.59, None, runners.fleet),
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import pty
@@ -221,6 +222,28 @@ def plugins(reps: int) -> dict[str, Sample]:
         "plugins": Sample(times["with"] - times["cru"], f"{times['with']:.0f} ms; without {times['cru']:.0f} ms"),
         "plugins-memory": Sample(memory["with"] - memory["cru"], f"{memory['with']:.0f} MB; without {memory['cru']:.0f} MB"),
     }
+
+
+def agents(reps: int) -> dict[str, Sample]:
+    """agents.py: a hundred agents in the background of one process, and the way of a sub-agent to its first request."""
+    return _figures("bench.agents", "100")
+
+
+def fleet(reps: int) -> dict[str, Sample]:
+    """fleet.py: the time of two workers in that of one, on two processors."""
+    return _figures("bench.fleet", "300")
+
+
+def _figures(module: str, *words: str) -> dict[str, Sample]:
+    """What a bench that needs the kit of the tests says of the cru that is installed here; {} without a development environment."""
+    python = ROOT / ".venv" / "bin" / "python"
+    if not python.exists():
+        return {}
+    done = subprocess.run([python, "-m", module, *words, "--program", CRU, "--json"], capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+        return {}
+    return {name: Sample(*sample) for name, sample in json.loads(done.stdout).items()}
 
 
 def output_of(script: str, *words: str) -> str:

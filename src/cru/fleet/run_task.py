@@ -160,7 +160,8 @@ class TaskRun:
                     self._timer.cancel()
                 child.close()
         assert child.exit_status is not None
-        return self._judge(output, errors.text(), child.exit_status, timed_out)
+        # a long log is read for its counts: not on the loop, whose beats say that this worker lives
+        return await asyncio.to_thread(self._judge, output, errors.text(), child.exit_status, timed_out)
 
     def _judge(self, output: RunOutput, errors: str, status: int, timed_out: bool) -> RunEnd:
         line = output.result
