@@ -41,7 +41,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     sys.stdout.flush()
     pid = _fork()
-    return _Run(options).run() if pid == 0 else _wait(pid)
+    return FilterRun(options).run() if pid == 0 else _wait(pid)
 
 
 def _fork() -> int:
@@ -73,7 +73,7 @@ def _wait(pid: int) -> int:
     return 128 + number
 
 
-class _Run:
+class FilterRun:
     """One call of the command.
 
     status: the exit status so far
