@@ -1,0 +1,170 @@
+"""`cru mcp serve`: the options, and both transports."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import say
+from cru.faces.cli.flags import Parsed, UsageProblem, parse
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from cru.app import Start
+    from cru.faces.mcp_server.http import HttpPlace
+
+HELP = """\
+cru mcp serve               serve this project's tools over MCP to the program that started this, on standard input and output
+  --http [HOST:]PORT        over HTTP instead, at /mcp; HOST is 127.0.0.1 by itself, and PORT 0 any free one
+  --token-file FILE         clients show this token (or CRU_MCP_TOKEN); without one only this machine's own addresses are served
+  --allow-host NAME,…       names by which clients call this machine, for addresses like 0.0.0.0
+  --mode MODE               ask, auto, plan or trust (-t), for calls of clients and prompts they send
+  --tools GLOB,…            which tools (read, ls, glob, grep, write, edit, list_contexts, read_context, send_prompt)
+Questions go to the client's person (elicitation); a client that has nobody to ask is refused what needs leave.
+"""
+TOKEN = "CRU_MCP_TOKEN"
+SHORTEST_TOKEN = 16
+CONTEXT = "mcp"
+"""Where records of calls go, unless -C names another context."""
+
+
+class ServeOptions(Struct, frozen=True):
+    """A call of `cru mcp serve`; place None: standard input and output; globs (): the usual tools."""
+
+    place: HttpPlace | None
+    globs: tuple[str, ...]
+    start: Start
+
+
+def serve(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """Serve until the client goes or a signal comes. Raises UsageProblem, ServeError."""
+    values = ("--http", "--token-file", "--allow-host", "--mode", "--tools")
+    args = CommandArguments(
+        "mcp", ("serve", *words), help=HELP, values=values, switches=("-t",), verbs=("serve",), most=1
+    )
+    if args.show_help():
+        return 0
+    options = ServeOptions(_place(args), _list(args.value("--tools", "")), _start(parsed, args))
+    from cru.faces.cli.event_loop import run_interruptible
+
+    _require_sdk()
+    run_interruptible(_serve(options))
+    return 0
+
+
+async def _serve(options: ServeOptions) -> None:
+    from cru.faces.mcp_server.calls import Calls
+    from cru.faces.mcp_server.served_session import serve_session
+    from cru.faces.mcp_server.server import make_server
+
+    def tell(text: str) -> None:
+        say(f"cru mcp: {text}")
+
+    async with serve_session(options.start, options.globs, tell) as served:
+        calls = Calls(served)
+        server = make_server(served, calls)
+        try:
+            if options.place is None:
+                await _serve_stdio(server)
+            else:
+                from cru.faces.mcp_server.http import serve_http
+
+                await serve_http(server, options.place, tell)
+        finally:
+            await calls.end()
+
+
+async def _serve_stdio(server: Server[Any]) -> None:
+    """To the end of input, or until nobody reads any more. Raises ServeError."""
+    from mcp.server.stdio import stdio_server
+
+    from cru.faces.mcp_server.stdio import take_standard_streams
+
+    source, sink = take_standard_streams()
+    try:
+        async with stdio_server(cast(Any, source), cast(Any, sink)) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    except ExceptionGroup as group:
+        error = _first(group)
+        if not isinstance(error, BrokenPipeError):
+            raise error from None
+
+
+def _first(error: Exception) -> Exception:
+    """What went wrong first in the SDK's tasks."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _require_sdk() -> None:
+    from importlib.util import find_spec
+
+    from cru.faces.mcp_server.errors import ServeError
+
+    if find_spec("mcp") is None:
+        raise ServeError("MCP is not available: its library is not installed", 'pip install "cru[mcp]"')
+
+
+def _start(parsed: Parsed, args: CommandArguments) -> Start:
+    """Raises UsageProblem."""
+    from cru.contexts.home import Home
+    from cru.faces.cli.run_options import context_name, home_path, start_of
+
+    is_named = parsed.has("transient-context") or parsed.has("switch-context")
+    context = context_name(parsed, Home(home_path(parsed))) if is_named else CONTEXT
+    mode = args.value("--mode", "trust" if args.has("-t") else "")
+    flags = (*parsed.flags, *parse(("--mode", mode)).flags) if mode else parsed.flags
+    return start_of(Parsed(flags, parsed.words), context)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _place(args: CommandArguments) -> HttpPlace | None:
+    """Raises UsageProblem."""
+    address = args.value("--http", "")
+    if not address:
+        if args.has("--token-file") or args.has("--allow-host"):
+            raise UsageProblem("--token-file and --allow-host go with --http", "cru mcp serve --http 8765")
+        return None
+    from cru.faces.mcp_server.http import HttpPlace, is_loopback
+
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not port.isdecimal() or int(port) > 65_535:
+        raise UsageProblem(f"--http needs a port, or HOST:PORT, not {address}", "cru mcp serve --http 8765")
+    token, names = _token(args), _list(args.value("--allow-host", ""))
+    if not is_loopback(host) and not token:
+        raise UsageProblem(
+            f"{host} can be reached from other machines: a token is needed",
+            f"--token-file FILE, or the variable {TOKEN}",
+        )
+    if host in ("0.0.0.0", "::") and not names:
+        raise UsageProblem(
+            f"{host} is every address of this machine", "--allow-host NAME: by which name clients call it"
+        )
+    return HttpPlace(host, int(port), token, names)
+
+
+def _token(args: CommandArguments) -> str:
+    """Raises UsageProblem; never shows any of it."""
+    name = args.value("--token-file", "")
+    if name:
+        try:
+            token = Path(name).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageProblem(
+                f"--token-file {name}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
+            ) from error
+    else:
+        token = os.environ.pop(TOKEN, "").strip()  # no tool needs to see it
+    if (name or token) and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise UsageProblem(f"the token needs at least {SHORTEST_TOKEN} printable ASCII characters")
+    return token

@@ -1,0 +1,9 @@
+"""What may go wrong with `cru mcp serve`."""
+
+from __future__ import annotations
+
+from cru.values.errors import CruError
+
+
+class ServeError(CruError):
+    """The server cannot be started."""

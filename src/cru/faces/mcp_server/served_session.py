@@ -1,0 +1,150 @@
+"""The session whose tools are served, and the sessions in which prompts of clients are worked on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
+
+from anyio import CancelScope
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.app import SessionBundle, Start, build
+from cru.contexts.home import Home
+from cru.engine import side_calls
+from cru.engine.background import run_to_end
+from cru.engine.turn import LegResult
+from cru.events.bus import Bus
+from cru.events.stream import Notice, Published
+from cru.faces.mcp_server.asker import ClientAsker
+from cru.faces.mcp_server.confinement import Confinement
+from cru.faces.mcp_server.session_tools import SessionTools
+from cru.tools.protocol import Tool
+
+SERVED = ("read", "ls", "glob", "grep", "write", "edit", "list_contexts", "read_context", "send_prompt")
+"""The tools that are served unless others are named."""
+LATER = ("vault_search", "vault_read", "vault_write", "vault_links")
+"""Names that will be served."""
+Tell = Callable[[str], None]
+T = TypeVar("T")
+
+
+class CallResult(Struct, frozen=True):
+    """What a client gets."""
+
+    text: str
+    is_error: bool
+
+
+class ServedSession:
+    """The tools of a session, for clients."""
+
+    def __init__(self, bundle: SessionBundle, globs: Sequence[str], tell: Tell) -> None:
+        self._session = bundle.session
+        self._parts = bundle.session.parts
+        self._globs = tuple(globs) or SERVED
+        self._tell = tell
+        self._alone = asyncio.Lock()
+
+    def tools(self) -> list[Tool]:
+        """Those that are served, in the order of their registration."""
+        tools = (self._parts.tools.find(name) for name in self._parts.tools.names())
+        return [tool for tool in tools if tool is not None and self._is_served(tool)]
+
+    def _is_served(self, tool: Tool) -> bool:
+        return not getattr(tool, "hidden", False) and any(fnmatchcase(tool.spec.name, glob) for glob in self._globs)
+
+    async def call(self, name: str, arguments: str) -> CallResult:
+        """One call, judged by hooks, rules, mode and person as a model's is; `arguments` is JSON text."""
+        return await run_apart(self._call(name, arguments))
+
+    async def _call(self, name: str, arguments: str) -> CallResult:
+        tool = self._parts.tools.find(name)
+        if name in LATER and (tool is None or not self._is_served(tool)):
+            return CallResult(f"{name} is not available yet", True)
+        if tool is None or not self._is_served(tool):
+            known = ", ".join(tool.spec.name for tool in self.tools())
+            return CallResult(f"there is no tool {name!r} here; there are: {known}", True)
+        async with AsyncExitStack() as stack:
+            if not tool.parallel:
+                await stack.enter_async_context(self._alone)
+                stack.enter_context(side_calls.hold_context(self._session.locked, tool))
+            outcome = await side_calls.call(self._parts, tool.spec.name, arguments, "model")
+        self._tell(f"{tool.spec.name}: {'failed' if outcome.is_error else 'done'}")
+        return CallResult(outcome.content, outcome.is_error)
+
+
+@asynccontextmanager
+async def serve_session(start: Start, globs: Sequence[str], tell: Tell) -> AsyncIterator[ServedSession]:
+    """Open the session for the block. Raises CruError."""
+    asker, confinement = ClientAsker(), Confinement(start.root)
+    watch = _watch(tell)
+
+    async def run_turn(context: str, prompt: str) -> LegResult:
+        return await _run_turn(replace(start, context=context), asker, prompt, watch)
+
+    home = Home(start.home)
+    bundle = build(
+        start,
+        extensions=[confinement],
+        sources=[SessionTools(home, run_turn)],
+        asker=asker,
+        command="cru mcp serve",
+        watch=watch,
+    )
+    confinement.parts = bundle.session.parts
+    async with _closing(bundle):
+        await bundle.session.open()
+        yield ServedSession(bundle, globs, tell)
+
+
+async def _run_turn(start: Start, asker: ClientAsker, prompt: str, watch: Callable[[Bus], None]) -> LegResult:
+    """A turn in a session of its own. A client that goes ends it, with its log complete."""
+    bundle = build(start, asker=asker, command=f"cru mcp serve: {start.context}", watch=watch)
+
+    async def work() -> LegResult:
+        async with _closing(bundle):
+            bundle.session.submit(prompt, literal=True)
+            return await run_to_end(bundle.session) or LegResult("done")
+
+    turn = asyncio.ensure_future(work())
+    try:
+        return await asyncio.shield(turn)
+    except asyncio.CancelledError:
+        bundle.session.end()
+        await asyncio.wait([turn])
+        raise
+
+
+async def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Do it in a task that is cancelled once when this one is: the SDK cancels again and again, whatever has to be ended in order."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with CancelScope(shield=True):
+            await asyncio.wait([task])
+        raise
+
+
+@asynccontextmanager
+async def _closing(bundle: SessionBundle) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(bundle.close)
+        stack.push_async_callback(bundle.session.close)
+        yield
+
+
+def _watch(tell: Tell) -> Callable[[Bus], None]:
+    def say(item: Published[Notice]) -> None:
+        if item.payload.level != "info":
+            tell(item.payload.text)
+
+    def watch(bus: Bus) -> None:
+        bus.stream.subscribe(say, Notice)
+
+    return watch
