@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import mcp_types as types
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from tests.kit import HomeDir
 from tests.kit.run import program
+
+from mcp import StdioServerParameters
 
 ERAS = ("legacy", "2026-07-28")
 """The two forms of the protocol: with a handshake, and without."""

@@ -205,7 +205,7 @@ COMMANDS: dict[str, ManagementCommand] = {
     "mcp": ManagementCommand(
         "cru.faces.cli.mcp.command",
         "MCP servers: add, list and test them, and use those of other agents",
-        "list add remove test tools accept reject login logout",
+        "list add remove test tools accept reject login logout serve",
     ),
     "batch": ManagementCommand(
         "cru.faces.cli.fleet.batch_command",

@@ -14,7 +14,7 @@ CHOICES: dict[str, ReplyScope] = {"once": "once", "session": "session", "no": "n
 """No answer is kept beyond this process: it is another program that says what its person has chosen."""
 
 
-class Elicitation(Struct, frozen=True):
+class ElicitedAnswer(Struct, frozen=True):
     """What came back: accept, decline or cancel, and what was filled in."""
 
     action: str
@@ -24,7 +24,7 @@ class Elicitation(Struct, frozen=True):
 class Channel(Protocol):
     """A way to the person at the client that made a call."""
 
-    async def elicit(self, message: str, schema: dict[str, Any]) -> Elicitation | None:
+    async def elicit(self, message: str, schema: dict[str, Any]) -> ElicitedAnswer | None:
         """None: nobody can be asked, or nobody has answered in time."""
         ...
 

@@ -1,4 +1,4 @@
-"""Calls of clients, and the questions within them, in both forms of the protocol.
+"""ClientCalls of clients, and the questions within them, in both forms of the protocol.
 
 Up to 2025-11-25 the server asks while the call runs. From 2026-07-28 on it cannot: a call that needs an answer returns the question, and
 the client makes the call again with the answer. Meanwhile the call stands still here, under a name that nobody can guess.
@@ -26,7 +26,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from cru.faces.mcp_server.asker import CHANNEL, Elicitation
+from cru.faces.mcp_server.asker import CHANNEL, ElicitedAnswer
 from cru.faces.mcp_server.served_session import CallResult, ServedSession
 
 QUESTION = "permission"
@@ -41,7 +41,7 @@ class AskingChannel:
     def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
         self._context = context
 
-    async def elicit(self, message: str, schema: dict[str, Any]) -> Elicitation | None:
+    async def elicit(self, message: str, schema: dict[str, Any]) -> ElicitedAnswer | None:
         session = self._context.session
         if not _has_elicitation(self._context) or not session.can_send_request:
             return None
@@ -60,12 +60,12 @@ class SuspendedCall:
         self.params = params
         self._can_ask = can_ask
         self._question: asyncio.Future[ElicitRequest] = asyncio.Future()
-        self._answer: asyncio.Future[Elicitation | None] = asyncio.Future()
+        self._answer: asyncio.Future[ElicitedAnswer | None] = asyncio.Future()
         token = CHANNEL.set(self)
         self._work = asyncio.ensure_future(_call(served, params))
         CHANNEL.reset(token)
 
-    async def elicit(self, message: str, schema: dict[str, Any]) -> Elicitation | None:
+    async def elicit(self, message: str, schema: dict[str, Any]) -> ElicitedAnswer | None:
         if not self._can_ask:
             return None
         self._answer = asyncio.Future()
@@ -92,7 +92,7 @@ class SuspendedCall:
         self._question = asyncio.Future()
         return question
 
-    def answer(self, elicitation: Elicitation | None) -> None:
+    def answer(self, elicitation: ElicitedAnswer | None) -> None:
         if not self._answer.done():
             self._answer.set_result(elicitation)
 
@@ -105,7 +105,7 @@ class SuspendedCall:
         await asyncio.wait([self._work])
 
 
-class Calls:
+class ClientCalls:
     """All calls of all clients."""
 
     def __init__(self, served: ServedSession) -> None:
@@ -167,5 +167,5 @@ def _has_elicitation(context: ServerRequestContext[Any, Any]) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def _elicitation(result: ElicitResult) -> Elicitation:
-    return Elicitation(result.action, dict(result.content or {}))
+def _elicitation(result: ElicitResult) -> ElicitedAnswer:
+    return ElicitedAnswer(result.action, dict(result.content or {}))

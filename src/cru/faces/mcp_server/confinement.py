@@ -1,4 +1,4 @@
-"""Calls of a client stay within the project: whatever the mode and the rules allow, and whoever was asked."""
+"""ClientCalls of a client stay within the project: whatever the mode and the rules allow, and whoever was asked."""
 
 from __future__ import annotations
 

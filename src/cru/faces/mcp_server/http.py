@@ -110,12 +110,12 @@ async def serve_http(server: Server[Any], place: HttpPlace, tell: Tell) -> None:
         app, log_config=None, access_log=False, lifespan="on", ws="none", timeout_graceful_shutdown=int(CLOSE_SECONDS)
     )
 
-    class Listener(uvicorn.Server):
+    class HttpListener(uvicorn.Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             yield  # signals are the command's
 
-    listener = Listener(config)
+    listener = HttpListener(config)
     serving = asyncio.ensure_future(listener.serve([listening]))
     tell(f"http://{_bracketed(place.host)}:{port}{PATH}")
     try:

@@ -10,7 +10,7 @@ from mcp_types import ListToolsResult, PaginatedRequestParams, ToolAnnotations
 from mcp_types import Tool as McpTool
 
 from cru import __version__
-from cru.faces.mcp_server.calls import Calls
+from cru.faces.mcp_server.calls import ClientCalls
 from cru.faces.mcp_server.served_session import ServedSession
 from cru.tools.protocol import Tool
 
@@ -21,7 +21,7 @@ INSTRUCTIONS = (
 )
 
 
-def make_server(served: ServedSession, calls: Calls) -> Server[Any]:
+def make_server(served: ServedSession, calls: ClientCalls) -> Server[Any]:
     """The server for all transports."""
 
     async def list_tools(

@@ -46,7 +46,7 @@ SEND_PROMPT = ToolSpec(
         "additionalProperties": False,
     },
 )
-Turn = Callable[[str, str], Awaitable[LegResult]]
+RunTurn = Callable[[str, str], Awaitable[LegResult]]
 """(context, prompt) -> how the turn ended."""
 
 
@@ -85,7 +85,7 @@ class SendPromptTool(_SessionTool):
 
     spec, kind, arguments = SEND_PROMPT, "message", SendPrompt
 
-    def __init__(self, run_turn: Turn) -> None:
+    def __init__(self, run_turn: RunTurn) -> None:
         self._run_turn = run_turn
         self._alone = asyncio.Lock()
 
@@ -109,7 +109,7 @@ def _failure(result: LegResult) -> str:
 class SessionTools:
     """The source of these tools."""
 
-    def __init__(self, home: Home, run_turn: Turn) -> None:
+    def __init__(self, home: Home, run_turn: RunTurn) -> None:
         self._tools: list[Any] = [ListContextsTool(home), SendPromptTool(run_turn)]
 
     def tools(self) -> Iterable[Tool]:

@@ -14,7 +14,7 @@ LONGEST_LINE = 64 << 20
 """Bytes of a message."""
 
 
-def take_standard_streams() -> tuple[LineSource, LineSink]:
+def take_standard_streams() -> tuple[WireInput, WireOutput]:
     """The wire. From now on standard input is empty, and what anybody prints goes to standard error."""
     wires = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3) for number in (0, 1)]
     null = os.open(os.devnull, os.O_RDONLY)
@@ -23,10 +23,10 @@ def take_standard_streams() -> tuple[LineSource, LineSink]:
     os.dup2(2, 1)
     for wire in wires:
         os.set_blocking(wire, False)
-    return LineSource(wires[0]), LineSink(wires[1])
+    return WireInput(wires[0]), WireOutput(wires[1])
 
 
-class LineSource:
+class WireInput:
     """The lines of the client, as the SDK's transport takes them."""
 
     def __init__(self, descriptor: int) -> None:
@@ -54,7 +54,7 @@ class LineSource:
                 await _ready(self._descriptor, for_reading=True)
 
 
-class LineSink:
+class WireOutput:
     """Where lines for the client go. Raises BrokenPipeError once it has gone."""
 
     def __init__(self, descriptor: int) -> None:

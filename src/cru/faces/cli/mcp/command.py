@@ -18,10 +18,11 @@ cru mcp test [NAME]         start it, say what it offers and how long that took,
 cru mcp tools NAME          its tools, as the model sees them (--json)
 cru mcp accept NAME         use a server of another program's settings (Claude Code, Crush, Codex, Gemini CLI); --all: each that waits
 cru mcp reject NAME         do not use it, and say no more about it
+cru mcp serve               let other agents use cru's tools (cru mcp serve --help)
 cru mcp login NAME          log in at a server that asks for it; logout forgets that
 Secrets stay in the environment: -e TOKEN='${GITHUB_TOKEN}'.
 """
-VERBS = ("list", "add", "remove", "test", "tools", "accept", "reject", "login", "logout")
+VERBS = ("list", "add", "remove", "test", "tools", "accept", "reject", "login", "logout", "serve")
 NAMED = ("remove", "tools", "login", "logout")
 """Verbs that need a name."""
 
@@ -32,6 +33,10 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         from cru.faces.cli.mcp.edit import add
 
         return add(parsed, words[1:], HELP)
+    if words[:1] == ("serve",):
+        from cru.faces.cli.mcp.serve import serve
+
+        return serve(parsed, words[1:])
     args = CommandArguments("mcp", words, help=HELP, switches=("--json", "--all"), values=("-s",), verbs=VERBS, most=2)
     if args.show_help():
         return 0

@@ -58,7 +58,7 @@ def serve(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 async def _serve(options: ServeOptions) -> None:
-    from cru.faces.mcp_server.calls import Calls
+    from cru.faces.mcp_server.calls import ClientCalls
     from cru.faces.mcp_server.served_session import serve_session
     from cru.faces.mcp_server.server import make_server
 
@@ -66,7 +66,7 @@ async def _serve(options: ServeOptions) -> None:
         say(f"cru mcp: {text}")
 
     async with serve_session(options.start, options.globs, tell) as served:
-        calls = Calls(served)
+        calls = ClientCalls(served)
         server = make_server(served, calls)
         try:
             if options.place is None:
