@@ -41,7 +41,7 @@ def make_server(served: ServedSession, calls: ClientCalls) -> Server[Any]:
 
 def _describe(tool: Tool) -> McpTool:
     spec = tool.spec
-    annotations = ToolAnnotations(read_only_hint=tool.kind == "read", open_world_hint=tool.kind == "fetch")
+    annotations = ToolAnnotations(read_only_hint=tool.kind in ("read", "query"), open_world_hint=tool.kind == "fetch")
     return McpTool(
         name=spec.name, description=spec.description, input_schema=dict(spec.parameters), annotations=annotations
     )

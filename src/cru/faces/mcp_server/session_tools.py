@@ -70,7 +70,7 @@ class _SessionTool:
 
 
 class ListContextsTool(_SessionTool):
-    spec, kind, arguments = LIST_CONTEXTS, "read", ListContexts
+    spec, kind, arguments = LIST_CONTEXTS, "query", ListContexts
 
     def __init__(self, home: Home) -> None:
         self._home = home
