@@ -297,6 +297,8 @@ def test_the_changes_in_a_worktree_survive_a_kill_and_the_worktree_does_not(
         wait_for_change(here, worktrees)
         run.kill()
     assert worktree_count(here) == 2
+    (file,) = here.context().glob("tasks/*/task.json")
+    assert f"  in      {worktrees}/cru-worktree-" in cru("tasks", "show", file.parent.name, home=here).out
     use_later(tmp_path)
     if kills == 2:
         slow = tmp_path / "bin" / "git"

@@ -62,7 +62,7 @@ def test_each_task_has_its_own_requests_and_shows_those_below(here: HomeDir) -> 
     shown = cru("tasks", "show", first["id"], home=here).out
     assert "used     2 requests, 4000 tokens in (0 cached), 400 out, $0.04\n" in shown
     assert "below it 1 request, 4000 tokens in (0 cached), 400 out, $0.04 (of 1)\n" in shown
-    assert "4400 tk $0.04" in cru("tasks", home=here).out
+    assert "4400 tokens $0.04" in cru("tasks", home=here).out
 
 
 def test_a_kill_loses_no_request(tmp_path: Path) -> None:
@@ -76,6 +76,16 @@ def test_a_kill_loses_no_request(tmp_path: Path) -> None:
         run.kill()
     (row,) = tasks(here)
     assert row["status"] == "lost" and row["usage"]["cost"] == 0.02
+
+
+def test_the_last_prompt_is_the_last_one_also_after_a_kill(here: HomeDir, tmp_path: Path) -> None:
+    script(tmp_path, "main", "delay: 600s\n")
+    with start("go", home=here) as run:
+        wait_until(lambda: [line for line in here.lines("default", "trace.jsonl") if line["k"] == "request"])
+        run.kill()
+    script(tmp_path, "main", f"loop: yes\n{MAIN}text: done\n")
+    cru("again", home=here)
+    assert cru("/cost", home=here).out.splitlines()[0].endswith("1 request, 1000 tokens in (0 cached), 100 out, $0.01")
 
 
 def test_a_record_of_an_older_version_is_summed_up_from_its_trace(here: HomeDir) -> None:

@@ -24,7 +24,7 @@ async def cost(context: CommandContext, _words: str) -> CommandResult:
     parts = context.session.parts
     by_model: dict[str, UsageTotals] = {}
     everything = last = UsageTotals()
-    turn = ""
+    turn, newest = "", 0.0
 
     def price(request: RecordedRequest, usage: Usage) -> float | None:
         own = context.models.own_price(request.provider, request.model)
@@ -35,8 +35,11 @@ async def cost(context: CommandContext, _words: str) -> CommandResult:
         usage = priced(request, price)
         everything = everything.plus(usage)
         by_model[request.label] = by_model.get(request.label, UsageTotals()).plus(usage)
-        if request.turn and request.turn != turn:
+        if (
+            request.turn and request.turn != turn and request.time >= newest
+        ):  # those that a kill has cut off come at the end
             turn, last = request.turn, UsageTotals()
+        newest = max(newest, request.time)
         if request.turn == turn:
             last = last.plus(usage)
     if not everything.requests:

@@ -77,9 +77,10 @@ def blocked(parts: Parts, ref: str, reason: str) -> None:
 
 
 def inject(parts: Parts, text: str, tasks: Sequence[str] = ()) -> None:
-    """A user message that a handler logged, after results. `tasks`: those whose ends it tells."""
+    """A user message that a handler logged, after results; or cru, which tells the ends of these `tasks`."""
     metadata = {"source": "inject", **({"tasks": list(tasks)} if tasks else {})}
-    write(parts, entry(MESSAGE, text, from_="hook", to=parts.store.name, role="user", metadata=metadata))
+    sender = "cru" if tasks else "hook"
+    write(parts, entry(MESSAGE, text, from_=sender, to=parts.store.name, role="user", metadata=metadata))
 
 
 def reply(

@@ -121,7 +121,7 @@ def _line(task: FoundTask, with_context: bool) -> str:
     if record.detached and not record.status.has_ended:
         where = f"  (process {record.pid}){where}"
     return (
-        f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {_used(task):>16}  "
+        f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {_used(task):>20}  "
         f"{name}: {one_line(record.title)}{below}{where}"
     )
 
@@ -131,7 +131,7 @@ def _used(task: FoundTask) -> str:
     totals = task.priced().usage
     if not totals.requests:
         return "-"
-    tokens = f"{totals.tokens} tk" if totals.tokens < 10_000 else f"{totals.tokens / 1000:.0f}k tk"
+    tokens = f"{totals.tokens} tokens" if totals.tokens < 10_000 else f"{totals.tokens / 1000:.0f}k tokens"
     return tokens if totals.cost is None else f"{tokens} {format_cost(totals.cost)}"
 
 

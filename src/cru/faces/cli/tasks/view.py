@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,8 @@ def _show_facts(record: TaskRecord) -> None:
     show(f"  asked   {one_line(record.prompt, COLUMNS)}")
     if record.model:
         show(f"  model   {one_line(record.model)}")
+    if record.worktree is not None and os.path.isdir(record.worktree.path):
+        show(f"  in      {one_line(record.worktree.path)} (a git worktree)")
     show("")
 
 
