@@ -233,3 +233,26 @@ def test_a_text_beside_the_cards_is_not_told_in_a_run_and_is_no_card(places: Car
     assert list(list_notices(places)) == []
     with pytest.raises(NoSuchAgent, match="no front matter"):
         load_cards(places).find("README")
+
+
+def test_many_cards_of_a_stranger_cost_a_call_little(places: CardPlaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(50):
+        (agents_of(places) / f"{number:02}.md").write_text("---\ndescription: not general\n---\n")
+    read: list[Path | None] = []
+
+    def note(text: str, path: Path | None, origin: CardOrigin, name: str) -> AgentCard:
+        read.append(path)
+        return parse_card(text, path, origin, name)
+
+    monkeypatch.setattr("cru.tasks.discovery.parse_card", note)
+    cards = load_cards(places)
+    read.clear()
+    assert cards.find("explore").name == "explore" and read == []
+    with pytest.raises(NoSuchAgent, match="the agent general comes from a project that is not trusted"):
+        cards.find("general")
+    assert len(read) == 20
+
+
+def test_front_matter_without_end_is_not_read() -> None:
+    with pytest.raises(BadCard, match="front matter is too long"):
+        card_of("# " + "x" * 20_000)

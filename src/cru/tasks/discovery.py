@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
@@ -21,6 +21,8 @@ from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card
 from cru.tasks.front_matter import NoFrontMatter
 from cru.tools.protocol import AGENT_ALIASES
 
+MOST_READ = 20
+"""Cards that await trust and may have a name that is asked for, of which so many are read; after that it is taken for theirs."""
 MOST_FILES = 300
 """Files of one place that are looked at: a stranger's folder must not cost each start anything."""
 
@@ -68,28 +70,44 @@ class Cards(Struct):
     files: tuple[CardFile, ...] = ()
     by_name: dict[str, AgentCard] = {}
     problems: tuple[str, ...] = ()
-    _read: tuple[CardFile, ...] | None = None
+    _read: dict[Path, CardFile] = field(default_factory=dict)
 
-    def read_all(self) -> tuple[CardFile, ...]:
+    def read_all(self) -> list[CardFile]:
         """The same files, with what those say that await trust. Who only starts does not read them: a stranger's files must not cost
         each start anything."""
-        if self._read is None:
-            self._read = tuple(_read_untrusted(file) if file.state in UNTRUSTED else file for file in self.files)
-        return self._read
+        return [self._read_file(file) for file in self.files]
 
-    def awaiting_trust(self) -> list[CardFile]:
-        return [file for file in self.files if file.state in UNTRUSTED]
+    def _read_file(self, file: CardFile) -> CardFile:
+        if file.state not in UNTRUSTED:
+            return file
+        if file.path not in self._read:
+            self._read[file.path] = _read_untrusted(file)
+        return self._read[file.path]
 
     def find(self, name: str) -> AgentCard:
         """Raises NoSuchAgent with the closest name, or why the card that has this name cannot be used."""
         name = AGENT_ALIASES.get(name, name)
-        for file in self.read_all():
+        read = 0
+        for file in self.files:
+            if file.state in UNTRUSTED:
+                if not _may_be_called(file, name):
+                    continue
+                read += 1
+                if read > MOST_READ:
+                    raise _why_not(replace(file, name=name))
+                file = self._read_file(file)
             if file.name == name:
                 if file.card is None or file.state is not CardState.USABLE:
                     raise _why_not(file)
                 return file.card
         near = did_you_mean(name, self.by_name)
         raise NoSuchAgent(f"there is no agent {name!r}", near or f"there are: {', '.join(self.by_name)}")
+
+
+def _may_be_called(file: CardFile, name: str) -> bool:
+    """Whether it is worth a look: the name, or another one of the same agent, stands in it."""
+    names = (name, *(alias for alias, own in AGENT_ALIASES.items() if own == name))
+    return file.path.stem in names or any(word in file.text for word in names)
 
 
 def _why_not(file: CardFile) -> NoSuchAgent:

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from cru.files.yaml_text import BadYaml, parse_yaml
 
+LIMIT = 8 * 1024
+"""Characters. What reading YAML costs grows with it, and a stranger's cards are many."""
 _BLOCK = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _PLAIN_LINE = re.compile(r"([a-zA-Z_-]+):\s+(\S.*)")
 _SPECIAL = re.compile(r"[{}\[\]*&#!|>%@`]|: ")
@@ -58,6 +60,8 @@ def read_front_matter(text: str) -> FrontMatter:
                 "no front matter", hint="begin with `---`, the keys (name, description, tools, …), and `---`"
             )
         )
+    if len(block[1]) > LIMIT:
+        raise BadFrontMatter(FrontMatterFault(f"the front matter is too long: the limit is {LIMIT} characters"))
     keys = _parse(block[1])
     if keys is not None and not isinstance(keys, dict):
         raise BadFrontMatter(FrontMatterFault("the front matter is not a table of keys", 2))
