@@ -73,7 +73,7 @@ def test_names_and_pages_that_are_not_this_machines_are_refused(home: HomeDir) -
 
 def test_without_its_token_nothing_is_reached(home: HomeDir) -> None:
     (home.project / "token").write_text(f"{TOKEN}\n")
-    words = ("0.0.0.0:0", "--token-file", "token", "--allow-host", "box.example")
+    words = ("0.0.0.0:0", "--token-file", "token", "--allow-host", "box.example,tunnel.example:9000")
     with listening(home, *words) as port:
         for headers in (
             {},
@@ -84,8 +84,10 @@ def test_without_its_token_nothing_is_reached(home: HomeDir) -> None:
             assert status(port, **headers) == 401
         bearer = f"Bearer {TOKEN}"
         assert status(port, authorization=bearer) == 200
-        assert status(port, authorization=bearer, host=f"box.example:{port}") == 200
-        assert status(port, authorization=bearer, host="evil.example") == 421
+        for host in (f"box.example:{port}", "box.example", "tunnel.example:9000", f"localhost:{port}"):
+            assert status(port, authorization=bearer, host=host, origin=f"https://{host}") == 200
+        for host in ("evil.example", "tunnel.example", f"tunnel.example:{port}", "box.example:9000"):
+            assert status(port, authorization=bearer, host=host) == 421
 
 
 def test_a_token_of_the_environment_is_kept_from_tools(home: HomeDir) -> None:

@@ -12,10 +12,24 @@ from pathlib import Path
 import pytest
 from tests.faces.mcp_server.serving import ERAS, Caller, Person, served
 from tests.kit import HomeDir, cru, start, wait_until
+from tests.kit.processes import is_running
 from tests.kit.run import program
 
 pytestmark = pytest.mark.real_start
 USUAL = {"read", "ls", "glob", "grep", "write", "edit", "list_contexts", "read_context", "send_prompt"}
+
+
+HELLO = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    b'"clientInfo":{"name":"x","version":"1"}}}\n'
+)
+INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+
+
+def call_line(name: str, **args: str) -> str:
+    """The message that calls a tool, with the id 2."""
+    params = {"name": name, "arguments": args}
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}) + "\n"
 
 
 @pytest.fixture
@@ -180,17 +194,13 @@ def test_what_a_plugin_prints_does_not_reach_the_wire(here: HomeDir) -> None:
         'import cru, os\nprint("printed")\nos.write(1, b"written\\n")\n'
         '@cru.on("tool:before_call")\ndef loud(ctx, event):\n    print("again")\n'
     )
-
-    async def work(call: Caller) -> None:
-        assert await call("read", file_path="a.txt") == "     1\thello"
-
-    use(here, work)
-
-
-HELLO = (
-    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
-    b'"clientInfo":{"name":"x","version":"1"}}}\n'
-)
+    with start("mcp", "serve", home=here, stdin=True) as run:
+        run.write(HELLO.decode() + INITIALIZED + call_line("read", file_path="a.txt"))
+        run.wait_for("hello")
+        run.end_input()
+        done = run.wait()
+    assert [json.loads(line)["id"] for line in done.out.splitlines()] == [1, 2]
+    assert all(word in done.err for word in ("printed", "written", "again"))
 
 
 def test_lines_that_are_no_messages_do_not_end_it(here: HomeDir) -> None:
@@ -228,16 +238,27 @@ def test_a_signal_ends_it_at_once(here: HomeDir, number: int) -> None:
 
 def test_a_client_that_goes_ends_the_turn_that_it_asked_for(here: HomeDir) -> None:
     (here.path / "model.txt").write_text("delay: 600s\ntext: too late\n")
-    call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"send_prompt","arguments":{"context":"work","prompt":"go"}}}\n'
     with start("mcp", "serve", "-t", home=here, stdin=True) as run:
         run.write(HELLO.decode())
         run.wait_for('"serverInfo"')
-        run.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n' + call)
+        run.write(INITIALIZED + call_line("send_prompt", context="work", prompt="go"))
         wait_until(lambda: any(e["content"] == "go" for e in here.log("work")))
         run.end_input()
         assert run.wait().code == 0
     [ended] = [e for e in here.log("work") if e["entry_type"] == "leg_ended"]
     assert ended["metadata"]["cause"] == "interrupted"
+
+
+def test_a_client_that_cancels_ends_the_command_that_it_asked_for(here: HomeDir) -> None:
+    with start("mcp", "serve", "-t", "--tools", "bash", home=here, stdin=True) as run:
+        run.write(HELLO.decode() + INITIALIZED + call_line("bash", command="echo $$ > pid; sleep 600"))
+        wait_until(lambda: (here.project / "pid").exists() and (here.project / "pid").read_text().endswith("\n"))
+        pid = int((here.project / "pid").read_text())
+        assert is_running(pid)
+        run.write('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}\n')
+        wait_until(lambda: not is_running(pid))
+        run.end_input()
+        assert run.wait().code == 0
 
 
 @pytest.mark.parametrize(

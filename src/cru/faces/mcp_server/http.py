@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ class HttpPlace(Struct, frozen=True):
     """Where to listen.
 
     token: what a client must show, "" for nothing
-    names: other names and addresses by which clients call this machine
+    names: what else clients call this machine by, with a port (`box.example:9000`) or without
     """
 
     host: str
@@ -76,12 +77,13 @@ def security(place: HttpPlace) -> TransportSecuritySettings:
     """Which Host and Origin a request may have: a page in a browser, whatever its name resolves to, is not among them."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    names = [_bracketed(name) for name in place.names]
+    names = [*LOOPBACK] if place.is_loopback or _is_any(place.host) else []
     if not _is_any(place.host):
         names.append(_bracketed(place.host))
-    if place.is_loopback or _is_any(place.host):
-        names += LOOPBACK
     hosts = [f"{name}:{place.port}" for name in names]
+    for name in place.names:  # behind a proxy or a tunnel the port is another one, or none
+        has_port = re.search(r":\d+$", name) is not None and (name.startswith("[") or name.count(":") == 1)
+        hosts += [name] if has_port else [_bracketed(name), f"{_bracketed(name)}:{place.port}"]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
 

@@ -23,6 +23,7 @@ from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement
 from cru.faces.mcp_server.session_tools import SessionTools
 from cru.tools.protocol import Tool
+from cru.values.errors import CruError
 
 SERVED = ("read", "ls", "glob", "grep", "write", "edit", "list_contexts", "read_context", "send_prompt")
 """The tools that are served unless others are named."""
@@ -68,11 +69,15 @@ class ServedSession:
         if tool is None or not self._is_served(tool):
             known = ", ".join(tool.spec.name for tool in self.tools())
             return CallResult(f"there is no tool {name!r} here; there are: {known}", True)
-        async with AsyncExitStack() as stack:
-            if not tool.parallel:
-                await stack.enter_async_context(self._alone)
-                stack.enter_context(side_calls.hold_context(self._session.locked, tool))
-            outcome = await side_calls.call(self._parts, tool.spec.name, arguments, "model")
+        try:
+            async with AsyncExitStack() as stack:
+                if not tool.parallel:
+                    await stack.enter_async_context(self._alone)
+                    stack.enter_context(side_calls.hold_context(self._session.locked, tool))
+                outcome = await side_calls.call(self._parts, tool.spec.name, arguments, "model")
+        except CruError as error:  # another run of cru has the context
+            self._tell(f"{tool.spec.name}: {error.message}")
+            return CallResult(str(error), True)
         self._tell(f"{tool.spec.name}: {'failed' if outcome.is_error else 'done'}")
         return CallResult(outcome.content, outcome.is_error)
 

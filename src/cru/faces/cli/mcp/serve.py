@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
     from cru.app import Start
     from cru.faces.mcp_server.http import HttpPlace
+    from cru.faces.mcp_server.stdio import WireInput, WireOutput
 
 HELP = """\
 cru mcp serve               serve this project's tools over MCP to the program that started this, on standard input and output
   --http [HOST:]PORT        over HTTP instead, at /mcp; HOST is 127.0.0.1 by itself, and PORT 0 any free one
   --token-file FILE         clients show this token (or CRU_MCP_TOKEN); without one only this machine's own addresses are served
-  --allow-host NAME,…       names by which clients call this machine, for addresses like 0.0.0.0
+  --allow-host NAME[:PORT],…    by which names clients call this machine: for 0.0.0.0, behind a proxy, through a tunnel
   --mode MODE               ask, auto, plan or trust (-t), for calls of clients and prompts they send
   --tools GLOB,…            which tools (read, ls, glob, grep, write, edit, list_contexts, read_context, send_prompt)
 Questions go to the client's person (elicitation); a client that has nobody to ask is refused what needs leave.
@@ -61,17 +62,19 @@ async def _serve(options: ServeOptions) -> None:
     from cru.faces.mcp_server.calls import ClientCalls
     from cru.faces.mcp_server.served_session import serve_session
     from cru.faces.mcp_server.server import make_server
+    from cru.faces.mcp_server.stdio import take_standard_streams
 
     def tell(text: str) -> None:
         say(f"cru mcp: {text}")
 
+    wire = take_standard_streams() if options.place is None else None  # before a plugin can print on it
     async with serve_session(options.start, options.globs, tell) as served:
         calls = ClientCalls(served)
         server = make_server(served, calls)
         try:
-            if options.place is None:
-                await _serve_stdio(server)
-            else:
+            if wire is not None:
+                await _serve_stdio(server, *wire)
+            elif options.place is not None:
                 from cru.faces.mcp_server.http import serve_http
 
                 await serve_http(server, options.place, tell)
@@ -79,13 +82,10 @@ async def _serve(options: ServeOptions) -> None:
             await calls.end()
 
 
-async def _serve_stdio(server: Server[Any]) -> None:
+async def _serve_stdio(server: Server[Any], source: WireInput, sink: WireOutput) -> None:
     """To the end of input, or until nobody reads any more. Raises ServeError."""
     from mcp.server.stdio import stdio_server
 
-    from cru.faces.mcp_server.stdio import take_standard_streams
-
-    source, sink = take_standard_streams()
     try:
         async with stdio_server(cast(Any, source), cast(Any, sink)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
