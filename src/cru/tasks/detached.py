@@ -7,12 +7,12 @@ from pathlib import Path
 
 from cru.process.identity import end_process
 from cru.tasks import TaskError
-from cru.tasks.record import TaskRecord, TaskStatus, write_record
+from cru.tasks.record import CancelledBy, TaskRecord, TaskStatus, write_record
 
 
 def end_detached(folder: Path, record: TaskRecord) -> None:
     """End it with all that it started, and write that down. Raises TaskError if it is gone, OSError."""
     if not (record.detached and record.pid and end_process(record.pid, record.identity)):
         raise TaskError(f"the command of task {record.id} runs no more")
-    record.status, record.ended = TaskStatus.CANCELLED, time.time()
+    record.status, record.ended, record.cancelled_by = TaskStatus.CANCELLED, time.time(), CancelledBy.PERSON
     write_record(folder, record)

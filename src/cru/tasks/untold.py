@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from cru.contexts.entries import ARCHIVE, LOG
@@ -55,7 +55,7 @@ def is_told(conversation: Path, record: TaskRecord) -> bool:
     StoreUnreadable."""
     if not record.background and not record.call_id and record.status is not TaskStatus.LOST:
         return True  # a script or a person has waited for it
-    return any(record.id in _told_by(entry) for entry in _entries(conversation, record.id)) or (
+    return any(_is_report(entry, record) for entry in _entries(conversation, record.id)) or (
         not record.background and any(_is_answer(entry, record) for entry in _entries(conversation, record.call_id))
     )
 
@@ -66,9 +66,10 @@ def _entries(conversation: Path, part: str) -> Iterator[Entry]:
         yield from newest_entries(conversation / name, [], part.encode())
 
 
-def _told_by(entry: Entry) -> Sequence[object]:
+def _is_report(entry: Entry, record: TaskRecord) -> bool:
+    """Whether this tells its end, and not how it ended before it went on."""
     tasks = entry.metadata.get("tasks")
-    return tasks if isinstance(tasks, list) else ()
+    return isinstance(tasks, list) and record.id in tasks and entry.timestamp >= int(record.created)
 
 
 def _is_answer(entry: Entry, record: TaskRecord) -> bool:
