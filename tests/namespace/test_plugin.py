@@ -188,4 +188,4 @@ def test_constants_lead_to_values() -> None:
 
 
 def test_names_whose_things_are_absent_are_no_names_yet() -> None:
-    assert "vault.search" in ABSENT and not ABSENT.keys() & NAMES.keys()
+    assert "ws.connect" in ABSENT and not ABSENT.keys() & NAMES.keys()

@@ -359,8 +359,8 @@ def test_a_plugin_that_looks_for_what_is_not_there_lives_and_is_told_once(home: 
     )
     lines = told(run(home, code))
     assert [line for line in lines if not line.startswith("probe: ")] == ["0nilstring", "falsefalsenil"]
-    reasons = [line for line in lines if "cru has no vault of notes yet" in line]
-    assert reasons == ["probe: cru.vault.search does nothing: cru has no vault of notes yet"]
+    reasons = [line for line in lines if "no vault is configured (`cru vault init FOLDER`)" in line]
+    assert reasons == ["probe: cru.vault.search does nothing: no vault is configured (`cru vault init FOLDER`)"]
     assert "error:     cru.vault.search does nothing" in cru("plugin", "list", home=home).out
     assert cru("--strict-hooks", "hi", home=home).code == 3
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -40,9 +40,12 @@ from cru.tools.builtin import ToolRegistry as Tools
 from cru.tools.protocol import Spawner, ToolSettings, ToolSource
 
 if TYPE_CHECKING:
+    from cru.app.notes import SessionVault
     from cru.commands.context import Face
+    from cru.config.layers import Layer
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
+    from cru.mcp.configured import ConfiguredServers
 
 
 class SessionBundle(Struct):
@@ -60,6 +63,18 @@ class SessionBundle(Struct):
     close: Callable[[], Awaitable[None]]
     extensions: Extensions | None = None
     face: Callable[[], Face] | None = None
+
+
+class Brought(NamedTuple):
+    """What joins a session beside cru itself.
+
+    servers: of MCP; None: none are configured
+    vault: None: none is configured
+    """
+
+    extensions: Iterable[Extension]
+    servers: ConfiguredServers | None
+    vault: SessionVault | None
 
 
 def build(
@@ -84,7 +99,8 @@ def build(
     redact = wiring.remove_keys_from_env(settings, start.env, servers)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    gate = wiring.build_gate(start, settings, layers, store)
+    vault = _find_vault(start, settings)
+    gate = wiring.build_gate(start, settings, layers, store, vault.readable if vault else ())
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
@@ -95,14 +111,34 @@ def build(
         compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)
-    plugins = wiring.add_extensions(parts, start, settings, extensions, servers)
-    wiring.add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
-    _warn(bus, (*bus.registry.problems, *parts.tools.problems))
+    plugins = _add_extensions(parts, start, settings, layers, Brought(extensions, servers, vault), redact)
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)
     built = SessionBundle(Session(parts, command), settings, home, store, close, plugins)
     parts.commands = Commands(lambda: built_in_commands(built, models))
     return built
+
+
+def _add_extensions(
+    parts: Parts, start: Start, settings: Settings, layers: list[Layer], brought: Brought, redact: wiring.Redact
+) -> Extensions | None:
+    """What is brought to a session beside cru itself; returns the plugins. Raises BadExtension, Untrusted."""
+    if brought.vault is not None:
+        brought.vault.join(parts)
+    plugins = wiring.add_extensions(parts, start, settings, brought.extensions, brought.servers)
+    hook_options = merge_options(settings.of(HookSettings).options, layers)
+    wiring.add_hooks(parts, start, hook_options, redact, plugins)
+    _warn(parts.bus, (*parts.bus.registry.problems, *parts.tools.problems))
+    return plugins
+
+
+def _find_vault(start: Start, settings: Settings) -> SessionVault | None:
+    """The notes; nothing of them is loaded if none are configured."""
+    if not settings.is_set("vault"):
+        return None
+    from cru.app.notes import SessionVault
+
+    return SessionVault.of(start, settings)
 
 
 def _lend_spawner(

@@ -298,11 +298,14 @@ def built_in_tools(settings: Settings) -> BuiltInTools:
     )
 
 
-def build_gate(start: Start, settings: Settings, layers: list[Layer], store: FileContext) -> Gate:
+def build_gate(
+    start: Start, settings: Settings, layers: list[Layer], store: FileContext, notes: tuple[Path, ...]
+) -> Gate:
+    """notes: the folder of the vault, if it may be read as the project is."""
     grants = Grants(start.home / "grants.json", start.root)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
-    readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES))
+    readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES), *notes)
     gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
     if not start.agent:
         return gate

@@ -187,6 +187,10 @@ class Settings:
         """Whether a room's struct was merged."""
         return kind in self._values
 
+    def is_set(self, *path: str) -> bool:
+        """Whether a layer says something there."""
+        return any(_has_key(layer.data, path) for layer in self._layers)
+
     def with_defaults(self, structs: Sequence[type[Struct]]) -> Settings:
         """The same, with what those of these rooms say that were not merged."""
         return Settings(

@@ -26,6 +26,7 @@ from cru.values.messages import Span
 if TYPE_CHECKING:
     from cru.engine.turn import TaskReport
     from cru.net.transport import Transport
+    from cru.vault.live import LiveVault
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 
@@ -140,6 +141,7 @@ class SessionServices(Struct, kw_only=True):
     mcp: cru.app.mcp.McpSession, if servers are configured
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
+    vault: the notes
     """
 
     settings: SettingsView | None = None
@@ -155,6 +157,7 @@ class SessionServices(Struct, kw_only=True):
     mcp: object = None
     is_chat: bool = False
     is_verbose: bool = False
+    vault: LiveVault | None = None
 
 
 class Lifecycle(Struct):

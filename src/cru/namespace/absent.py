@@ -13,7 +13,7 @@ def make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., A
     """The function behind a name of ABSENT. In Python it is awaited."""
 
     async def absent(*_: object, **__: object) -> object:
-        _tell(name, reason)
+        tell_absent(name, reason)
         return _value(answer, f"cru.{name}: {reason}")
 
     return absent
@@ -34,8 +34,8 @@ def _value(answer: AbsentAnswer, reason: str) -> object:
     return None
 
 
-def _tell(name: str, reason: str) -> None:
-    """Once a plugin and reason."""
+def tell_absent(name: str, reason: str) -> None:
+    """Tell a plugin that calls this name without its thing; once a plugin and reason."""
     here = HOST.get(None)
     if here is None:
         return

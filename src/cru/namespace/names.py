@@ -16,6 +16,9 @@ ROOM = "cru.namespace."
 STATUSLINE_ITEMS = "mode model context cache status notification align input expr text any when spacer"
 """What a status line of crucible is made of."""
 
+NOTES = "list_ get search outlinks backlinks neighbors create_note"
+STORED_GRAPH = "note_get note_list db_find db_outlinks db_inlinks db_neighbors db_query fast_outlinks fast_backlinks fast_neighbors"
+
 # Name -> `module:function` in this room.
 _NAMES = {
     "fmt": "formatting:fmt",
@@ -228,6 +231,9 @@ _NAMES = {
     "graph.find": "graph:find",
     "graph.outlinks": "graph:outlinks",
     "graph.inlinks": "graph:inlinks",
+    **{f"graph.{name}": f"note_graph:{name}" for name in STORED_GRAPH.split()},
+    "search": "vault:search",
+    **{f"{family}.{name.rstrip('_')}": f"vault:{name}" for family in ("vault", "kiln") for name in NOTES.split()},
     "include": "include:include",
     "on_provider_auth": "provider_auth:on_provider_auth",
     "require_isolation": "isolation:require_isolation",
@@ -248,6 +254,8 @@ INDEXED: dict[str, tuple[str, str]] = {
     "config": (f"{ROOM}config:section", ""),
     "defaults": (f"{ROOM}session:get_default", f"{ROOM}session:set_default"),
     "modes": (f"{ROOM}modes:get", f"{ROOM}modes:set_"),
+    "vault": (f"{ROOM}vault:key", ""),
+    "kiln": (f"{ROOM}vault:key", ""),
 }
 
 NAMES = {name: ROOM + target for name, target in _NAMES.items()}
@@ -277,23 +285,7 @@ class AbsentFamily(NamedTuple):
     answers: Mapping[AbsentAnswer, str]
 
 
-_NO_VAULT = "cru has no vault of notes yet"
-_NOTES = {
-    AbsentAnswer.EMPTY: "list search outlinks backlinks neighbors",
-    AbsentAnswer.NIL: "get",
-    AbsentAnswer.RAISES: "create_note",
-}
 _ABSENT: dict[str, AbsentFamily] = {
-    "": AbsentFamily(_NO_VAULT, {AbsentAnswer.EMPTY: "search"}),
-    "vault.": AbsentFamily(_NO_VAULT, _NOTES),
-    "kiln.": AbsentFamily(_NO_VAULT, _NOTES),
-    "graph.": AbsentFamily(
-        _NO_VAULT,
-        {
-            AbsentAnswer.EMPTY: "note_list db_outlinks db_inlinks db_neighbors db_query fast_outlinks fast_backlinks fast_neighbors",
-            AbsentAnswer.NIL: "note_get db_find",
-        },
-    ),
     "mcp.": AbsentFamily(
         "no MCP servers are configured: cru has no MCP client yet",
         {

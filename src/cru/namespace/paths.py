@@ -13,7 +13,10 @@ def kiln() -> str:
 
     Example: pcall(cru.paths.kiln) --> false
     """
-    raise NamespaceError("kiln path not configured")
+    vault = host().session.parts.services.vault
+    if vault is None:
+        raise NamespaceError("kiln path not configured")
+    return str(vault.root)
 
 
 def session() -> str:

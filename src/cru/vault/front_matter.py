@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import NamedTuple
 
@@ -84,3 +85,13 @@ def _plain(value: object, left: list[int], depth: int) -> object:
     if isinstance(value, int) and value.bit_length() > 63:
         return str(value)
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+def with_front_matter(properties: Mapping[str, object], body: str) -> str:
+    """A note's text with these properties at its start, as YAML."""
+    if not properties:
+        return body
+    import yaml
+
+    head = yaml.safe_dump(dict(properties), sort_keys=False, allow_unicode=True, width=120)
+    return f"---\n{head}---\n{body}"

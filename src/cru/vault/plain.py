@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cru.vault.index.records import NoteRecord
+from cru.vault.search.full_text import BEGIN, END, Hit
 from cru.vault.vault import Vault
+
+_STRIP = str.maketrans("", "", BEGIN + END)
 
 
 def plain_notes(vault: Vault, notes: Sequence[NoteRecord]) -> list[dict[str, Any]]:
@@ -36,6 +39,16 @@ def plain_rows(vault: Vault, rows: Iterable[Any]) -> list[Any]:
         return plain[value.id] if isinstance(value, NoteRecord) else value
 
     return [{key: of(value) for key, value in row.items()} if isinstance(row, dict) else of(row) for row in rows]
+
+
+def plain_hit(hit: Hit) -> dict[str, Any]:
+    """{path, title, score, snippet}"""
+    return {
+        "path": hit.path,
+        "title": hit.title,
+        "score": round(hit.score, 3),
+        "snippet": hit.snippet.translate(_STRIP),
+    }
 
 
 def _plain(note: NoteRecord, links_to: list[str]) -> dict[str, Any]:

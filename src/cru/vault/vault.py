@@ -16,12 +16,14 @@ from cru.vault import BadNotePath, NoSuchNote, NoteExists, NoVault, VaultError, 
 from cru.vault.graph import links
 from cru.vault.graph.parse import parse_graph_query
 from cru.vault.graph.run import run_graph_query
+from cru.vault.index.changes import NoteChange
 from cru.vault.index.index import NoteIndex, Update
 from cru.vault.index.records import NoteCounts, NoteRecord, count_notes, list_notes, note_by_id, note_names
 from cru.vault.index.resolve import resolve
 from cru.vault.index.scan import selection_of
 from cru.vault.index.schema import index_file
-from cru.vault.notes import NOTE_SUFFIXES, Note
+from cru.vault.note_path import note_path
+from cru.vault.notes import Note
 from cru.vault.parse import parse_note
 from cru.vault.rename import RenameRecord, UndoneRename, rename_note, undo_rename
 from cru.vault.search.full_text import Hit, search
@@ -73,6 +75,11 @@ class Vault:
         with self._lock:
             return self._index.rebuild(progress)
 
+    def take_changes(self) -> list[NoteChange]:
+        """What has happened to notes since the last call, as far as the index has been brought up to date."""
+        with self._lock:
+            return self._index.take_changes()
+
     def is_covered(self, path: str) -> bool:
         """Whether a file of that path below the vault is one that the settings leave."""
         return self._index.covers(path)
@@ -81,19 +88,7 @@ class Vault:
 
     def note_path(self, name: str) -> str:
         """The path below the vault that a name means for a new note. Raises BadNotePath."""
-        text = name.strip().replace("\\", "/").removeprefix("./")
-        path = text if text.lower().endswith(NOTE_SUFFIXES) else f"{text}.md"
-        parts = path.split("/")
-        if (
-            not text
-            or text.startswith("/")
-            or "\0" in path
-            or any(part in ("", "..") or part.startswith(".") for part in parts)
-        ):
-            raise BadNotePath(f"not a note of this vault: {name!r}", "a path below it, like folder/note.md")
-        if not (self.root / path).parent.resolve().is_relative_to(self.root):
-            raise BadNotePath(f"{name!r} leads out of the vault", "a link in it points elsewhere")
-        return path
+        return note_path(self.root, name)
 
     def find(self, name: str) -> NoteRecord:
         """The note of that path, title or end of a path. Raises NoSuchNote, with those that are close."""

@@ -64,6 +64,7 @@ class NoteIndex:
         self._selection = selection
         self._limit = limit_bytes
         self._connection: sqlite3.Connection | None = None
+        self._untaken: list[NoteChange] = []
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -76,6 +77,11 @@ class NoteIndex:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def take_changes(self) -> list[NoteChange]:
+        """What the updates since the last call have found."""
+        changes, self._untaken = self._untaken, []
+        return changes
 
     def rebuild(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
         """Throw it away and make it anew. Raises NoVault, IndexUnusable."""
@@ -110,14 +116,20 @@ class NoteIndex:
             changes += self._write((), gone)
             self._write_files(listing)
             problems = [f"{path}: {problem}" for path, problem in self._problems()]
-        return Update(with_renames(changes), (*listing.problems, *problems), len(listing.notes) - len(new))
+        return self._report(
+            Update(with_renames(changes), (*listing.problems, *problems), len(listing.notes) - len(new))
+        )
 
     def update_note(self, path: str) -> Update:
         """Read one note again, or forget it if it is gone. Raises IndexUnusable."""
         with _index_errors(self.file):
             file = stat_note(self.root, path)
             changes = self._write((file,) if file else (), () if file else (path,))
-        return Update(tuple(changes), (), 0)
+        return self._report(Update(tuple(changes), (), 0))
+
+    def _report(self, update: Update) -> Update:
+        self._untaken += update.changes
+        return update
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         for path, problems in self.connection.execute(

@@ -19,7 +19,7 @@ from cru.faces.cli.vault import lines
 from cru.vault import VaultTable
 from cru.vault.index.index import Update
 from cru.vault.index.records import NoteRecord
-from cru.vault.plain import plain_note, plain_rows
+from cru.vault.plain import plain_hit, plain_note, plain_rows
 from cru.vault.vault import Vault, find_vault
 
 HELP = """\
@@ -169,7 +169,7 @@ def _search(request: VaultRequest) -> int:
     hits = request.vault.search(request.words[0], _count(request.args, "-n", 20, 1000))
     if not hits:
         say("no note has that")
-    return request.answer(lines.plain_hits(hits), lambda: lines.show_hits(hits))
+    return request.answer([plain_hit(hit) for hit in hits], lambda: lines.show_hits(hits))
 
 
 def _read(request: VaultRequest) -> int:

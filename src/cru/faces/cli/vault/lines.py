@@ -34,13 +34,6 @@ def show_status(vault: Vault, counts: NoteCounts, orphans: int) -> None:
         show(f"… and {len(counts.problems) - SHOWN_PROBLEMS:,} more; --json has all")
 
 
-def plain_hits(hits: list[Hit]) -> list[dict[str, object]]:
-    return [
-        {"path": hit.path, "title": hit.title, "score": round(hit.score, 3), "snippet": hit.snippet.translate(_STRIP)}
-        for hit in hits
-    ]
-
-
 def show_hits(hits: list[Hit]) -> None:
     """The words that were found stand out on a terminal."""
     is_terminal = StandardOutput.text().isatty()

@@ -1,0 +1,72 @@
+"""The vault of a session: tools for the model, what scripts reach, and events for what changes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.app.start import Start, user_home
+from cru.config.layers import Settings
+from cru.engine.parts import Parts
+from cru.events import payloads as p
+from cru.permissions.paths import PathRoots, contains_secrets, resolve
+from cru.tools.notes import VaultTools
+from cru.vault import VaultTable
+from cru.vault.index.changes import ChangeKind, NoteChange
+from cru.vault.live import LiveVault
+
+
+class SessionVault:
+    """readable: what the model may read of it as it reads the project: all of it, unless a protected place lies in it."""
+
+    def __init__(self, live: LiveVault, readable: tuple[Path, ...]) -> None:
+        self.readable = readable
+        self._live = live
+
+    @classmethod
+    def of(cls, start: Start, settings: Settings) -> SessionVault | None:
+        """None if none is configured. Nothing is opened."""
+        chosen = settings.of(VaultTable).vault
+        if not chosen.path:
+            return None
+        live = LiveVault(chosen, start.home)
+        root = resolve(live.root)
+        is_open = not contains_secrets(root, PathRoots(root, resolve(start.home), resolve(user_home(start))))
+        return cls(live, (live.root,) if is_open else ())
+
+    def join(self, parts: Parts) -> None:
+        """Tools have it, scripts reach it, and what changes in it is told."""
+        live = self._live
+
+        async def tell(changes: Sequence[NoteChange]) -> None:
+            for change in changes:
+                for event in _events(change):
+                    await parts.bus.dispatch(event)
+
+        live.tell = tell
+        parts.services.vault = live
+        for tool in VaultTools(live, parts.tool_settings).tools():
+            parts.tools.add(tool)
+        parts.lifecycle.closing.append(live.close)
+        if not live.root.is_dir():
+            parts.bus.stream.warn(f"the vault {live.root} is not there ([vault] path)")
+
+
+def _events(change: NoteChange) -> Iterator[Struct]:
+    path = change.path
+    match change.kind:
+        case ChangeKind.CREATED:
+            yield p.FileChanged(path, "created")
+            yield p.NoteParsed(path, change.blocks)
+            yield p.NoteCreated(path, change.title)
+        case ChangeKind.MODIFIED:
+            yield p.FileChanged(path, "modified")
+            yield p.NoteParsed(path, change.blocks)
+            yield p.NoteModified(path, change.part.value if change.part else "content")
+        case ChangeKind.DELETED:
+            yield p.FileChanged(path, "deleted")
+            yield p.NoteDeleted(path)
+        case ChangeKind.RENAMED:
+            yield p.NoteRenamed(change.old_path, path)
