@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -85,6 +86,7 @@ class Child:
             self._guardian = self._loop.guardian = self._loop.guardian or Guardian()
         self._process = self._start_guarded(stdout, stderr)
         self.pid = self._process.pid
+        self._started = time.monotonic()
         self._siblings: Children = {} if program.outlives_us else getattr(self._loop, "children", {})
         self._siblings[self.pid] = self.kill
         for pipe in self._outputs:
@@ -185,20 +187,21 @@ class Child:
             self._done.set_result(timed_out)
 
     def signal(self, number: signal.Signals) -> None:
-        """To the group at once, and to what moved into a group or a session of its own (`timeout`, job control, `setsid`)."""
-        for pid in (-self.pid, *(self._members() or ())):
+        """To the group at once, and to what moved into a group or a session of its own (`timeout`, job control, `setsid`), as far as a look
+        of the last moments found it."""
+        for pid in (-self.pid, *(self._members(self._started) or ())):
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
                 pass
 
-    def alive(self) -> bool:
-        """Whether anything of it runs."""
-        running = self._members()
+    def alive(self, since: float | None = None) -> bool:
+        """Whether anything of it runs, or did at some time after that moment (time.monotonic)."""
+        running = self._members(since)
         return not (self._gone and not self._outputs) if running is None else bool(running)
 
-    def _members(self) -> list[int] | None:
-        return members(Root(self.pid, self._mark, self._program.own_session))
+    def _members(self, since: float | None) -> list[int] | None:
+        return members(Root(self.pid, self._mark, self._program.own_session), since=since)
 
     def kill(self) -> None:
         """End all of it now. May be called in any thread."""

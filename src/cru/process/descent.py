@@ -1,18 +1,23 @@
-"""Which processes a child started, wherever they moved: those of its session or group, those below it, and those that carry its mark,
-if it has one (cru.process.marks)."""
+"""Which processes a child started, wherever they moved: those of its session or group, those that carry its mark, if it has one
+(cru.process.marks), and all below these."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from cru.process.marks import carries_variable, number_of, numbers_of
+from cru.process.marks import carries_variable, has_numbers, is_of_one_process, number_of, numbers_of
 
 UNKNOWN = -1
 """In the place of the id of a leader that nobody knows."""
 TICK = 2
 """Ticks of the clock by which two ways to read it may differ."""
+
+
+WORTH = 4
+"""A look may be shared for so many times the time that it took."""
 
 
 class Root(NamedTuple):
@@ -36,43 +41,83 @@ class _ProcessStat(NamedTuple):
     group: int
     session: int
     started: int
+    number: int
 
 
-def members(*roots: Root) -> list[int] | None:
-    """The live processes that came of any of these. None where there is no /proc to look them up."""
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return None
-    live = {int(name): stat for name in names if name.isdigit() and (stat := _stat(name)) is not None}
-    known = [root for root in roots if _is_same(root, live)]
-    sessions = {root.leader for root in known if root.own_session}
-    groups = {root.leader for root in known if not root.own_session}
-    leaders = sessions | groups
-    marks = [root.mark for root in roots if root.mark]
-    numbers = [numbers for mark in marks if (numbers := numbers_of(mark))]
-    return [
-        pid
-        for pid, stat in live.items()
-        if stat.session in sessions
-        or stat.group in groups
-        or _descends(pid, leaders, live)
-        or _carries(pid, marks, numbers)
-    ]
+class _Look:
+    """The live processes at one moment, by what they have in common. Raises OSError where there is no /proc."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.live: dict[int, _ProcessStat] = {}
+        self.sessions: dict[int, list[int]] = {}
+        self.groups: dict[int, list[int]] = {}
+        self.children: dict[int, list[int]] = {}
+        self.numbers: dict[int, list[int]] = {}
+        for name in os.listdir("/proc"):
+            stat = _stat(name) if name.isdigit() else None
+            if stat is None:
+                continue
+            pid = int(name)
+            self.live[pid] = stat
+            self.sessions.setdefault(stat.session, []).append(pid)
+            self.groups.setdefault(stat.group, []).append(pid)
+            self.children.setdefault(stat.parent, []).append(pid)
+            if stat.number:
+                self.numbers.setdefault(stat.number, []).append(pid)
+        end = time.monotonic()
+        self.fresh_until = end + WORTH * (end - self.began)
+
+    def members(self, root: Root) -> Iterator[int]:
+        if self._is_same(root):
+            yield from (self.sessions if root.own_session else self.groups).get(root.leader, ())
+            yield from self.children.get(root.leader, ())
+        if root.mark:
+            yield from self._carriers(root.mark)
+
+    def below(self, pids: Iterable[int]) -> list[int]:
+        """These, and all that came of them."""
+        found = dict.fromkeys(pids)
+        pending = list(found)
+        while pending:
+            new = [child for child in self.children.get(pending.pop(), ()) if child not in found]
+            found.update(dict.fromkeys(new))
+            pending += new
+        return list(found)
+
+    def _is_same(self, root: Root) -> bool:
+        """Whether the leader is the one that is meant, or gone: its number is not given anew while anything of its session runs."""
+        leader = self.live.get(root.leader)
+        return leader is None or not root.latest or leader.started <= root.latest + TICK
+
+    def _carriers(self, mark: str) -> Iterator[int]:
+        """Where there are numbers, only what has one of another process may have it in the environment alone: a child of a run of cru
+        that is below ours."""
+        numbers = numbers_of(mark)
+        if len(numbers) == 1:
+            yield from self.numbers.get(numbers[0], ())
+        else:
+            yield from (pid for number, pids in self.numbers.items() if number in numbers for pid in pids)
+        for pid, stat in self.live.items():
+            is_possible = bool(stat.number) and not is_of_one_process(stat.number, numbers) if has_numbers() else True
+            if is_possible and carries_variable(pid, mark):
+                yield pid
 
 
-def _carries(pid: int, marks: list[str], numbers: list[range]) -> bool:
-    if numbers:
-        number = number_of(pid)
-        if any(number in some for some in numbers):
-            return True
-    return carries_variable(pid, marks)
+_last: _Look | None = None
 
 
-def _is_same(root: Root, live: Mapping[int, _ProcessStat]) -> bool:
-    """Whether the leader is the one that is meant, or gone: its number is not given anew while anything of its session runs."""
-    leader = live.get(root.leader)
-    return leader is None or not root.latest or leader.started <= root.latest + TICK
+def members(*roots: Root, since: float | None = None) -> list[int] | None:
+    """The live processes that came of any of these. None where there is no /proc to look them up. `since`: a look that somebody else has
+    begun after that moment (time.monotonic) is good enough, if it is fresh; so many may wait for ends at the same time."""
+    global _last
+    look = _last
+    if look is None or since is None or look.began < since or time.monotonic() > look.fresh_until:
+        try:
+            look = _last = _Look()
+        except OSError:
+            return None
+    return look.below([pid for root in roots for pid in look.members(root)])
 
 
 def _stat(name: str) -> _ProcessStat | None:
@@ -84,11 +129,4 @@ def _stat(name: str) -> _ProcessStat | None:
         return None
     if state in (b"Z", b"X"):
         return None
-    return _ProcessStat(int(fields[0]), int(fields[1]), int(fields[2]), int(fields[18]))
-
-
-def _descends(pid: int, leaders: set[int], live: Mapping[int, _ProcessStat]) -> bool:
-    steps = 0  # ids may be reused while they are looked up
-    while pid not in leaders and pid in live and steps < len(live):
-        pid, steps = live[pid].parent, steps + 1
-    return pid in leaders
+    return _ProcessStat(int(fields[0]), int(fields[1]), int(fields[2]), int(fields[18]), number_of(int(name)))

@@ -99,18 +99,18 @@ def numbered(mark: str) -> Iterator[None]:
         resource.prlimit(0, _LIMIT, before)
 
 
-def carries_variable(pid: int, marks: list[str]) -> bool:
-    """Whether its environment has one of these marks, or one of a child below."""
-    if not marks:
-        return False
+def is_of_one_process(number: int, numbers: range) -> bool:
+    """Whether one process has given this number and those of a mark."""
+    return bool(numbers) and number >> (_PROGRAM_BITS + 1) == numbers[0] >> (_PROGRAM_BITS + 1)
+
+
+def carries_variable(pid: int, mark: str) -> bool:
+    """Whether its environment has this mark, or that of a child below."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = b"\0" + file.read()
     except OSError:  # it is gone, or somebody else's
         return False
-    for mark in marks:
-        variable = f"\0{VARIABLE}={mark}".encode("utf-8", "surrogateescape")
-        at = environment.find(variable)
-        if at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/", b"."):
-            return True
-    return False
+    variable = f"\0{VARIABLE}={mark}".encode("utf-8", "surrogateescape")
+    at = environment.find(variable)
+    return at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/", b".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ class Ending(Struct, frozen=True):
     grace_interrupted: float = 2.0
 
 
+PAUSE = 0.01
 AT_ONCE = Ending(grace=0, grace_interrupted=0)
 
 
@@ -82,14 +84,18 @@ async def run_program(
 
 async def end(child: Child, number: signal.Signals = signal.SIGTERM, grace: float = Ending().grace) -> None:
     """End the child and all that it started; a second cancellation only cuts the grace short."""
+    clean = 0
     try:
         if grace:
             child.signal(number)
             child.signal(signal.SIGCONT)  # one that is stopped hears of nothing
-            loop = asyncio.get_running_loop()
-            deadline = loop.time() + grace
-            while child.alive() and loop.time() < deadline:  # noqa: ASYNC110  (nothing tells of it)
-                await asyncio.sleep(0.01)
+            since = time.monotonic()
+            deadline = since + grace
+            while clean < 2 and time.monotonic() < deadline:  # a process may fork while it is looked for
+                await asyncio.sleep(PAUSE)
+                clean = 0 if child.alive(since) else clean + 1
+                since = time.monotonic() if clean else since
     finally:
-        child.kill()
+        if clean < 2:
+            child.kill()
         child.drain()
