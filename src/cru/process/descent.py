@@ -77,13 +77,13 @@ class _Look:
 
     def below(self, pids: Iterable[int]) -> list[int]:
         """These, and all that came of them."""
-        found = dict.fromkeys(pids)
-        pending = list(found)
+        all_of_it = dict.fromkeys(pids)
+        pending = list(all_of_it)
         while pending:
-            new = [child for child in self.children.get(pending.pop(), ()) if child not in found]
-            found.update(dict.fromkeys(new))
+            new = [child for child in self.children.get(pending.pop(), ()) if child not in all_of_it]
+            all_of_it.update(dict.fromkeys(new))
             pending += new
-        return list(found)
+        return list(all_of_it)
 
     def _is_same(self, root: Root) -> bool:
         """Whether the leader is the one that is meant, or gone: its number is not given anew while anything of its session runs."""
