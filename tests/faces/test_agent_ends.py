@@ -136,6 +136,28 @@ def test_a_limit_that_stops_a_sub_agent_says_where_it_is_set(
     assert ("out of fuel: this task has cost 1 " in result) is not is_time
 
 
+@pytest.mark.parametrize(
+    ("config", "child", "place"),
+    [
+        ("[budget]\nmax_tokens = 1\n", "usage: input=5\ncall: ls {}\n---\ntext: never\n", "-s budget.max_tokens=N"),
+        (
+            "[budget]\nmax_cost = 0.01\n",
+            "usage: input=5 cost=1\ncall: ls {}\n---\ntext: never\n",
+            "-s budget.max_cost=N",
+        ),
+        ("max_idle_rounds = 3\n", "loop: yes\ncall: ls {}\n", "max_idle_rounds"),
+    ],
+)
+def test_a_budget_or_a_loop_that_stops_a_sub_agent_names_its_setting(
+    tmp_path: Path, config: str, child: str, place: str
+) -> None:
+    here = configured(tmp_path, child, config)
+    main = call("general", f"scripted:{tmp_path}/child.txt")
+    script(tmp_path, "main", f"usage: input=0\n{main}\n---\ntext: done\n")
+    cru("go", home=here)
+    assert record(here)["status"] == "failed" and place in str(record(here)["error"])
+
+
 def test_a_command_of_a_sub_agent_ends_with_it_and_is_told_so(tmp_path: Path) -> None:
     child = 'call: bash {"command": "sleep 600", "background": true}\n---\ntext: it runs\n'
     here = configured(tmp_path, child, 'mode = "trust"\n')

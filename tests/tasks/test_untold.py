@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
-from cru.tasks.untold import BEGINNING, clear_old, is_told, mark_untold, untold_tasks
+from cru.tasks.untold import BEGINNING, ToldEnds, clear_old, mark_untold, untold_tasks
 
 REPORT = {"entry_type": "message", "role": "user", "metadata": {"source": "task", "tasks": ["other", "t1"]}}
 ANSWER = {"entry_type": "tool_result", "tool_call_id": "c1"}
@@ -42,7 +42,7 @@ def test_a_log_tells_an_end_by_a_report_or_by_the_answer_of_the_call(
     (tmp_path / file).write_bytes(msgspec.json.encode(line) + b"\n")
     known = {"call_id": "c1", "status": TaskStatus.COMPLETED, **fields}
     record = TaskRecord(id="t1", kind=TaskKind.SUBAGENT, prompt="x", created=now, **known)  # type: ignore[arg-type]
-    assert is_told(tmp_path, record) is told
+    assert ToldEnds(tmp_path).has(record) is told
 
 
 def test_one_without_a_record_is_forgotten_once_it_cannot_be_about_to_begin(tmp_path: Path) -> None:

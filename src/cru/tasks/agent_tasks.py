@@ -21,7 +21,7 @@ from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
 from cru.tasks.model_names import NamedModels, choose_model
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
-from cru.tasks.untold import is_told
+from cru.tasks.untold import ToldEnds
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.values.errors import CruError
@@ -114,14 +114,13 @@ class AgentTasks:
             warn(
                 f"{_label(record)} goes on as process {record.pid}: {record.title[:80]} (`cru tasks cancel {record.id}` ends it)"
             )
-        self.manager.clear_untold(self._id, self._is_told)
+        ends = ToldEnds(self._parts.store.folder)
+        self.manager.clear_untold(self._id, lambda record: self._is_told(record, ends))
 
-    def _is_told(self, record: TaskRecord) -> bool:
+    def _is_told(self, record: TaskRecord, ends: ToldEnds) -> bool:
         """Whether the agent has heard of its end; nobody tells a sub-agent that is over."""
-        if self._id != MAIN:
-            return True
         try:
-            return is_told(self._parts.store.folder, record)
+            return self._id != MAIN or ends.has(record)
         except CruError:
             return False  # the log can no longer be read: rather twice than not at all
 

@@ -16,7 +16,7 @@ from cru.tasks import FOLDER, TaskError
 from cru.tasks.command_run import describe_output
 from cru.tasks.completion import RESULT, cut_text, describe_end, name_task
 from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, is_owner_alive, read_record, write_record
-from cru.tasks.untold import clear_old, clear_untold, is_told, untold_tasks
+from cru.tasks.untold import ToldEnds, clear_old, clear_untold, untold_tasks
 from cru.values.errors import CruError
 from cru.values.messages import MESSAGE
 
@@ -43,11 +43,13 @@ class TaskRecovery:
         self._parts = parts
         self._limit = limit
         self._seen: set[str] = set()
+        self._told: dict[Path, ToldEnds] = {}
 
     async def __call__(self) -> TaskReport | None:
         """What the model has to hear, None: nothing. Whoever gets it puts it into the log."""
         parts = self._parts
         left: list[LeftTask] = []
+        self._told.clear()
         try:
             for task_id in untold_tasks(parts.store.folder):
                 if task_id in self._seen:
@@ -82,7 +84,7 @@ class TaskRecovery:
             return None
         changes = await self._keep_changes(folder, record)
         conversation = context if record.parent == MAIN else context / FOLDER / record.parent
-        if is_told(conversation, record):
+        if self._told.setdefault(conversation, ToldEnds(conversation)).has(record):
             clear_untold(context, task_id)
             return None
         write_record(folder, record)  # from now on it is lost for certain

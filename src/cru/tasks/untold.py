@@ -50,26 +50,36 @@ def untold_tasks(context: Path) -> list[str]:
         return []
 
 
-def is_told(conversation: Path, record: TaskRecord) -> bool:
-    """Whether the log in this folder, of the agent that started it, has its end: as a message or as the result of the call. Raises
-    StoreUnreadable."""
-    if not record.background and not record.call_id and record.status is not TaskStatus.LOST:
-        return True  # a script or a person has waited for it
-    return any(_is_report(entry, record) for entry in _entries(conversation, record.id)) or (
-        not record.background and any(_is_answer(entry, record) for entry in _entries(conversation, record.call_id))
-    )
+class ToldEnds:
+    """What the log in a folder, of the agent that started tasks, has of their ends; it is read once, when something is first asked."""
 
+    def __init__(self, conversation: Path) -> None:
+        self._conversation = conversation
+        self._reports: dict[str, int] | None = None
 
-def _entries(conversation: Path, part: str) -> Iterator[Entry]:
-    """Those in which this stands, the newest first."""
-    for name in (LOG, ARCHIVE) if part else ():
-        yield from newest_entries(conversation / name, [], part.encode())
+    def has(self, record: TaskRecord) -> bool:
+        """As a message, or as the result of the call. What was told before a task went on says nothing. Raises StoreUnreadable."""
+        if not record.background and not record.call_id and record.status is not TaskStatus.LOST:
+            return True  # a script or a person has waited for it
+        if self._reports is None:
+            self._reports = self._read_reports()
+        if self._reports.get(record.id, 0) >= int(record.created):
+            return True
+        return not record.background and any(_is_answer(entry, record) for entry in self._entries(record.call_id))
 
+    def _read_reports(self) -> dict[str, int]:
+        """By the ids of tasks, when their ends were told last."""
+        reports: dict[str, int] = {}
+        for entry in self._entries('"tasks"'):
+            tasks = entry.metadata.get("tasks")
+            for task_id in tasks if isinstance(tasks, list) else ():
+                reports[task_id] = max(entry.timestamp, reports.get(task_id, 0))
+        return reports
 
-def _is_report(entry: Entry, record: TaskRecord) -> bool:
-    """Whether this tells its end, and not how it ended before it went on."""
-    tasks = entry.metadata.get("tasks")
-    return isinstance(tasks, list) and record.id in tasks and entry.timestamp >= int(record.created)
+    def _entries(self, part: str) -> Iterator[Entry]:
+        """Those in whose lines this stands, the newest first."""
+        for name in (LOG, ARCHIVE) if part else ():
+            yield from newest_entries(self._conversation / name, [], part.encode())
 
 
 def _is_answer(entry: Entry, record: TaskRecord) -> bool:
