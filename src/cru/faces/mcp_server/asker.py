@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.values.visible import visible, whole_lines
@@ -34,12 +35,17 @@ CHANNEL: ContextVar[Channel | None] = ContextVar("mcp_client", default=None)
 
 
 class ClientAsker:
-    """The asker of all sessions of the server."""
+    """The asker of all sessions of the server. `one_client`: nobody else profits from an answer that is kept."""
+
+    def __init__(self, one_client: bool) -> None:
+        self._one_client = one_client
 
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         channel = CHANNEL.get()
         if channel is None:
             return None
+        if not self._one_client:
+            subject = replace(subject, rule="")
         answer = await channel.elicit(render_question(subject), answer_schema(subject))
         if answer is None:
             return None

@@ -54,10 +54,14 @@ class AskingChannel:
 
 
 class SuspendedCall:
-    """The later form: a call that stands still at its questions. It is its own channel."""
+    """The later form: a call that stands still at its questions. It is its own channel.
+
+    asked: how many questions it has asked; an answer is for one of them and no other
+    """
 
     def __init__(self, served: ServedSession, params: CallToolRequestParams, can_ask: bool) -> None:
         self.params = params
+        self.asked = 0
         self._can_ask = can_ask
         self._question: asyncio.Future[ElicitRequest] = asyncio.Future()
         self._answer: asyncio.Future[ElicitedAnswer | None] = asyncio.Future()
@@ -68,6 +72,7 @@ class SuspendedCall:
     async def elicit(self, message: str, schema: dict[str, Any]) -> ElicitedAnswer | None:
         if not self._can_ask:
             return None
+        self.asked += 1
         self._answer = asyncio.Future()
         params = ElicitRequestFormParams(message=message, requested_schema=schema)
         self._question.set_result(ElicitRequest(params=params))
@@ -100,8 +105,11 @@ class SuspendedCall:
     def is_over(self) -> bool:
         return self._work.done()
 
-    async def end(self) -> None:
+    def cancel(self) -> None:
         self._work.cancel()
+
+    async def end(self) -> None:
+        self.cancel()
         await asyncio.wait([self._work])
 
 
@@ -110,7 +118,7 @@ class ClientCalls:
 
     def __init__(self, served: ServedSession) -> None:
         self._served = served
-        self._waiting: dict[str, SuspendedCall] = {}
+        self._waiting: dict[str, tuple[SuspendedCall, int]] = {}
 
     async def call(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -126,29 +134,34 @@ class ClientCalls:
         if isinstance(outcome, CallResult):
             return _result(outcome)
         state = secrets.token_urlsafe(32)
-        self._waiting[state] = call
+        self._waiting[state] = call, call.asked
         return InputRequiredResult(input_requests={QUESTION: outcome}, request_state=state)
 
     def _begun(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> SuspendedCall:
-        for state in [state for state, call in self._waiting.items() if call.is_over]:
-            del self._waiting[state]  # nobody came back in time
+        for state, (call, asked) in list(self._waiting.items()):
+            if call.is_over or call.asked != asked:  # nobody came back in time
+                call.cancel()
+                del self._waiting[state]
         if len(self._waiting) >= MOST_WAITING:
             raise MCPError(INVALID_PARAMS, "too many calls wait for an answer")
         return SuspendedCall(self._served, params, _has_elicitation(context))
 
     def _continued(self, params: CallToolRequestParams) -> SuspendedCall:
         """The call that these answers are for. Raises MCPError."""
-        call = self._waiting.get(params.request_state or "")
+        call, asked = self._waiting.get(params.request_state or "", (None, 0))
         if call is None or (call.params.name, call.params.arguments) != (params.name, params.arguments):
-            raise MCPError(INVALID_PARAMS, "no such call waits for an answer, or no longer")
+            raise MCPError(INVALID_PARAMS, "no such call waits for an answer")
         del self._waiting[params.request_state or ""]
+        if call.is_over or call.asked != asked:
+            call.cancel()  # its next question reaches nobody
+            raise MCPError(INVALID_PARAMS, "the answer comes too late: the call has gone on without it")
         response = (params.input_responses or {}).get(QUESTION)
         call.answer(_elicitation(response) if isinstance(response, ElicitResult) else None)
         return call
 
     async def end(self) -> None:
         """End those that wait for an answer; the others have ended with their requests."""
-        for call in self._waiting.values():
+        for call, _ in self._waiting.values():
             await call.end()
 
 

@@ -83,9 +83,11 @@ class ServedSession:
 
 
 @asynccontextmanager
-async def serve_session(start: Start, globs: Sequence[str], tell: Tell) -> AsyncIterator[ServedSession]:
+async def serve_session(
+    start: Start, globs: Sequence[str], tell: Tell, *, one_client: bool
+) -> AsyncIterator[ServedSession]:
     """Open the session for the block. Raises CruError."""
-    asker, confinement = ClientAsker(), Confinement(start.root)
+    asker, confinement = ClientAsker(one_client), Confinement(start.root)
     watch = _watch(tell)
 
     async def run_turn(context: str, prompt: str) -> LegResult:

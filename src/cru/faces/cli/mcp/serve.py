@@ -68,7 +68,7 @@ async def _serve(options: ServeOptions) -> None:
         say(f"cru mcp: {text}")
 
     wire = take_standard_streams() if options.place is None else None  # before a plugin can print on it
-    async with serve_session(options.start, options.globs, tell) as served:
+    async with serve_session(options.start, options.globs, tell, one_client=wire is not None) as served:
         calls = ClientCalls(served)
         server = make_server(served, calls)
         try:
