@@ -20,6 +20,10 @@ BY_THE_COMMAND = {
     "session:resumed": "SIGCONT",
     "mcp:attached": "an MCP server is configured: tests/mcp/test_session.py",
     "tool:discovered": "its tools",
+    **dict.fromkeys(
+        ("file:changed", "note:parsed", "note:created", "note:modified", "note:deleted", "note:renamed"),
+        "a vault is configured: tests/faces/test_note_events.py",
+    ),
     "custom": "a script emits it: tests/programs/test_twins.py",
 }
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cru.events import BadHandler, UnknownEvent
+from cru.events.catalog import BY_NAME
 from cru.events.registry import LANES, Handler, HandlerRegistry, find
 from cru.events.stamp import Event
 
@@ -120,10 +122,16 @@ def test_a_handler_needs_an_owner_and_something_to_call() -> None:
         HandlerRegistry().on("tool:called", "not code", owner="p")  # type: ignore[call-overload]
 
 
+def test_an_event_that_nothing_fires_yet_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_NAME, "note:created", replace(BY_NAME["note:created"], live=False))
+    registry = HandlerRegistry()
+    registry.on("note:created", nothing, owner="p", where="p.lua:3")
+    assert registry.problems == ["p.lua:3: event `note:created` is not available yet"]
+
+
 @pytest.mark.parametrize(
     ("event", "fields", "told"),
     [
-        ("note:created", {}, "p.lua:3: event `note:created` is not available yet"),
         ("session:started", {"pattern": "x*"}, "nothing that pattern `x*` could match"),
         ("tool:called", {"hold": True}, "only on `agent:responded`"),
         ("tool:called", {"on_error": "deny"}, "cannot be denied"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,6 +17,9 @@ from cru.tools.notes import VaultTools
 from cru.vault import VaultTable
 from cru.vault.index.changes import ChangeKind, NoteChange
 from cru.vault.live import LiveVault
+
+if TYPE_CHECKING:
+    from cru.app.note_watcher import VaultWatcher
 
 
 class SessionVault:
@@ -49,7 +53,24 @@ class SessionVault:
         parts.services.vault = live
         for tool in VaultTools(live, parts.tool_settings).tools():
             parts.tools.add(tool)
-        parts.lifecycle.closing.append(live.close)
+        watcher: VaultWatcher | None = None
+
+        async def watch(_: Parts | None = None) -> None:
+            nonlocal watcher
+            if parts.services.is_chat:
+                from cru.app.note_watcher import VaultWatcher
+
+                watcher = watcher or VaultWatcher(parts, live)
+                await watcher.consider()
+
+        async def close() -> None:
+            if watcher is not None:
+                await watcher.close()
+            await live.close()
+
+        parts.lifecycle.opening.append(watch)
+        parts.lifecycle.idle.append(watch)
+        parts.lifecycle.closing.append(close)
         if not live.root.is_dir():
             parts.bus.stream.warn(f"the vault {live.root} is not there ([vault] path)")
 

@@ -26,15 +26,13 @@ async def _tell_nobody(changes: Sequence[NoteChange]) -> None:
 
 class LiveVault:
     """root: the folder; name: what scripts call it
-    tell: hears what has changed in it; of what changed while nobody looked, only what is gone
-    is_watched: the index is brought up to date as files change, so nobody looks before an answer
+    tell: hears what has changed in it; of what changed before it was opened, only what is gone
     """
 
     def __init__(self, settings: VaultSettings, home: Path) -> None:
         self.root = Path(settings.path).expanduser()
         self.name = settings.name or self.root.name
         self.tell: Callable[[Sequence[NoteChange]], Awaitable[None]] = _tell_nobody
-        self.is_watched = False
         self._settings = settings
         self._home = home
         self._vault: Vault | None = None
@@ -59,12 +57,10 @@ class LiveVault:
 
         def look(vault: Vault) -> None:
             if paths:
-                for path in paths:
-                    vault.update_note(path)
-            elif not self._has_looked_since(started):
+                vault.update_notes(paths)
+            else:
                 vault.update()
 
-        started = time.monotonic()
         await self.run(look)
 
     async def close(self) -> None:
@@ -74,16 +70,13 @@ class LiveVault:
     def _run(self, work: Callable[[Vault], T]) -> T:
         with self._lock:
             vault = self._opened()
-            if not self.is_watched and time.monotonic() - self._looked > FRESH_SECONDS:
+            if time.monotonic() - self._looked > FRESH_SECONDS:
                 vault.update()
                 self._looked = time.monotonic()
             try:
                 return work(vault)
             finally:
                 self._untold += vault.take_changes()
-
-    def _has_looked_since(self, at: float) -> bool:
-        return self._looked >= at
 
     def _opened(self) -> Vault:
         if self._vault is None:

@@ -68,8 +68,12 @@ class Vault:
             return self._index.update(progress)
 
     def update_note(self, path: str) -> Update:
+        return self.update_notes((path,))
+
+    def update_notes(self, paths: Iterable[str]) -> Update:
+        """Read these notes again, or forget those that are gone."""
         with self._lock:
-            return self._index.update_note(path)
+            return self._index.update_notes(paths)
 
     def rebuild(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
         with self._lock:
@@ -142,7 +146,7 @@ class Vault:
                 replace_file(file, text.encode(), new_mode=0o644, follow=False, make_folders=True, in_place=True)
             except (OSError, UnicodeEncodeError) as error:
                 raise VaultError(f"{name} cannot be written: {error}") from error
-            self._index.update_note(name)
+            self._index.update_notes((name,))
         return name
 
     def rename(self, old: str, new: str) -> RenameRecord:

@@ -54,6 +54,7 @@ ALIASES: dict[str, EventAlias] = {
     "interaction:requested": EventAlias(("interaction:requested",), {"request_id": "id", "request": "prompt"}),
     "interaction:completed": EventAlias(("interaction:completed",), {"request_id": "id"}),
     "FileChanged": EventAlias(("file:changed",)),
+    "note:renamed": EventAlias(("note:renamed",), {"from": "old", "to": "new"}),
 }
 
 # Fields that are worked out, by our event.

@@ -122,10 +122,16 @@ class NoteIndex:
 
     def update_note(self, path: str) -> Update:
         """Read one note again, or forget it if it is gone. Raises IndexUnusable."""
+        return self.update_notes((path,))
+
+    def update_notes(self, paths: Iterable[str]) -> Update:
+        """The same of several. Raises IndexUnusable."""
         with _index_errors(self.file):
-            file = stat_note(self.root, path)
-            changes = self._write((file,) if file else (), () if file else (path,))
-        return self._report(Update(tuple(changes), (), 0))
+            files = {path: stat_note(self.root, path) for path in paths}
+            gone = [path for path, file in files.items() if file is None]
+            changes = self._write((), gone) if gone else []
+            changes += self._write([file for file in files.values() if file], ())
+        return self._report(Update(with_renames(changes), (), 0))
 
     def _report(self, update: Update) -> Update:
         self._untaken += update.changes

@@ -29,7 +29,7 @@ UNAVAILABLE: dict[str, str] = {
     "ConfigChange": "cru does not watch settings; `config:changed` of cru's own hooks hears of commands that write one",
     "CwdChanged": "cru stays in one folder",
     "DirectoryAdded": "cru works in one folder",
-    "FileChanged": "watching files is not available yet",
+    "FileChanged": "cru watches the notes of a vault only; `file:changed` of cru's own hooks hears of them",
     "WorktreeCreate": "cru makes no worktrees",
     "WorktreeRemove": "cru makes no worktrees",
     "Elicitation": "MCP servers are not available yet",
