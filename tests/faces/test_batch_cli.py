@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
+from contextlib import ExitStack
 
 import msgspec
 from tests.faces.batches import begun, prompts, results, scripted, states, write_items
@@ -153,6 +155,38 @@ def test_a_batch_that_is_killed_goes_on_with_the_same_command(home: HomeDir) -> 
         assert len(model.requests) == 3
     assert {key: r["response"] for key, r in results(home).items()} == {"a": "first", "b": "second"}
     assert prompts(home, "n-a") == ["one"]
+
+
+def test_of_many_workers_that_begin_at_once_one_gets_the_task(home: HomeDir) -> None:
+    """On a home without a queue, too: its tables are made once."""
+    with server([Reply("answer", delay=1)]) as model:
+        home.configure(url=model.url)
+        write_items(home, {"prompt": "one", "id": "a"})
+        with ExitStack() as stack:
+            workers = [stack.enter_context(start("worker", home=home)) for _ in range(6)]
+            cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
+            wait_until(lambda: states(home) == {"a": "finished"})
+            for worker in workers:
+                worker.signal(signal.SIGTERM)
+            done = [worker.wait() for worker in workers]
+        assert [run.code for run in done] == [0] * 6 and len(model.requests) == 1
+        assert sum("n/a begins" in run.err for run in done) == 1
+
+
+def test_items_of_a_newer_cru_are_left_to_it_and_told(home: HomeDir) -> None:
+    scripted(home)
+    write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
+    cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
+    connection = sqlite3.connect(home.cru / "fleet" / "queue.sqlite")
+    item = '{"prompt": "one", "context": "n-a", "later": true}'
+    connection.execute("UPDATE cru_tasks SET version = 99, item = ? WHERE id = 'a'", (item,))
+    connection.commit()
+    connection.close()
+    worker = cru("worker", "--once", home=home)
+    assert worker.code == 0 and "1 queued tasks are of a newer cru: update cru to work on them" in worker.err
+    assert states(home) == {"a": "queued", "b": "finished"}
+    run = cru("batch", "p.jsonl", "--name", "n", home=home)
+    assert (run.code, run.err.count("Traceback")) == (1, 0) and "1 items are not finished" in run.err
 
 
 def test_the_run_of_a_task_that_dies_again_and_again_is_given_up_with_its_history(home: HomeDir) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,32 @@ def test_a_run_whose_task_another_worker_has_ends_before_it_acts(home: HomeDir, 
     assert "late" not in [entry["content"] for entry in other.log("n-a")]
     fetched = cru("batch", "--name", "n", "--fetch", home=home, env=env)
     assert "what only this home had is put aside" in fetched.err and home.log("n-a") == other.log("n-a")
+
+
+@pytest.mark.real_start
+def test_workers_whose_clocks_differ_by_days_judge_nobody_by_them(
+    home: HomeDir, other: HomeDir, tmp_path: Path
+) -> None:
+    (tmp_path / "clock").mkdir()
+    source = "import time\nreal = time.time\ntime.time = lambda: real() + {days} * 86400\nopen(__file__ + '.used', 'w').close()\n"
+    with server([Hang(), Reply("answer")]) as model:
+        configure(model, home, other)
+        env = shared(home)
+        write_items(home, {"prompt": "one", "id": "a"})
+        cru("batch", "p.jsonl", "--name", "n", "--shared", "--queue", home=home, env=env)
+        with start("worker", "--beat", "0.2", home=home, env=env) as worker:
+            begun(home, worker, model.requests)
+            for days in (-10, 10):
+                (tmp_path / "clock" / "sitecustomize.py").write_text(source.format(days=days))
+                wrong = {**env, "PYTHONPATH": str(tmp_path / "clock")}
+                with start("worker", "--beat", "0.2", home=other, env=wrong) as second:
+                    second.wait_for("working on")
+                    time.sleep(2)  # ten beats: as long as nothing happens
+                    assert "dead" not in second.err and worker.alive
+                    if days > 0:
+                        worker.kill()
+                        second.wait_for("missed 4 beats")
+                        second.wait_for("n/a done after")
+                    second.signal(signal.SIGTERM)
+                    assert second.wait().code == 0
+        assert len(model.requests) == 2 and (tmp_path / "clock" / "sitecustomize.py.used").exists()

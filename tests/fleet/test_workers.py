@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.support import items, queue_at, registered
 
-from cru.fleet import WorkerReplaced
+from cru.fleet import HomeCopied, WorkerReplaced
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import TaskState
 from cru.fleet.workers import WorkerRegistry, home_id
@@ -116,6 +116,27 @@ def test_who_leaves_hands_back_what_it_had(tmp_path: Path) -> None:
     worker.leave()
     assert [(row.state, row.deaths) for row in queue.rows("b")] == [(TaskState.QUEUED, 0)]
     assert list((tmp_path / "workers").iterdir()) == []
+
+
+def test_a_copied_home_is_told_while_the_other_one_works(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    registered(queue, tmp_path)
+    copy = WorkerRegistry(queue, tmp_path / "copy" / "workers", 5)
+    with pytest.raises(HomeCopied, match="has the id of this home"):
+        copy.join()
+    copy.close()
+    with queue.database.transaction() as run:
+        assert run("SELECT COUNT(*) FROM cru_workers") == [(1,)]
+
+
+def test_a_worker_whose_file_is_gone_because_it_leaves_is_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = queue_at(tmp_path)
+    leaving = registered(queue, tmp_path)
+    (tmp_path / "workers" / leaving.id).unlink()
+    monkeypatch.setattr("cru.fleet.workers.time.sleep", lambda _: leaving.leave())
+    assert registered(queue, tmp_path).find_dead() == []
 
 
 def test_the_id_of_a_home_stays(tmp_path: Path) -> None:

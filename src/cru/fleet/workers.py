@@ -18,11 +18,16 @@ from msgspec import Struct
 
 from cru.contexts.entries import new_id
 from cru.files.regular import PRIVATE
-from cru.fleet import WorkerReplaced
+from cru.fleet import HomeCopied, WorkerReplaced
 from cru.fleet.queue import WorkQueue, bury
 
 MISSED = 4
 """Beats without which a worker counts as dead."""
+
+
+LOOKS, LOOK_SECONDS = 5, 0.2
+"""For the file of another worker of the same home."""
+HOME_ID = "home-id"
 
 
 class DeadWorker(Struct, frozen=True):
@@ -48,7 +53,7 @@ class WorkerRegistry:
         self._last_beat = 0.0
 
     def join(self) -> None:
-        """Be known from now on. Raises QueueUnavailable, OSError."""
+        """Be known from now on. Raises QueueUnavailable, OSError, HomeCopied."""
         if self._lock < 0:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self._folder / self.id, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
@@ -59,6 +64,30 @@ class WorkerRegistry:
                 id=self.id, host=self.host, pid=os.getpid(), home=self._queue.home, interval=int(self._seconds * 1000),
             )  # fmt: skip
         self._steady_since = self._last_beat = time.monotonic()
+        if any(map(self._is_of_a_copy, self._of_this_home())):
+            self.leave()
+            raise HomeCopied(
+                f"a worker of another folder has the id of this home ({self._folder.parent / HOME_ID}): one of them is a copy, "
+                "and has not the conversations of the other",
+                "delete that file in the copy; both may take the tasks of a batch that is --shared",
+            )
+
+    def _of_this_home(self) -> list[str]:
+        """Other workers that beat with the id of this home."""
+        with self._queue.database.transaction() as run:
+            rows = run(
+                "SELECT id FROM cru_workers WHERE id <> :id AND home = :home AND {now} - beat <= :missed * interval_ms",
+                id=self.id, home=self._queue.home, missed=MISSED,
+            )  # fmt: skip
+        return [row[0] for row in rows]
+
+    def _is_of_a_copy(self, worker: str) -> bool:
+        """Whether its file is not here, and that is not because it is just leaving."""
+        for _ in range(LOOKS):
+            if (self._folder / worker).exists():
+                return False
+            time.sleep(LOOK_SECONDS)  # in the thread of the queue; a network's file system may be late
+        return worker in self._of_this_home()
 
     def beat(self) -> None:
         """Raises WorkerReplaced if others took this worker for dead."""
@@ -150,7 +179,7 @@ def home_id(folder: Path) -> str:
     """The id of a home, made if it has none: machines that share the home share it."""
     from cru.files.atomic import create_file
 
-    path = folder / "home-id"
+    path = folder / HOME_ID
     if not path.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         create_file(path, new_id().encode(), sync=True)
