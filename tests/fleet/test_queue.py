@@ -10,9 +10,9 @@ import pytest
 from tests.fleet.support import items, queue_at, registered
 
 from cru.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable
-from cru.fleet.database import open_database
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
+from cru.fleet.database import SqliteDatabase, open_database
+from cru.fleet.queue import CLAIM, WorkQueue
+from cru.fleet.records import VERSION, BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
 
 DONE = WorkResult(WorkStatus.DONE, "fine")
 
@@ -68,6 +68,16 @@ def test_many_workers_that_claim_at_once_never_get_the_same_task(tmp_path: Path)
     with ThreadPoolExecutor(4) as pool:
         taken = [name for part in pool.map(take_all, queues) for name in part]
     assert sorted(taken) == sorted(names)
+
+
+def test_a_claim_walks_to_the_first_task_and_sorts_no_queue(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items(*(f"t{number}" for number in range(500))), 5)
+    explain = "EXPLAIN QUERY PLAN " if isinstance(queue.database, SqliteDatabase) else "EXPLAIN "
+    with queue.database.transaction() as run:
+        rows = run(explain + CLAIM, worker="w", batch="", version=VERSION, home="home")
+    plan = " ".join(str(row[-1]) for row in rows)
+    assert "cru_tasks_queued" in plan and "Sort" not in plan and "TEMP B-TREE" not in plan, plan
 
 
 def test_a_worker_that_nobody_knows_any_more_gets_nothing(tmp_path: Path) -> None:

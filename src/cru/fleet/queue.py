@@ -285,7 +285,7 @@ CLAIM = """
 UPDATE cru_tasks SET state = 'running', worker = :worker, started_at = {now}
 WHERE (batch, id) = (
     SELECT t.batch, t.id FROM cru_tasks t
-    WHERE t.state = 'queued' AND t.home IN (:home, '') AND t.version <= :version AND t.not_before <= {now}
+    WHERE t.state = 'queued' AND (t.home || '') IN (:home, '') AND t.version <= :version AND t.not_before <= {now}
       AND (CAST(:batch AS TEXT) = '' OR t.batch = :batch)
       AND NOT EXISTS (SELECT 1 FROM cru_tasks r WHERE r.state = 'running' AND r.home = t.home AND r.context = t.context)
       AND NOT EXISTS (
@@ -295,6 +295,7 @@ WHERE (batch, id) = (
   AND state = 'queued' AND EXISTS (SELECT 1 FROM cru_workers w WHERE w.id = :worker)
 RETURNING batch, id, attempt, item, deaths, max_deaths, home
 """
+"""`home || ''` has no index: SQLite, too, walks that of queued tasks in their order."""
 COUNTS = """
 SELECT batch, state, status, COUNT(*), MIN(queued_at) FROM cru_tasks
 WHERE CAST(:batch AS TEXT) = '' OR batch = :batch GROUP BY 1, 2, 3 ORDER BY 5, 1

@@ -17,7 +17,8 @@ TABLES = (
         queued_at BIGINT NOT NULL, not_before BIGINT NOT NULL DEFAULT 0, started_at BIGINT NOT NULL DEFAULT 0,
         ended_at BIGINT NOT NULL DEFAULT 0, status TEXT NOT NULL DEFAULT '',
         result TEXT NOT NULL DEFAULT '', PRIMARY KEY (batch, id))""",
-    "CREATE INDEX IF NOT EXISTS cru_tasks_next ON cru_tasks (state, home, queued_at, line)",
+    "DROP INDEX IF EXISTS cru_tasks_next",
+    "CREATE INDEX IF NOT EXISTS cru_tasks_queued ON cru_tasks (queued_at, line) WHERE state = 'queued'",
     "CREATE INDEX IF NOT EXISTS cru_tasks_context ON cru_tasks (home, context, state)",
     """CREATE TABLE IF NOT EXISTS cru_workers (
         id TEXT PRIMARY KEY, host TEXT NOT NULL, pid BIGINT NOT NULL, home TEXT NOT NULL, beat BIGINT NOT NULL,
