@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from tests.kit import Call, HomeDir, Received, Reply, cru, kill_at, server, start, wait_until
+from tests.kit import Call, HomeDir, Received, Reply, cru, kill_at, pty, server, start, wait_until
 from tests.kit.processes import is_running
 
 
@@ -150,3 +150,33 @@ def test_a_hook_for_commands_hears_what_is_typed(home: HomeDir) -> None:
         done = cru("-t", "go", home=home)
     assert (done.code, done.out) == (0, "done\n"), done.err
     assert (home.project / "kept").exists()
+
+
+def test_a_question_about_input_names_who_gets_it_and_shows_what_waits_in_front(home: HomeDir) -> None:
+    def script(request: Received) -> Reply:
+        results = sum(message["role"] == "tool" for message in request.body["messages"])
+        if not results:
+            return Reply(calls=[background("cat >typed", stdin=True)])
+        task = next(home.context().glob("tasks/*/task.json")).parent.name
+        texts = ["echo one \\", "two"]
+        if results > len(texts):
+            return Reply("all done")
+        return Reply(calls=[Call("bash", {"command": texts[results - 1], "input_to": task})])
+
+    with server(script) as model:
+        home.configure('[permissions]\nallow = ["bash:echo *", "bash:cat *", "input_to:psql *"]\n', model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("go")
+            terminal.expect("cat >typed")
+            terminal.send("y\n")
+            terminal.expect("this is typed into `cat >typed`, which a rule `input_to:…` may allow")
+            terminal.send("y\n")
+            terminal.expect_screen("two")
+            terminal.expect_screen("y once, ? help, n [reason] no")
+            terminal.send("y\n")
+            terminal.expect("all done")
+            terminal.expect("> ")
+            assert "names no tool" not in terminal.text
+            wait_until(lambda: (home.project / "typed").read_text() == "echo one \\\ntwo\n")
+            terminal.eof()

@@ -248,6 +248,12 @@ INPUT_RULES = [
     ("ask", {"allow": ["input_to"]}, "ls", "sh", True, ""),
     ("ask", {"allow": ["input_to"], "deny": ["bash:rm *"]}, "rm x", "sh", False, DENIED),
     ("plan", {"allow": ["input_to"]}, "ls", "sh", False, "plan mode only reads"),
+    ("trust", {}, "r\0m -f x", "sh", False, "what is typed has no NUL characters"),
+    ("trust", {}, "rx\x7fm -f x", "sh", False, "it has control characters"),
+    ("trust", {}, "ls\r", "sh", False, "it has control characters"),
+    ("trust", {}, "ls\tx", "sh", True, ""),
+    ("trust", {"allow": ["input_to:sh"]}, "\x1b[A", "sh", True, ""),
+    ("trust", {"allow": ["input_to"]}, "\x1b[A", "sh", False, "it has control characters"),
 ]
 
 

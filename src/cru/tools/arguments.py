@@ -69,6 +69,8 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a command that is `detached` has no `timeout`: nobody is left to end it")
         if self.input_to is not None and (self.background or self.timeout is not None):
             raise ValueError("with `input_to` nothing is started: leave `background` and `timeout` out")
+        if self.input_to is not None and "\0" in self.command:  # shells read on as if it were not there
+            raise ValueError("what is typed has no NUL characters")
         if self.typed_before is not None and self.input_to is None:
             raise ValueError("`typed_before` is nothing without `input_to`")
 

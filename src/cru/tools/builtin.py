@@ -118,6 +118,8 @@ class BuiltInTool:
     def why_ask(self, args: Mapping[str, object]) -> str:
         """Why this call needs a rule or a person, whatever the mode; "" for most."""
         name, reason = self._row.why_ask
+        if args.get(self._row.receiver) and _may_edit(self.subject(args)):
+            return "it has control characters, with which a program that has a terminal may read something else than what is shown"
         return reason if args.get(name) else ""
 
     def complete(self, args: dict[str, object], services: ToolServices) -> dict[str, object]:
@@ -154,6 +156,11 @@ class BuiltInTools:
 
     def tools(self) -> Iterable[BuiltInTool]:
         return [BuiltInTool(name, row, self._options) for name, row in TABLE.items() if name not in self._left_out]
+
+
+def _may_edit(text: str) -> bool:
+    """Whether what is typed has characters that go back in a line, take it away or end it; Ctrl-D alone only closes the input."""
+    return text != "\x04" and any((char < " " and char not in "\t\n") or char == "\x7f" for char in text)
 
 
 def _expand_home(path: str) -> str:
