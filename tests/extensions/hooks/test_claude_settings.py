@@ -30,7 +30,7 @@ MAPPED = [
     ("Read", "read"), ("Read(*.key)", "read:*.key"), ("Read(//etc/x)", "read:/etc/x"), ("Read(~/x)", "read:~/x"),
     ("Read(/x)", "read:/project/x"), ("Read(./a/**)", "read:/project/a/**"), ("Read(a/b)", "read:/project/a/b"),
     ("Read(**/.env)", "read:.env"), ("Read(a?.[ch])", "read:a*.*"), ("Edit(x)", "write:x"), ("Write(x)", "write:x"),
-    ("WebFetch", "fetch"), ("WebFetch(domain:x.org)", "fetch:*://x.org*"), ("mcp__a__b", "mcp__a__b"), ("mcp__a", "mcp__a"),
+    ("WebFetch", "fetch"), ("WebFetch(domain:x.org)", "fetch:*://x.org*"), ("mcp__a__b", "mcp_a_b"), ("mcp__a", "mcp_a_*"),
     ("TodoWrite", "update_todos"), ("Grep", "grep"),
 ]  # fmt: skip
 

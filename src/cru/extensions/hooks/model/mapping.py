@@ -22,6 +22,7 @@ from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSou
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.permissions import RuleLists
+from cru.values import mcp_names
 
 PATH_ARGUMENTS = ("file_path", "path")
 
@@ -64,6 +65,7 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
     dropped: ours → arguments of theirs that our tool has no use for
     absolute_paths: whether scripts read absolute paths
     agents: kinds of sub-agents by our name → theirs
+    has_double_names: whether tools of MCP servers are `mcp__server__tool` there; else they have our names
     """
 
     tools: Mapping[str, tuple[str, ...]] = {}
@@ -71,6 +73,7 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
     dropped: Mapping[str, tuple[str, ...]] = {}
     absolute_paths: bool = False
     agents: Mapping[str, str] = {}
+    has_double_names: bool = False
 
     def agent_names(self, agent: str) -> tuple[str, ...]:
         """Every name that a matcher may know a kind of sub-agent by; the first is theirs."""
@@ -81,13 +84,17 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
 
     def names(self, tool: str) -> tuple[str, ...]:
         """Every name that a matcher may know the tool by, ours among them; the first is theirs."""
+        if self.has_double_names and tool.startswith("mcp_"):
+            return tuple(dict.fromkeys((mcp_names.double_name(tool), tool)))
         return tuple(dict.fromkeys((*self.tools.get(tool, ()), tool)))
 
     def foreign_name(self, tool: str) -> str:
         return self.names(tool)[0]
 
     def own_name(self, name: str) -> str:
-        """Our tool for a name of theirs; the name itself if it is nobody's."""
+        """Our tool for a name of theirs, a glob for a whole MCP server; the name itself if it is nobody's."""
+        if name.startswith("mcp__"):
+            return mcp_names.own_name(name)
         return next((tool for tool, names in self.tools.items() if name in names), name)
 
     def to_foreign(self, tool: str, args: Mapping[str, object], cwd: Path) -> dict[str, object]:

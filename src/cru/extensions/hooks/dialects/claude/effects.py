@@ -175,7 +175,7 @@ def _allow(draft: AnswerDraft, ruling: out.ClaudePermissionDecision, event: Even
 def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific_as(out.ClaudePostToolUseOutput)
     output = specific.updated_tool_output
-    if output is UNSET and common.tool_name(event).startswith("mcp__"):
+    if output is UNSET and TOOLS.foreign_name(common.tool_name(event)).startswith("mcp__"):
         output = specific.updated_mcp_tool_output
     elif specific.updated_mcp_tool_output is not UNSET:
         draft.warnings.append("`updatedMCPToolOutput` has an effect on tools of MCP servers only")

@@ -32,8 +32,8 @@ UNAVAILABLE: dict[str, str] = {
     "FileChanged": "cru watches the notes of a vault only; `file:changed` of cru's own hooks hears of them",
     "WorktreeCreate": "cru makes no worktrees",
     "WorktreeRemove": "cru makes no worktrees",
-    "Elicitation": "MCP servers are not available yet",
-    "ElicitationResult": "MCP servers are not available yet",
+    "Elicitation": "what an MCP server asks is shown to the person; Notification tells of it",
+    "ElicitationResult": "what the person answers goes to the MCP server as it is",
 }
 UNGUARDED = frozenset({"PreModelSwitch"})
 """Those of them whose hooks refuse what happens in cru all the same."""

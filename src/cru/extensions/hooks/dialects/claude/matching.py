@@ -124,7 +124,8 @@ def _is_of(name: str, tool: str) -> bool:
     if name == "Read":
         return KINDS.get(tool, ("",))[0] == "read"
     if name.startswith("mcp__"):
-        return tool == name or tool.startswith(f"{name}__") or glob.matches_text(glob.parse_glob(name), tool)
+        known = TOOLS.foreign_name(tool)
+        return known == name or known.startswith(f"{name}__") or glob.matches_text(glob.parse_glob(name), known)
     return name in TOOLS.names(tool)
 
 

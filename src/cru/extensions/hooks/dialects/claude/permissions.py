@@ -123,7 +123,7 @@ def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: S
     if name in ABSENT:
         return
     if name.startswith("mcp__"):
-        yield from (name, f"{name}__*") if name.count("__") == 1 else (name,)
+        yield TOOLS.own_name(name)
     elif name == "Bash":
         yield f"bash:{_command(what)}" if what else "bash"
     elif name in FILES:

@@ -52,6 +52,7 @@ TOOLS = ToolMapping(
         "task": ("name", "mode", "resume", "max_turns", "team_name", "effort"),
     },
     absolute_paths=True,
+    has_double_names=True,
     agents=AGENTS,
 )  # fmt: skip
 

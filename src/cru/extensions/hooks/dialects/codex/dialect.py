@@ -78,6 +78,7 @@ TOOLS = ToolMapping(
         "task": ("items", "fork_context", "fork_turns", "task_name", "reasoning_effort"),
     },
     absolute_paths=True,
+    has_double_names=True,
     agents=ROLES,
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.common import spill_text
+from cru.values.mcp_names import split_name
 
 CONTEXT = "<hook_context>{}</hook_context>"
 RETRIES = 8
@@ -53,7 +54,9 @@ def _trigger(event: Event) -> str:
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     tool = common.tool_name(event)
     args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
-    return {"tool_name": TOOLS.foreign_name(tool), "tool_input": args}
+    server = split_name(tool)
+    context = {} if server is None else {"mcp_context": {"server_name": server[0], "tool_name": server[1]}}
+    return {"tool_name": TOOLS.foreign_name(tool), "tool_input": args, **context}
 
 
 def _called_fields(event: Event, facts: SessionFacts) -> dict[str, object]:

@@ -83,6 +83,8 @@ def _rule(tool: str, command: str) -> str | None:
     if tool in ABSENT:
         return ""
     own = CLASSES.get(tool) or TOOLS.own_name(tool)
+    if "__" in tool:  # of an MCP server, with or without `mcp__` before it
+        return TOOLS.own_name(tool if tool.startswith("mcp__") else f"mcp__{tool}")
     if own not in TOOLS.tools:
-        return f"{tool}" if "__" in tool else None
+        return own if own.startswith("mcp_") else None
     return f"bash:{command}" if command and own == "bash" else own
