@@ -57,7 +57,7 @@ def test_a_part_that_cannot_be_made_is_one_message(
     class Undescribed(Struct):
         volume: int = 1
 
-    monkeypatch.setattr(tables, "SETTINGS", (*SETTINGS, Undescribed))
+    monkeypatch.setattr(tables, "every_struct", lambda: (*SETTINGS, Undescribed))
     (tmp_path / "README.md").write_text("<!-- generated: settings -->\n<!-- end generated -->\n")
     assert main([argument], tmp_path) == 1
     printed = capsys.readouterr()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cru.app.mcp_prompts import add_prompts
 from cru.app.mcp_requests import SessionRequests
 from cru.app.start import Start
 from cru.engine.parts import Parts
@@ -49,7 +50,7 @@ def add_servers(parts: Parts, start: Start, configured: ConfiguredServers) -> No
         return
     requests = SessionRequests(parts, start.home)
     session = McpSession(parts, start, configured.definitions, configured.settings, requests)
-    parts.services.mcp = session
+    parts.services.mcp = session.pool
     lifecycle = parts.lifecycle
     lifecycle.opening.insert(0, session.open)
     lifecycle.closing.append(session.close)
@@ -92,6 +93,7 @@ class McpSession:
                 )
                 self._changed.add(server.name)
         self._parts.tools.update_source(self._search.source, [self._search])
+        add_prompts(self._parts, self.pool)
         self._parts.bus.stream.subscribe(self._hear, StateChanged)
         self._start_in(WITHOUT_REQUEST)
 

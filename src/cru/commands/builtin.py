@@ -30,6 +30,7 @@ class CommandRow(Struct, frozen=True):
     at_once: bool = False
 
 
+MCP_HINT = "[tools | prompts | resources | restart name]"
 TASKS_HINT = "[cancel id]"
 PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
 TABLE = (
@@ -42,6 +43,7 @@ TABLE = (
     CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost.cost", reads=True),
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
+    CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),
     CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),

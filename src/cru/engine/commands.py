@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from cru.engine import UnknownCommand
 
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
-_SHAPE = r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z"
+_SHAPE = r"/([A-Za-z][\w-]*(?::[\w.-]+)?)(?:\s+(.*))?\Z"
 
 PROMPT_HINT = "\na space before the slash makes it a prompt"
 
@@ -50,11 +50,22 @@ class Command(Struct, frozen=True):
     where: str = ""
 
 
+class CommandSource(Protocol):
+    """Somebody whose commands come and go."""
+
+    def commands(self) -> Iterable[Command]:
+        """Those that are known now."""
+        ...
+
+    def find(self, name: str) -> Command | None: ...
+
+
 class Commands:
     """All commands of a session, by name. `first` gives those that are there from the start, when one is first asked for."""
 
     def __init__(self, first: Callable[[], Iterable[Command]] = tuple) -> None:
         self._first = first
+        self.sources: list[CommandSource] = []
 
     @cached_property
     def _all(self) -> dict[str, Command]:
@@ -84,7 +95,8 @@ class Commands:
 
     def all(self) -> tuple[Command, ...]:
         """In alphabetical order."""
-        return tuple(self._all[name] for name in sorted(self._all))
+        every = {command.name: command for source in self.sources for command in source.commands()} | self._all
+        return tuple(every[name] for name in sorted(every))
 
     def only_reads(self, name: str) -> bool:
         """Whether a command of that name is there and changes nothing."""
@@ -96,7 +108,7 @@ class Commands:
 
     def find(self, name: str, typed: bool = False) -> Command:
         """Raises UnknownCommand with the closest name; `typed` says that it may have been meant for the model."""
-        command = self._all.get(name)
+        command = self._all.get(name) or next(filter(None, (source.find(name) for source in self.sources)), None)
         if command is None:
             from cru.config.closest import closest
 

@@ -25,6 +25,7 @@ from cru.values.messages import Span
 
 if TYPE_CHECKING:
     from cru.engine.turn import TaskReport
+    from cru.mcp.pool import ServerPool
     from cru.net.transport import Transport
     from cru.vault.live import LiveVault
 
@@ -138,7 +139,7 @@ class SessionServices(Struct, kw_only=True):
     background: what runs beside the conversation, once something does
     recover_tasks: what became of tasks whose run was killed, once; None: nothing
     wakers: who else may start a turn of an idle chat
-    mcp: cru.app.mcp.McpSession, if servers are configured
+    mcp: the MCP servers, if some are configured
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     vault: the notes
@@ -154,7 +155,7 @@ class SessionServices(Struct, kw_only=True):
     background: BackgroundWork | None = None
     recover_tasks: Callable[[], Awaitable[TaskReport | None]] | None = None
     wakers: list[Waker] = field(default_factory=list)
-    mcp: object = None
+    mcp: ServerPool | None = None
     is_chat: bool = False
     is_verbose: bool = False
     vault: LiveVault | None = None

@@ -51,6 +51,7 @@ class ServerFacts(Struct):
     why: str = ""
     hint: str = ""
     tools: tuple[RemoteTool, ...] = ()
+    prompts: tuple[RemotePrompt, ...] = ()
     left_out: tuple[str, ...] = ()
     version: str = ""
     title: str = ""
@@ -116,6 +117,16 @@ class ServerConnection:
         self._lost.set()
         if self._task is not None:
             await asyncio.wait([self._task])
+
+    async def restart(self) -> None:
+        """End the connection, if there is one, and make another; returns when it is ready or has failed."""
+        if self._task is not None and not self._task.done():
+            self._stop.set()
+            self._lost.set()
+            await asyncio.wait([self._task])
+            self._stop.clear()
+        self._task = None
+        await self.wait_settled()
 
     async def wait_settled(self, seconds: float | None = None) -> None:
         """Until it is ready or has failed, at most so long."""
@@ -272,6 +283,11 @@ class ServerConnection:
         tools, problems = await list_tools(client)
         self.facts.tools = tuple(tool for tool in tools if self.allows(tool.name))
         self.facts.left_out = (*self._transport.problems, *problems)
+        try:
+            self.facts.prompts = await list_prompts(client)
+        except Exception as error:  # noqa: BLE001  a server whose prompts cannot be listed has tools all the same
+            failure = await translate_call_error(error, self.name, "the list of prompts", None)
+            self.facts.left_out += (failure.message,)
 
     async def _stay(self, client: Client) -> None:
         """As long as the connection holds; lists of tools that have changed are read again."""

@@ -152,6 +152,11 @@ _NAMES = {
     "ui.panel_hints": "dialogs.ui:hints",
     "ui.panel_with_hints": "dialogs.ui:panel",
     "show_panel": "dialogs.ui:show_panel",
+    "mcp.servers": "mcp:servers",
+    "mcp.list_tools": "mcp:list_tools",
+    "mcp.has_tool": "mcp:has_tool",
+    "mcp.call": "mcp:call",
+    "mcp.call_json": "mcp:call_json",
     "tools.call": "tools:call",
     "tools.list": "tools:list_",
     "tools.batch": "tools:batch",
@@ -286,14 +291,6 @@ class AbsentFamily(NamedTuple):
 
 
 _ABSENT: dict[str, AbsentFamily] = {
-    "mcp.": AbsentFamily(
-        "no MCP servers are configured: cru has no MCP client yet",
-        {
-            AbsentAnswer.EMPTY: "list_tools servers",
-            AbsentAnswer.FAILURE: "call call_json",
-            AbsentAnswer.FALSE: "has_tool",
-        },
-    ),
     "context.": AbsentFamily("cru validates no replies yet", {AbsentAnswer.PAIR: "register_validator"}),
     "sessions.": AbsentFamily(
         "cru keeps no reviews and no history of undone turns, checks no replies, and leaves questions to the person",

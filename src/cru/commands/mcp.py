@@ -1,0 +1,58 @@
+"""/mcp: the MCP servers of this session."""
+
+from __future__ import annotations
+
+from cru.commands.context import CommandContext
+from cru.commands.errors import BadCommand
+from cru.engine.commands import CommandResult
+from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.pool import ServerPool
+from cru.values.mcp_names import join_names
+
+NONE = "no MCP server is configured: `cru mcp add` adds one"
+
+
+async def mcp(context: CommandContext, words: str) -> CommandResult:
+    """All of them; `tools NAME`, `prompts NAME`, `resources NAME`; `restart NAME`. Raises BadCommand, McpError."""
+    pool = context.session.parts.services.mcp
+    if pool is None:
+        return CommandResult(NONE)
+    verb, _, name = words.strip().partition(" ")
+    if not verb:
+        return CommandResult("\n".join(map(_line, pool.servers)))
+    if not name or verb not in ("tools", "prompts", "resources", "restart"):
+        raise BadCommand(f"/mcp does not know {words!r}", "/mcp, or /mcp tools|prompts|resources|restart NAME")
+    return CommandResult(await _show(pool, verb, name.strip()))
+
+
+async def _show(pool: ServerPool, verb: str, name: str) -> str:
+    server = pool.find(name)
+    match verb:
+        case "restart":
+            await server.restart()
+            return _line(server)
+        case "tools":
+            lines = [f"{join_names(name, tool.name)}  {_first(tool.description)}" for tool in server.facts.tools]
+        case "prompts":
+            lines = [f"/{name}:{prompt.name}  {_first(prompt.description)}" for prompt in await server.prompts()]
+        case _:
+            resources = await server.resources()
+            lines = [
+                f"@{name}:{resource.uri}  {_first(resource.description or resource.name)}" for resource in resources
+            ]
+    return "\n".join(lines) or f"{name} has no {verb}"
+
+
+def _line(server: ServerConnection) -> str:
+    facts = server.facts
+    text = f"{server.name}  {facts.state.value}"
+    if facts.state is ServerState.READY:
+        return f"{text}: {len(facts.tools)} tools, ready after {facts.seconds:.1f} s"
+    if facts.why:
+        return f"{text}: {facts.why}" + (f" ({facts.hint})" if facts.hint else "")
+    return f"{text}; {len(facts.tools)} tools when it was seen last" if facts.tools else text
+
+
+def _first(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 120 else f"{line[:120]}…"

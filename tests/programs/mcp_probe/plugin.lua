@@ -1,0 +1,13 @@
+-- What scripts can ask of MCP servers.
+cru.on("turn:complete", function(ctx, e)
+  cru.toast(table.concat(cru.mcp.servers(), ","))
+  cru.toast(tostring(#cru.mcp.list_tools("small")) .. " " .. cru.mcp.list_tools("small")[1].input_schema.type)
+  cru.toast(tostring(cru.mcp.has_tool("small", "echo")) .. tostring(cru.mcp.has_tool("small", "x")) .. tostring(cru.mcp.has_tool("x", "echo")))
+  local r = cru.mcp.call("small", "echo", { text = "hi" })
+  cru.toast(tostring(r.success) .. r.content)
+  r = cru.mcp.call_json("small", "fail", "{}")
+  cru.toast(tostring(r.success) .. r.error)
+  r = cru.mcp.call("small", "env", { name = "HOME" })
+  cru.toast(r.error)
+  cru.toast(cru.mcp.call_json("small", "echo", "{").error .. cru.mcp.call("x", "y").error)
+end)
