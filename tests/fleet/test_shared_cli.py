@@ -53,6 +53,9 @@ def test_another_home_goes_on_where_a_killed_worker_was_and_pays_nothing_twice(h
     assert "n-a" in cru("-L", home=home).out
     run = cru("batch", "p.jsonl", "--name", "n", "--shared", "--out", "r.jsonl", home=home, env=env)
     assert run.code == 0 and results(home)["a"]["response"] == "answer"
+    assert cru("batch", "--name", "n", home=home, env=env).code == 0  # it is known to be shared
+    refused = cru("batch", "p.jsonl", "--name", "n", home=home, env=env)
+    assert refused.code == 2 and "add --shared" in refused.err
     assert list((other.cru / "fleet" / "sockets").iterdir()) == []
     assert (
         cru("batch", "-", "--name", "m", "--shared", home=home, env=env, input="two\n").code == 1

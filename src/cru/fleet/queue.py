@@ -216,6 +216,11 @@ class WorkQueue:
             )
         return [(line, msgspec.json.decode(item, type=BatchItem)) for line, item in rows]
 
+    def is_shared(self, batch: str) -> bool:
+        """Whether the conversations of a batch are in the database, too."""
+        with self.database.transaction() as run:
+            return bool(run("SELECT 1 FROM cru_tasks WHERE batch = :batch AND home = '' LIMIT 1", batch=batch))
+
     def finished_since(self, batch: str, known: set[str]) -> list[TaskRow]:
         """Finished tasks of a batch that are not known yet, the first that ended first."""
         with self.database.transaction() as run:

@@ -61,9 +61,10 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         from cru.faces.cli.fleet.dry_run import show_plan
 
         return show_plan(plan, queue, parsed)
-    if args.has("--shared"):
+    is_shared = args.has("--shared") or (not plan.file and queue.is_shared(plan.name))
+    if is_shared:
         copy_conversations(parsed, queue, plan)
-    added = queue.add(plan.name, plan.items, plan.max_deaths, args.has("--shared"))
+    added = queue.add(plan.name, plan.items, plan.max_deaths, is_shared)
     own = {item.id for _, item in plan.items}
     retried = _retry(queue, plan, own) if args.has("--retry") else 0
     if args.has("--queue"):
