@@ -181,6 +181,14 @@ def test_links_are_neither_followed_nor_written_through(tmp_path: Path) -> None:
     assert parts(queue) == {"context.jsonl": 1}
 
 
+def test_a_name_that_is_no_text_is_left_where_it_is(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    here = folder_of(tmp_path, "a", context="one\n")
+    (here / os.fsdecode(b"b\xffd")).write_text("x")
+    copy_of(queue, here).copy(None, "")
+    assert parts(queue) == {"context.jsonl": 1}
+
+
 def test_a_shared_task_is_for_workers_of_every_home(tmp_path: Path) -> None:
     mine, other = queue_at(tmp_path), queue_at(tmp_path, "elsewhere")
     mine.add("b", items("x"), 5, is_shared=True)

@@ -144,7 +144,8 @@ class ContextCopy:
             folders[:] = [name for name in folders if not name.startswith(".") and name not in RECORD_FOLDERS]
             for name in files:
                 path = Path(at, name)
-                if not name.startswith((".", *RECORDS)) and path.is_file() and not path.is_symlink():
+                is_copied = not name.startswith((".", *RECORDS)) and _is_utf8(str(path))
+                if is_copied and path.is_file() and not path.is_symlink():
                     yield str(path.relative_to(self._folder))
 
     def _read(self, run: Run) -> dict[str, list[bytes]]:
@@ -179,3 +180,12 @@ class ContextCopy:
             return None
         changed = status.st_mtime_ns if len(data) == len(copy) else 0
         return FileState(status.st_ino, changed, len(copy), len(parts))
+
+
+def _is_utf8(path: str) -> bool:
+    """No text of a database can hold another name; cru gives none."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

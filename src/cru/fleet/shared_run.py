@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 from cru.contexts import ContextError, ContextHeld
-from cru.fleet import QueueUnavailable
+from cru.fleet import FleetError, QueueUnavailable
 from cru.fleet.context_copy import ContextCopy, CopyRefused
 from cru.fleet.copy_server import VARIABLE, serve_copies
 from cru.fleet.database import Database
@@ -27,19 +26,30 @@ async def run_shared(
         await call(copy.restore)
     except ContextHeld:
         return RunEnd(is_held=True)
-    except (ContextError, OSError) as error:
-        text = f"its conversation cannot be brought here: {error}"
-        return RunEnd(WorkResult(WorkStatus.FAILED, code=1, error=text, context=task.item.context))
+    except QueueUnavailable:
+        raise
+    except (ContextError, FleetError, OSError) as error:
+        return _failed(task, f"its conversation cannot be brought here: {error}")
 
     async def copy_now() -> bool:
         try:
             await call(copy.copy, task, worker)
-        except (CopyRefused, QueueUnavailable, OSError):
+        except (FleetError, OSError):
             return False
         return True
 
     async with serve_copies(settings.home / "fleet" / "sockets", copy_now) as socket:
         end = await run.run({VARIABLE: socket})
-    with suppress(CopyRefused):
+    try:
         await call(copy.copy, task, worker, True)
+    except CopyRefused:
+        pass  # its result is refused, too
+    except OSError as error:
+        return _failed(task, f"its conversation cannot be copied: {error}")
     return end
+
+
+def _failed(task: QueuedTask, error: str) -> RunEnd:
+    context = task.item.context
+    resume = f"cru -C {context} --resume"
+    return RunEnd(WorkResult(WorkStatus.FAILED, code=1, error=error, context=context, resume=resume))
