@@ -125,12 +125,21 @@ def _remaining(belongings: Belongings, seconds: float) -> list[str]:
 class Leaks:
     """The plugin; tests/conftest.py registers it. It gives a test one fixture: each one more costs as much as the look at what is left.
 
-    A test that has failed need not leave all tidy. What is loaded before the tests is looked through no more by the garbage collector.
+    A test that has failed need not leave all tidy. The garbage collector looks at nothing of what is loaded before the tests, neither while
+    it is loaded, which would take a fifth of that time, nor later.
     """
 
     def __init__(self) -> None:
         self._belongings: Belongings
         self._failed = False
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.enable()
 
     def pytest_collection_finish(self) -> None:
         gc.collect()
