@@ -10,7 +10,7 @@ from tests.kit import HomeDir, tables
 from tests.kit.docs import DocsError, blocks, main, matches, run_page
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 
-from cru.app import SETTINGS
+from cru.app.start import every_struct
 
 PAGE = """# Page
 ```sh test
@@ -57,7 +57,7 @@ def test_a_part_that_cannot_be_made_is_one_message(
     class Undescribed(Struct):
         volume: int = 1
 
-    monkeypatch.setattr(tables, "every_struct", lambda: (*SETTINGS, Undescribed))
+    monkeypatch.setattr(tables, "every_struct", lambda: (*every_struct(), Undescribed))
     (tmp_path / "README.md").write_text("<!-- generated: settings -->\n<!-- end generated -->\n")
     assert main([argument], tmp_path) == 1
     printed = capsys.readouterr()

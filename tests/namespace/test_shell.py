@@ -174,7 +174,8 @@ def test_a_name_that_is_a_room_too_is_the_name_whatever_is_loaded() -> None:
     """A guard in Python that says `from cru import shell` works beside command hooks, whose commands are parsed by the room."""
     rooms = {module.name for module in pkgutil.iter_modules(cru.__path__)} - cru.ROOMS
     names = {name.partition(".")[0] for name in NAMES} & rooms
-    assert names == {"shell"}
-    for name in names:
-        import_module(f"cru.{name}.parser")
-        assert str(getattr(cru, name)) == name and getattr(cru, name).exec
+    functions = {"shell": "exec", "vault": "search", "mcp": "servers"}
+    assert names == set(functions)
+    for name, function in functions.items():
+        import_module(f"cru.{name}.{'listing' if name == 'mcp' else 'parse' if name == 'vault' else 'parser'}")
+        assert str(getattr(cru, name)) == name and getattr(getattr(cru, name), function)
