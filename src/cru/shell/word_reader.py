@@ -137,7 +137,9 @@ class WordReader:
     def _read_dollar(self, parts: list[WordPart], *, quoted: bool) -> None:
         following = self.peek(1)
         if self.text.startswith("\\\n", self.at + 1):
-            raise Unreadable(self.at, "an expansion that goes on in the next line")  # the shell joins them, then reads `$(`
+            raise Unreadable(
+                self.at, "an expansion that goes on in the next line"
+            )  # the shell joins them, then reads `$(`
         if following == "(":
             self._read_commands(parts, PartKind.COMMAND, quoted=quoted)
         elif following == "[":
