@@ -67,6 +67,11 @@ def read_tool(tool: mcp_types.Tool) -> tuple[RemoteTool | None, str]:
     shown = clean_text(name, 100)
     if not name or name != shown:
         return None, f"the tool {shown!r} is left out: its name has characters that cannot be seen"
+    if tool.execution is not None and tool.execution.task_support == "required":
+        return (
+            None,
+            f"the tool {shown} is left out: it can be called as a task of the protocol only, which is not supported",
+        )
     if why := _why_unusable(schema):
         return None, f"the tool {shown} is left out: {why}"
     hints = tool.annotations

@@ -105,7 +105,13 @@ def kept_auth(name: str, url: str, store: TokenStore) -> OAuthClientProvider | N
     async def wait() -> Any:
         raise login_wanted(name)
 
-    return make_auth(url, store, f"http://127.0.0.1:{stored.port}{PATH}", refuse, wait)
+    auth = make_auth(url, store, f"http://127.0.0.1:{stored.port}{PATH}", refuse, wait)
+    auth.context.token_expiry_time = stored.expiry  # the SDK keeps only how long it holds
+    if stored.authority is not None:
+        from mcp.shared.auth import OAuthMetadata
+
+        auth.context.oauth_metadata = OAuthMetadata.model_validate(stored.authority)
+    return auth
 
 
 def login_wanted(name: str) -> ServerUnavailable:

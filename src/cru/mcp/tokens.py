@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
-    from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+    from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
 FOLDER = "mcp_tokens"
 """Below cru's home."""
 
 
 class StoredLogin(Struct, frozen=True, omit_defaults=True):
-    """url: of the server; port: at which the answer of the login was awaited; the rest is the SDK's"""
+    """What is kept of a login; the rest is the SDK's.
+
+    url: of the server
+    port: at which the answer of the login was awaited
+    at: when the tokens came, in seconds since 1970
+    authority: where tokens are renewed
+    """
 
     url: str
     port: int = 0
-    tokens: Raw | None = None
-    client: Raw | None = None
+    at: float = 0.0
+    tokens: dict[str, Any] | None = None
+    client: dict[str, Any] | None = None
+    authority: dict[str, Any] | None = None
+
+    @property
+    def expiry(self) -> float | None:
+        """When the access token ends, in seconds since 1970; None: nobody knows."""
+        seconds = (self.tokens or {}).get("expires_in")
+        return self.at + seconds if isinstance(seconds, int | float) else None
 
 
 class TokenStore:
@@ -48,6 +64,11 @@ class TokenStore:
         if self.load().port != port:
             self._save(StoredLogin(self._url, port))
 
+    def remember_authority(self, metadata: OAuthMetadata | None) -> None:
+        """Where tokens are renewed. Raises OSError."""
+        if metadata is not None:
+            self._save(replace(self.load(), authority=metadata.model_dump(mode="json", exclude_none=True)))
+
     def forget(self) -> bool:
         """Whether there was a login. Raises OSError."""
         known = self._path.exists()
@@ -57,24 +78,24 @@ class TokenStore:
     async def get_tokens(self) -> OAuthToken | None:
         from mcp.shared.auth import OAuthToken
 
-        raw = self.load().tokens
-        return None if raw is None else OAuthToken.model_validate_json(bytes(raw))
+        known = self.load().tokens
+        return None if known is None else OAuthToken.model_validate(known)
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         stored = self.load()
-        raw = Raw(tokens.model_dump_json(exclude_none=True).encode())
-        self._save(StoredLogin(self._url, stored.port, raw, stored.client))
+        fresh = tokens.model_dump(mode="json", exclude_none=True)
+        self._save(replace(stored, at=time.time(), tokens=fresh))
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         from mcp.shared.auth import OAuthClientInformationFull
 
-        raw = self.load().client
-        return None if raw is None else OAuthClientInformationFull.model_validate_json(bytes(raw))
+        known = self.load().client
+        return None if known is None else OAuthClientInformationFull.model_validate(known)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         stored = self.load()
-        raw = Raw(client_info.model_dump_json(exclude_none=True).encode())
-        self._save(StoredLogin(self._url, stored.port, stored.tokens, raw))
+        fresh = client_info.model_dump(mode="json", exclude_none=True)
+        self._save(replace(stored, client=fresh))
 
     def _save(self, stored: StoredLogin) -> None:
         replace_file(self._path, msgspec.json.encode(stored), make_folders=True, keep_mode=False)

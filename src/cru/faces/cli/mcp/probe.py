@@ -130,6 +130,7 @@ async def _log_in(servers: KnownServers, definition: ServerDefinition) -> Server
             await server.close()
     server.facts, server.definition = facts, definition
     if facts.state is ServerState.READY:
+        store.remember_authority(auth.context.oauth_metadata)
         _keep(servers, server)
     return server
 
@@ -138,7 +139,7 @@ async def _tell(url: str) -> None:
     """Name the address, and open it where there is a browser."""
     import webbrowser
 
-    show(f"log in here: {url}")
+    say(f"log in here: {url}")
     await asyncio.to_thread(webbrowser.open, url)
 
 
