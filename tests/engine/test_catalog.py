@@ -24,6 +24,7 @@ BY_THE_COMMAND = {
         ("file:changed", "note:parsed", "note:created", "note:modified", "note:deleted", "note:renamed"),
         "a vault is configured: tests/faces/test_note_events.py",
     ),
+    "notes:select": "`[vault] grounding`: tests/faces/test_grounding.py",
     "custom": "a script emits it: tests/programs/test_twins.py",
 }
 

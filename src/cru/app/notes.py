@@ -12,6 +12,7 @@ from cru.app.start import Start, user_home
 from cru.config.layers import Settings
 from cru.engine.parts import Parts
 from cru.events import payloads as p
+from cru.events.payloads import MessageReceived
 from cru.permissions.paths import PathRoots, contains_secrets, resolve
 from cru.tools.notes import VaultTools
 from cru.vault import VaultTable
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 class SessionVault:
     """readable: what the model may read of it as it reads the project: all of it, unless a protected place lies in it."""
 
-    def __init__(self, live: LiveVault, readable: tuple[Path, ...]) -> None:
+    def __init__(self, live: LiveVault, readable: tuple[Path, ...], grounding: int) -> None:
         self.readable = readable
         self._live = live
+        self._grounding = grounding
 
     @classmethod
     def of(cls, start: Start, settings: Settings) -> SessionVault | None:
@@ -38,10 +40,10 @@ class SessionVault:
         live = LiveVault(chosen, start.home)
         root = resolve(live.root)
         is_open = not contains_secrets(root, PathRoots(root, resolve(start.home), resolve(user_home(start))))
-        return cls(live, (live.root,) if is_open else ())
+        return cls(live, (live.root,) if is_open else (), chosen.grounding)
 
     def join(self, parts: Parts) -> None:
-        """Tools have it, scripts reach it, and what changes in it is told."""
+        """Tools have it, scripts reach it, what changes in it is told, and its notes stand beside prompts."""
         live = self._live
 
         async def tell(changes: Sequence[NoteChange]) -> None:
@@ -53,6 +55,14 @@ class SessionVault:
         parts.services.vault = live
         for tool in VaultTools(live, parts.tool_settings).tools():
             parts.tools.add(tool)
+        self._watch(parts)
+        if self._grounding:
+            self._ground(parts)
+        parts.lifecycle.closing.append(live.close)
+        if not live.root.is_dir():
+            parts.bus.stream.warn(f"the vault {live.root} is not there ([vault] path)")
+
+    def _watch(self, parts: Parts) -> None:
         watcher: VaultWatcher | None = None
 
         async def watch(_: Parts | None = None) -> None:
@@ -60,19 +70,23 @@ class SessionVault:
             if parts.services.is_chat:
                 from cru.app.note_watcher import VaultWatcher
 
-                watcher = watcher or VaultWatcher(parts, live)
+                watcher = watcher or VaultWatcher(parts, self._live)
                 await watcher.consider()
 
         async def close() -> None:
             if watcher is not None:
                 await watcher.close()
-            await live.close()
 
         parts.lifecycle.opening.append(watch)
         parts.lifecycle.idle.append(watch)
         parts.lifecycle.closing.append(close)
-        if not live.root.is_dir():
-            parts.bus.stream.warn(f"the vault {live.root} is not there ([vault] path)")
+
+    def _ground(self, parts: Parts) -> None:
+        from cru.app.grounding import Grounding
+
+        grounding = Grounding(parts, self._live, self._grounding)
+        parts.bus.registry.on(MessageReceived, grounding, owner="vault", where="[vault] grounding", on_error="pass")
+        parts.lifecycle.closing.append(grounding.close)
 
 
 def _events(change: NoteChange) -> Iterator[Struct]:

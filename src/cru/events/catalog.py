@@ -285,6 +285,13 @@ CATALOG: tuple[EventRow, ...] = (
         ident="new",
         in_turn=False,
     ),
+    _row(
+        "notes:select",
+        p.NotesSelect,
+        "transform",
+        "notes of the vault are about to be put beside a prompt (`[vault] grounding`)",
+        writable=("results",),
+    ),
     _row("mcp:attached", p.McpAttached, "observe", "the tools of an MCP server join the others", ident="server"),
     _row(
         "tool:discovered",

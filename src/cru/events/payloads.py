@@ -3,12 +3,12 @@ field that handlers may change is listed in the catalog, not here."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
-from cru.values.messages import Message, Span, ToolCall, Usage
+from cru.values.messages import FailureKind as FailureKind
+from cru.values.messages import Message, OfferedNote, Span, ToolCall, Usage
 
 
 class SessionStarted(Struct, frozen=True):
@@ -190,21 +190,6 @@ class ToolCompleted(Struct, frozen=True):
     ref: str = ""
 
 
-class FailureKind(StrEnum):
-    """Why a call came to nothing (`ToolFailed.which`): refused (policy to error), not as its schema says, failed, or not run to its end."""
-
-    POLICY = "policy"
-    HOOK = "hook"
-    HUMAN = "human"
-    TIMEOUT = "timeout"
-    ERROR = "error"
-    INVALID = "invalid"
-    UNKNOWN = "unknown"
-    FAILED = "failed"
-    HALTED = "halted"
-    INTERRUPTED = "interrupted"
-
-
 class ToolFailed(Struct, frozen=True):
     """which: policy, hook, human, timeout, invalid, unknown, failed, halted or interrupted."""
 
@@ -381,6 +366,15 @@ class NoteDeleted(Struct, frozen=True):
 class NoteRenamed(Struct, frozen=True):
     old: str
     new: str
+
+
+class NotesSelect(Struct, frozen=True):
+    """note_count: of `results`; char_budget: what all of them may take"""
+
+    user_message: str
+    note_count: int
+    char_budget: int
+    results: tuple[OfferedNote, ...]
 
 
 class McpAttached(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -51,6 +52,31 @@ class ToolSpec(Struct, frozen=True):
     name: str
     description: str
     parameters: dict[str, Any]
+
+
+class FailureKind(StrEnum):
+    """Why a call came to nothing (`ToolFailed.which`): refused (policy to error), not as its schema says, failed, or not run to its end."""
+
+    POLICY = "policy"
+    HOOK = "hook"
+    HUMAN = "human"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+    HALTED = "halted"
+    INTERRUPTED = "interrupted"
+
+
+class OfferedNote(Struct, frozen=True):
+    """A note that may stand beside a prompt. index: from 1; path: below the vault; snippet: what the model reads of it"""
+
+    index: int
+    title: str = ""
+    path: str = ""
+    score: float = 0.0
+    snippet: str = ""
 
 
 class Request(Struct, frozen=True):

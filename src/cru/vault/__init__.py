@@ -57,12 +57,14 @@ class VaultSettings(Struct, frozen=True):
     name: what scripts call it; "": the name of the folder
     exclude: globs of paths below the folder that are left out
     max_note_kb: a larger note is listed by its name and not read
+    grounding: characters of the notes that are put beside a prompt; 0: none are
     """
 
     path: str = ""
     name: str = ""
     exclude: list[str] = []
     max_note_kb: Annotated[int, Meta(ge=1)] = 4096
+    grounding: Annotated[int, Meta(ge=0, le=100_000)] = 0
 
 
 class VaultTable(Struct, frozen=True):
@@ -77,4 +79,5 @@ DOCS: dict[str, str] = {
     "vault.name": "what scripts call it (`cru.kiln.active`); empty: the name of the folder",
     "vault.exclude": "globs of paths in it that are left out, as in .gitignore: `private/`, `*.draft.md`",
     "vault.max_note_kb": "a note larger than this is listed by its name, but its text is not indexed",
+    "vault.grounding": "characters of the best notes that are put beside each prompt; 0: none are",
 }

@@ -14,7 +14,7 @@ from cru.events import BadAnswer
 from cru.events.answers import PASS, Answer, Change, Decision, is_whole_result
 from cru.events.catalog import EventRow
 from cru.namespace.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
-from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, REFUSING, WORDS
+from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, LISTED, REFUSING, WORDS
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
 from cru.namespace.event_table.table import SentFields, field_of
 from cru.namespace.host import BadArgument, Values
@@ -50,6 +50,8 @@ NO_ANSWER = ParsedAnswer(PASS)
 def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, object]) -> ParsedAnswer:
     """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
     cannot be read whole."""
+    if row.name in LISTED and (listed := _listed(LISTED[row.name], raw)) is not None:
+        return ParsedAnswer(Answer(changes=(Change(LISTED[row.name], "set", listed),)))
     if not isinstance(raw, Mapping):
         return _parse_scalar(row, raw)
     if not raw:
@@ -66,6 +68,12 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
         return _parse_table(name, row, flat, sent, words)
     except BadArgument as error:
         raise BadAnswer(error.message, error.hint, refuses=_refuses(row, words)) from error
+
+
+def _listed(field: str, raw: object) -> list[object] | None:
+    """The list that an answer is, or has as nothing but that field; Lua's empty table is one."""
+    inner = raw[field] if isinstance(raw, Mapping) and raw.keys() == {field} else raw
+    return list(inner) if isinstance(inner, list | tuple) else [] if inner == {} else None
 
 
 def _changed_fields(row: EventRow, raw: Mapping[str, object], sent: SentFields) -> tuple[Change, ...] | None:

@@ -11,3 +11,6 @@ WORDS = frozenset((*DECIDING, *ADDING, *BESIDE))
 CANCEL = ("cancel", "deny", "cancelled")
 REFUSING = frozenset((*CANCEL, "ask", "halt"))
 """With these a handler forbids. One that cannot be read forbids all the same, on every gate."""
+
+LISTED = {"notes:select": "results"}
+"""Events on which a list is an answer, an empty one too: it is this field."""

@@ -53,6 +53,7 @@ ALIASES: dict[str, EventAlias] = {
     "context:overflow": EventAlias(("context:overflow",), {"used_tokens": "used", "max_tokens": "limit"}),
     "interaction:requested": EventAlias(("interaction:requested",), {"request_id": "id", "request": "prompt"}),
     "interaction:completed": EventAlias(("interaction:completed",), {"request_id": "id"}),
+    "precognition_select": EventAlias(("notes:select",)),
     "FileChanged": EventAlias(("file:changed",)),
     "note:renamed": EventAlias(("note:renamed",), {"from": "old", "to": "new"}),
 }

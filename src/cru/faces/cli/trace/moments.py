@@ -106,4 +106,8 @@ def _answer_words(answer: Answer) -> list[str]:
     words += ["halt"] if answer.halt else []
     words += [repr(answer.reason)] if answer.reason else []
     words += [f"{change.op} {change.field}" for change in answer.changes]
-    return words + [key for key in ("inject", "result", "context") if getattr(answer, key)]
+    words += [key for key in ("inject", "result") if getattr(answer, key)]
+    if answer.context:
+        size = sum(len(text.encode()) for text in answer.context)
+        words.append(f"context, about {-(-size // 4)} tokens")
+    return words
