@@ -34,6 +34,8 @@ WITHOUT_REQUEST = 1.0
 MOST_SHOWN = 100
 """Tools of servers that are offered at once; providers take 128 in all."""
 BYTES_PER_TOKEN = 4
+LOOK_AGAIN = -1
+"""In the place of a size of the window: which tools are shown must be decided anew."""
 
 
 def add_servers(parts: Parts, start: Start, configured: ConfiguredServers) -> None:
@@ -79,6 +81,7 @@ class McpSession:
         self._warned: set[str] = set()
         self._shown: set[str] = set()
         self._is_searched = False
+        self._window = LOOK_AGAIN
         self._timer: asyncio.TimerHandle | None = None
         enabled = [s.name for s in self.pool.servers if s.definition.server.enabled]
         self._search = SearchTool(enabled, self._find_all, self._show)
@@ -91,7 +94,7 @@ class McpSession:
                 server.facts.tools = tuple(
                     tool for tool in self._cache.load(server.definition).tools if server.allows(tool.name)
                 )
-                self._changed.add(server.name)
+                self._update(server)
         self._parts.tools.update_source(self._search.source, [self._search])
         add_prompts(self._parts, self.pool)
         self._parts.bus.stream.subscribe(self._hear, StateChanged)
@@ -107,7 +110,9 @@ class McpSession:
         names, self._changed = sorted(self._changed), set()
         for name in names:
             self._update(self.pool.find(name))
-        self._choose_shown(window)
+        if window != self._window:
+            self._window = window
+            self._choose_shown(window)
         for name in names:
             await self._announce(self.pool.find(name))
 
@@ -163,6 +168,7 @@ class McpSession:
 
     def _update(self, server: ServerConnection) -> None:
         """Put its tools into the session's list, in the places that they have."""
+        self._window = LOOK_AGAIN
         tools: dict[str, McpTool] = {}
         for remote in server.facts.tools:
             tool = McpTool(server, remote)
@@ -222,3 +228,4 @@ class McpSession:
 
     def _show(self, tools: Iterable[McpTool]) -> None:
         self._shown.update(tool.spec.name for tool in tools)
+        self._window = LOOK_AGAIN
