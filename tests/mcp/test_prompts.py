@@ -134,3 +134,23 @@ def test_a_rule_permits_sampling(tmp_path: Path) -> None:
     assert (
         "a sample" in results(model.requests[-1])[1] and model.requests[2].body["messages"][-1]["content"] == "say yes"
     ), done
+
+
+def test_a_chat_uses_a_server(tmp_path: Path) -> None:
+    steps = [
+        Reply(calls=[Call("mcp_search", {"query": "echo"})]),
+        Reply(calls=[Call("mcp_small_echo", {"text": "hi"})]),
+        Reply("all fine"),
+    ]
+    with server(steps) as model:
+        with pty(home=home(tmp_path, url=model.url, config=stdio())) as terminal:
+            terminal.expect(">")
+            terminal.line("use it")
+            terminal.expect("ask mode asks before using `mcp_small_echo`")
+            terminal.send("y\r")
+            terminal.expect("all fine")
+            terminal.line("/mcp")
+            terminal.expect("small  ready: 16 tools")
+            terminal.line("/exit")
+            assert terminal.wait() == 0
+    assert results(model.requests[-1])[1] == "hi"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from cru.mcp.listing import clean_text
@@ -17,11 +19,14 @@ MOST_FIELDS = 50
 
 
 class Callbacks:
-    """Of one server."""
+    """Of one server; `waiting` is entered while a person or the model is asked: a call's time does not run then."""
 
-    def __init__(self, server: str, requests: ServerRequests) -> None:
+    def __init__(
+        self, server: str, requests: ServerRequests, waiting: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._server = server
         self._requests = requests
+        self._waiting = waiting
 
     async def list_roots(self, context: ClientRequestContext) -> mcp_types.ListRootsResult:
         from mcp_types import ListRootsResult, Root
@@ -34,7 +39,8 @@ class Callbacks:
     ) -> mcp_types.ElicitResult | mcp_types.ErrorData:
         from mcp_types import ElicitResult
 
-        values = await self._requests.elicit(self._elicitation(params))
+        with self._waiting():
+            values = await self._requests.elicit(self._elicitation(params))
         return ElicitResult(action="decline") if values is None else ElicitResult(action="accept", content=values)
 
     def _elicitation(self, params: mcp_types.ElicitRequestParams) -> Elicitation:
@@ -55,7 +61,8 @@ class Callbacks:
         messages = tuple((message.role, _texts(message.content)) for message in params.messages)
         system = params.system_prompt or ""
         try:
-            sample = await self._requests.sample(SamplingRequest(self._server, messages, system, params.max_tokens))
+            with self._waiting():
+                sample = await self._requests.sample(SamplingRequest(self._server, messages, system, params.max_tokens))
         except CruError as error:
             return ErrorData(code=INVALID_REQUEST, message=error.message)
         return CreateMessageResult(

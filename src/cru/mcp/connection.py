@@ -14,6 +14,7 @@ from msgspec import Struct
 from cru.files.glob import matches_text, parse_glob
 from cru.mcp import CallTimeout, RequestFailed, ServerUnavailable
 from cru.mcp.callbacks import Callbacks
+from cru.mcp.clocks import CallClocks
 from cru.mcp.content import RemoteResult, SaveFile, contents_text, join_blocks, read_result
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.errors import ConnectionFailure, describe_failure, is_lost, translate_call_error
@@ -79,6 +80,7 @@ class ServerConnection:
         self._client: Client | None = None
         self._transport: ServerTransport | None = None
         self._task: asyncio.Task[None] | None = None
+        self._clocks = CallClocks()
         self._settled = asyncio.Event()
         self._stop = asyncio.Event()
         self._lost = asyncio.Event()
@@ -198,7 +200,7 @@ class ServerConnection:
     async def _timed(self, work: Awaitable[T]) -> T:
         seconds = self.definition.server.call_timeout
         try:
-            async with asyncio.timeout(seconds):
+            async with self._clocks.limit(seconds):
                 return await work
         except TimeoutError as error:
             raise CallTimeout(f"{self.name} did not answer within {seconds:g} s") from error
@@ -265,7 +267,7 @@ class ServerConnection:
     async def _connect(self, stack: AsyncExitStack) -> Client:
         from mcp.client.client import Client
 
-        callbacks = Callbacks(self.name, self._requests)
+        callbacks = Callbacks(self.name, self._requests, self._clocks.stopped)
         self._transport = make_transport(self.definition, self._place, self._auth)
         client = Client(
             self._transport.streams, cache=None, list_roots_callback=callbacks.list_roots, elicitation_callback=callbacks.elicit,
