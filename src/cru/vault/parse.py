@@ -29,7 +29,7 @@ from cru.vault.notes import (
 )
 
 _WORD = rb"0-9A-Za-z_\x80-\xff"
-_TAG = re.compile(rb"(?<![#/&\\%s])#([%s/-]+)" % (_WORD, _WORD))
+_TAG = re.compile(rb"#(?<![#/&\\%s]#)([%s/-]+)" % (_WORD, _WORD))  # begins with what is rare, so it is found fast
 _TAG_NAME = re.compile(r"[\w/-]+")
 _FIELD = re.compile(rb"\[([^\[\]():\n]{1,80})::([^\]\n]*)\]|\(([^\[\]():\n]{1,80})::([^)\n]*)\)")
 _FIELD_LINE = re.compile(rb"^[ \t]*(?:[-*+][ \t]+)?([%s][%s \t-]{0,79})::[ \t]+(\S[^\n]*)$" % (_WORD, _WORD), re.M)

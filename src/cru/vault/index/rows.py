@@ -79,9 +79,11 @@ def write_note(connection: sqlite3.Connection, row: NoteRow) -> WrittenNote:
     properties, tags = _json(note.properties), _json(note.tags)
     if before is not None:
         _remove_parts(connection, before.id)
+        connection.execute("DELETE FROM notes WHERE id = ?", (before.id,))
     key = path_key(row.path)
+    # no OR REPLACE: it opens a savepoint, at which FTS5 writes out what it has collected, for every note
     cursor = connection.execute(
-        "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (before.id if before else None, row.path, key, name_key(key), note.title, fold(note.title), row.digest, row.size, row.mtime_ns,
          row.is_settled, properties, tags, links_hash, len(note.blocks), "\n".join(note.problems)),
     )  # fmt: skip
