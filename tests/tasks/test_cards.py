@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cru.extensions.hooks.dialects import judges_calls
 from cru.permissions.trust import TrustStore
 from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.tasks.cards import AgentCard, parse_card
@@ -14,7 +16,7 @@ from cru.tasks.discovery import CardState, describe_cards, list_notices, load_ca
 
 
 def card_of(head: str) -> AgentCard:
-    return parse_card(f"---\nname: x\ndescription: d\n{head}\n---\nGo.\n", None, CardOrigin.USER, "x")
+    return parse_card(f"---\nname: x\ndescription: d\n{head}\n---\nGo.\n", None, CardOrigin.USER, "x", judges_calls)
 
 
 @pytest.fixture
@@ -56,9 +58,9 @@ def test_cards_that_await_trust_are_not_even_parsed_at_a_start(
     file.write_text("---\ndescription: d\n---\nGo.\n")
     parsed: list[Path | None] = []
 
-    def note(text: str, path: Path | None, origin: CardOrigin, name: str) -> AgentCard:
+    def note(text: str, path: Path | None, origin: CardOrigin, name: str, judges: Callable[[str], bool]) -> AgentCard:
         parsed.append(path)
-        return parse_card(text, path, origin, name)
+        return parse_card(text, path, origin, name, judges)
 
     monkeypatch.setattr("cru.tasks.discovery.parse_card", note)
     describe_cards(places)
@@ -157,11 +159,12 @@ def test_all_faults_are_told_at_once_each_with_its_line() -> None:
     assert "unknown mode `plann` (did you mean `plan`?)" in told.value.message
 
 
-def test_a_card_whose_guard_would_not_run_is_not_used() -> None:
-    guard = "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks: [{type: command, command: ./check}]"
-    with pytest.raises(BadCard, match="its PreToolUse would guard nothing"):
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest", "BeforeTool"])
+def test_a_card_whose_guard_would_not_run_is_not_used(event: str) -> None:
+    guard = f"hooks:\n  {event}:\n    - matcher: Bash\n      hooks: [{{type: command, command: ./check}}]"
+    with pytest.raises(BadCard, match=f"its {event} would guard nothing"):
         card_of(guard)
-    assert "do not run here" in card_of(guard.replace("PreToolUse", "Stop")).problems[0]
+    assert "do not run here" in card_of(guard.replace(event, "Stop")).problems[0]
 
 
 @pytest.mark.parametrize("name", ["Code Reviewer", "décor.v2", "a_b-c"])
@@ -240,9 +243,9 @@ def test_many_cards_of_a_stranger_cost_a_call_little(places: CardPlaces, monkeyp
         (agents_of(places) / f"{number:02}.md").write_text("---\ndescription: not general\n---\n")
     read: list[Path | None] = []
 
-    def note(text: str, path: Path | None, origin: CardOrigin, name: str) -> AgentCard:
+    def note(text: str, path: Path | None, origin: CardOrigin, name: str, judges: Callable[[str], bool]) -> AgentCard:
         read.append(path)
-        return parse_card(text, path, origin, name)
+        return parse_card(text, path, origin, name, judges)
 
     monkeypatch.setattr("cru.tasks.discovery.parse_card", note)
     cards = load_cards(places)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.app import wiring
-from cru.app.start import Start, user_home
+from cru.app.start import Start, card_places, user_home
 from cru.bundled import BASE
 from cru.contexts import ContextSettings, write_errors
 from cru.contexts.home import Home
@@ -21,7 +21,7 @@ from cru.engine.parts import Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.stamp import Origin
-from cru.tasks import CardPlaces, TaskTable
+from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
 from cru.tasks.control import ControlPipe
 from cru.tasks.manager import TaskManager
@@ -96,7 +96,7 @@ def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskTable) -> AgentT
     """What the main agent starts tasks with."""
     start = build.start
     manager = TaskManager(parts.store.folder, settings.tasks, parts.bus.stream.warn, partial(_listen, parts))
-    places = CardPlaces(start.home, user_home(start), start.root)
+    places = card_places(start)
     models = NamedModels(settings.agents.model_aliases, build.models.aliases)
     build.shared = SessionTasks(manager, places, build, models=models)
     tasks = AgentTasks(build.shared, parts)

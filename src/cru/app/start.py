@@ -25,6 +25,7 @@ from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
+from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
@@ -281,7 +282,7 @@ def hooks_where(start: Start) -> HookLocations:
 
 def card_places(start: Start) -> CardPlaces:
     """Where agent cards are looked for."""
-    return CardPlaces(start.home, user_home(start), start.root)
+    return CardPlaces(start.home, user_home(start), start.root, judges_calls)
 
 
 def user_home(start: Start) -> Path:

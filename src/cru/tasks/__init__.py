@@ -11,7 +11,7 @@ TaskError
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -114,11 +114,13 @@ USER_FOLDERS = (".claude/agents", ".agents/agents")
 
 
 class CardPlaces(Struct, frozen=True):
-    """home: cru's; user_home: the person's; root: the project."""
+    """home: cru's; user_home: the person's; root: the project; judges_calls: whether hooks of that name judge calls of tools (`bool`: all
+    of them)"""
 
     home: Path
     user_home: Path
     root: Path
+    judges_calls: Callable[[str], bool] = bool
 
     def folders(self) -> Iterator[tuple[CardOrigin, Path]]:
         """Every place, the strongest first. A project that is the user's home has nothing of its own."""

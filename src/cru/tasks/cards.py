@@ -122,7 +122,6 @@ class _Keys(Struct):
 _FIELDS = {known.encode_name: known for known in msgspec.structs.fields(_Keys)}
 _LISTS = ("tools", "allowed-tools")
 """Without a value they name no tool, as in Claude Code."""
-_GUARD_EVENTS = ("PreToolUse", "PermissionRequest")
 
 
 class _CardReader:
@@ -160,16 +159,14 @@ class _CardReader:
 
     def _note_unknown(self, key: object) -> None:
         name = key if isinstance(key, str) else type(key).__name__
-        if name == "hooks":
-            self._note_hooks()
-        elif name not in _MEANINGLESS:
+        if name != "hooks" and name not in _MEANINGLESS:
             hint = did_you_mean(name, _FIELDS)
             self.problems.append(f"{self._place(name)}: unknown key `{name}`" + (f" ({hint})" if hint else ""))
 
-    def _note_hooks(self) -> None:
+    def note_hooks(self, judges_calls: Callable[[str], bool]) -> None:
         """Hooks of a card do not run here; without those that guard calls the agent could do what its author has ruled out."""
-        hooks = self._front.keys["hooks"]
-        guards = [event for event in _GUARD_EVENTS if isinstance(hooks, dict) and event in hooks]
+        hooks = self._front.keys.get("hooks")
+        guards = [str(event) for event in hooks if judges_calls(str(event))] if isinstance(hooks, dict) else []
         if guards:
             text = f"hooks of a card do not run here, so its {' and '.join(guards)} would guard nothing"
             self.fault("hooks", f"{text} (hooks of settings hear sub-agents, too: put them there)")
@@ -205,8 +202,13 @@ class _CardReader:
                     yield f"{self._place(key)}: there is no tool `{name}` (did you mean `{near}`?)"
 
 
-def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: str) -> AgentCard:
-    """Raises BadCard with all that is wrong."""
+def parse_card(
+    text: str, file: Path | None, origin: CardOrigin, default_name: str, judges_calls: Callable[[str], bool] = bool
+) -> AgentCard:
+    """Raises BadCard with all that is wrong.
+
+    judges_calls: as of CardPlaces
+    """
     where = str(file or default_name)
     try:
         front = read_front_matter(text)
@@ -216,6 +218,7 @@ def parse_card(text: str, file: Path | None, origin: CardOrigin, default_name: s
         raise BadCard(default_name, (f"{place}: {fault.text}" + (f" ({fault.hint})" if fault.hint else ""),)) from error
     reader = _CardReader(where, front)
     keys = reader.keys()
+    reader.note_hooks(judges_calls)
     name = reader.name(keys.name, default_name)
     if not keys.description.strip() and not any(": description: " in fault for fault in reader.faults):
         reader.fault("description", "`description` is missing: it tells the model what the agent is for")

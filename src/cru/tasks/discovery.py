@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 
@@ -65,11 +65,13 @@ class Cards(Struct):
     files: the strongest first
     by_name: those that are usable; one that awaits trust may yet claim the name (`find`)
     problems: what is wrong with places and cards, for who wants to know all
+    judges_calls: as of CardPlaces
     """
 
     files: tuple[CardFile, ...] = ()
     by_name: dict[str, AgentCard] = {}
     problems: tuple[str, ...] = ()
+    judges_calls: Callable[[str], bool] = bool
     _read: dict[Path, CardFile] = field(default_factory=dict)
 
     def read_all(self) -> list[CardFile]:
@@ -81,7 +83,7 @@ class Cards(Struct):
         if file.state not in UNTRUSTED:
             return file
         if file.path not in self._read:
-            self._read[file.path] = _read_untrusted(file)
+            self._read[file.path] = _read_untrusted(file, self.judges_calls)
         return self._read[file.path]
 
     def find(self, name: str) -> AgentCard:
@@ -122,9 +124,9 @@ def _why_not(file: CardFile) -> NoSuchAgent:
     )
 
 
-def _read_untrusted(file: CardFile) -> CardFile:
+def _read_untrusted(file: CardFile, judges_calls: Callable[[str], bool]) -> CardFile:
     try:
-        card = parse_card(file.text, file.path, CardOrigin.UNTRUSTED, file.path.stem)
+        card = parse_card(file.text, file.path, CardOrigin.UNTRUSTED, file.path.stem, judges_calls)
     except BadCard as error:
         return replace(file, name=error.name, faults=error.faults)
     return replace(file, name=card.name, card=card)
@@ -188,6 +190,7 @@ class _Loader:
 
     def __init__(self, places: CardPlaces, trust: TrustStore) -> None:
         self._root = places.root
+        self._judges_calls = places.judges_calls
         self._trust = trust
         self._files: list[CardFile] = []
         self._problems: list[str] = []
@@ -205,7 +208,8 @@ class _Loader:
             if origin is CardOrigin.PROJECT and not self._trust.is_trusted(path, text):
                 state = CardState.CHANGED if self._trust.is_known(path) else CardState.AWAITING
                 return CardFile(path, origin, state, path.stem, text=text)
-            card = parse_card(text, None if origin is CardOrigin.BUNDLED else path, origin, path.stem)
+            file = None if origin is CardOrigin.BUNDLED else path
+            card = parse_card(text, file, origin, path.stem, self._judges_calls)
         except BadCard as error:
             is_text = isinstance(error.__cause__, NoFrontMatter)
             state = CardState.TEXT if is_text else CardState.BAD
@@ -226,7 +230,7 @@ class _Loader:
             elif before.card is None:
                 self._problems.append(f"the agent {file.name} that comes with cru does not stand in for {before.path}")
         by_name = {name: file.card for name, file in first.items() if file.card is not None}
-        return Cards(tuple(self._files), by_name, tuple(self._problems))
+        return Cards(tuple(self._files), by_name, tuple(self._problems), self._judges_calls)
 
 
 def _is_below(path: Path, folder: Path) -> bool:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cru.app import Start
+from cru.app.start import card_places
 from cru.config.layers import Layer, read_layer
 from cru.extensions.discovery.places import project_folder
 from cru.faces.cli.arguments import CommandArguments
@@ -16,7 +17,6 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import start_of
 from cru.faces.cli.trust_display import (
     ProjectFile,
-    card_places,
     find_cards,
     find_foreign,
     render_cards,

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.app import Start
-from cru.app.start import user_home
+from cru.app.start import card_places
 from cru.config.layers import Layer
 from cru.engine.parts import EngineSettings
 from cru.faces.cli.console import one_line
@@ -18,7 +18,7 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, SnapshotFile
 from cru.permissions.widening import find_widening
-from cru.tasks import CardOrigin, CardPlaces
+from cru.tasks import CardOrigin
 from cru.values.visible import whole_lines
 
 if TYPE_CHECKING:
@@ -102,10 +102,6 @@ class ProjectFile(Struct, frozen=True):
 
     path: Path
     text: str
-
-
-def card_places(start: Start) -> CardPlaces:
-    return CardPlaces(start.home, user_home(start), start.root)
 
 
 def find_cards(start: Start) -> list[ProjectFile]:

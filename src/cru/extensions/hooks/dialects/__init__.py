@@ -98,6 +98,15 @@ def load_dialect(name: str) -> Dialect:
     return dialect
 
 
+_JUDGES = ("tool:before_call", "permission:requested")
+
+
+def judges_calls(event: str) -> bool:
+    """Whether hooks of that name judge calls of tools, in any dialect."""
+    mappings = (each for dialect in load_dialects().values() for each in dialect.events.get(event, ()))
+    return any(each.event in _JUDGES for each in mappings)
+
+
 def load_dialects(names: Iterable[str] | None = None) -> dict[str, Dialect]:
     """These dialects, or all of them, in the order in which their hooks compose."""
     selection = None if names is None else set(names)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from cru.app.start import user_home
+from cru.app.start import card_places
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
-from cru.tasks import CardPlaces
 from cru.tasks.cards import AgentCard
 from cru.tasks.discovery import UNTRUSTED, Cards, load_cards
 from cru.values.visible import whole_lines
@@ -27,7 +26,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.show_help():
         return 0
     start = start_of(parsed, "default")
-    cards = load_cards(CardPlaces(start.home, user_home(start), start.root))
+    cards = load_cards(card_places(start))
     if args.words[:1] == ["show"] and len(args.words) == 2:
         _show(*_find(cards, args.words[1]))
         return 0
