@@ -18,6 +18,7 @@ from cru.permissions.grants import Grants
 from cru.permissions.hints import allow_hint
 from cru.permissions.modes import KINDS, MODES, check_mode
 from cru.permissions.rules import parse_rule, unknown_tools
+from cru.values.mcp_names import join_names
 
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -305,3 +306,18 @@ def test_a_folder_called_tilde_is_not_the_users_home(world: World) -> None:
         gate.remember(PermissionSubject("edit", "write", name, rule=rule), PermissionReply("session"))
         assert gate.judge("edit", "write", name).decision == "allow"
     assert gate.judge("edit", "write", "~/notes").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("allow", "decision"),
+    [
+        ("mcp_git_*", "ask"), ("mcp_git*", "ask"), ("mcp_git_x_*", "allow"), ("mcp_git_x_delete", "allow"), ("mcp_git_x_d*", "allow"),
+        ("mcp_*", "allow"), ("*", "allow"), ("tool", "allow"), ("mcp_git_x*", "ask"),
+    ],
+)  # fmt: skip
+def test_an_allow_rule_for_a_server_is_not_about_one_whose_name_begins_the_same(
+    world: World, allow: str, decision: str
+) -> None:
+    name = join_names("git_x", "delete")
+    assert world.gate(allow=(allow,)).judge(name, "tool", "{}").decision == decision
+    assert world.gate(deny=(allow,)).judge(name, "tool", "{}").decision == "deny", "what forbids covers both"

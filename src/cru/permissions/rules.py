@@ -18,7 +18,7 @@ from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
-from cru.values.mcp_names import PREFIX
+from cru.values.mcp_names import PREFIX, names_server
 
 if TYPE_CHECKING:
     from cru.shell.option_uses import OptionUse
@@ -80,7 +80,7 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
         return covering[-1] if covering and None not in covering else None
     if call.receiver:
         return _find_input_rule(rules, call)
-    own = [rule for rule in rules if names_call(rule, call)]
+    own = [rule for rule in rules if names_call(rule, call) and names_server(rule.tool, call.tool)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
         return whole

@@ -42,6 +42,16 @@ def split_name(name: str) -> tuple[str, str] | None:
     return (server, tool) if name.startswith(PREFIX) and mark and server and tool else None
 
 
+def names_server(pattern: str, name: str) -> bool:
+    """Whether a glob that matches a name of a tool means its server, too, and not one whose name begins the same: `mcp_git_*` is not about
+    the server `git_x`. True of a glob for every server, and where the name is no server's."""
+    pair = split_name(name)
+    head, star, _ = pattern.partition("*")
+    if pair is None or not star or not head.startswith(PREFIX) or head == PREFIX:
+        return True
+    return head.startswith(server_prefix(pair[0]))
+
+
 def double_name(name: str) -> str:
     """`mcp__<server>__<tool>` for a name of ours; the name itself if it is none."""
     pair = split_name(name)
