@@ -41,6 +41,7 @@ def hook(here: HomeDir, dialect: str, matcher: str) -> None:
         ("crush", "^mcp_my_srv_", "mcp_my_srv_echo"),
         ("gemini", "mcp_my_srv_.*", "mcp_my_srv_echo"),
         ("cru", "^mcp_my_srv_echo$", "mcp_my_srv_echo"),
+        ("cru", "^mcp__my_srv__.*", "mcp_my_srv_echo"),
     ],
 )
 def test_a_hook_of_another_program_refuses_a_call(tmp_path: Path, dialect: str, matcher: str, name: str) -> None:

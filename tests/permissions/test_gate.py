@@ -321,3 +321,11 @@ def test_an_allow_rule_for_a_server_is_not_about_one_whose_name_begins_the_same(
     name = join_names("git_x", "delete")
     assert world.gate(allow=(allow,)).judge(name, "tool", "{}").decision == decision
     assert world.gate(deny=(allow,)).judge(name, "tool", "{}").decision == "deny", "what forbids covers both"
+
+
+@pytest.mark.parametrize("rule", ["mcp__git_x__delete", "mcp__git_x", "mcp__git_x__*"])
+def test_rules_may_name_tools_of_servers_as_other_programs_do(world: World, rule: str) -> None:
+    name = join_names("git_x", "delete")
+    assert world.gate(deny=(rule,)).judge(name, "tool", "{}").decision == "deny"
+    assert world.gate(allow=(rule,)).judge(name, "tool", "{}").decision == "allow"
+    assert world.gate(allow=(rule,)).judge(join_names("git", "delete"), "tool", "{}").decision == "ask"

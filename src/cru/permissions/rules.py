@@ -18,7 +18,7 @@ from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
-from cru.values.mcp_names import PREFIX, names_server
+from cru.values.mcp_names import PREFIX, names_server, own_name
 
 if TYPE_CHECKING:
     from cru.shell.option_uses import OptionUse
@@ -53,6 +53,8 @@ def parse_rule(text: str, source: str = "") -> Rule:
     if "(" in tool or " " in tool:
         name = tool.partition("(")[0].split(" ")[0].lower()
         raise BadRule(f"rule `{text}` is not of the form `tool:glob`", f'write "{name}:…", as in "bash:git *"')
+    if tool.startswith("mcp__"):  # as other programs write it
+        tool = own_name(tool)
     if colon and not pattern.strip():
         raise BadRule(f"rule `{text}` has nothing behind the colon", f'write "{tool}" for every call')
     return Rule(text, tool, pattern, source, glob.parse_glob(pattern)) if colon else Rule(text, tool, None, source)

@@ -27,6 +27,7 @@ from cru.extensions.hooks.model.mapping import (
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.permissions.modes import KINDS
+from cru.values.mcp_names import double_name
 
 # Names of Claude and Crush → our event, and the values of its identifier, or the sources of a prompt, that they mean.
 SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -71,7 +72,8 @@ def canonical(event: str) -> str:
 
 def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     """An unanchored regular expression on what the event is about, in our words."""
-    return not entry.matcher or re.search(entry.matcher, subject) is not None
+    words = (subject, double_name(subject))  # a tool of an MCP server goes by either name
+    return not entry.matcher or any(re.search(entry.matcher, word) for word in words)
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
