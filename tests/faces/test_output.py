@@ -52,7 +52,7 @@ def test_verbose_tells_on_stderr_and_never_on_stdout(home: HomeDir) -> None:
         home.configure(url=model.url)
         run = cru("-v", "hi", home=home)
     assert run.out == "looking\ndone\n"
-    assert "[model openai_compatible:mock" in run.err and "[tool ls ]" in run.err and "[tool ls done in" in run.err
+    assert "[model openai_compatible:mock" in run.err and "[tool ls]\n" in run.err and "[tool ls done in" in run.err
 
 
 def test_without_verbose_stderr_is_silent(home: HomeDir) -> None:
