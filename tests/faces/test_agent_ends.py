@@ -80,9 +80,9 @@ def test_a_sub_agent_that_a_person_ends_is_told_as_cancelled_by_the_user(tmp_pat
         done = run.wait()
     assert done.code == 0 and record(here)["cancelled_by"] == "person"
     texts = [entry["content"] for entry in here.log()]
-    (told,) = [text for text in texts if "was cancelled by the user" in text]
+    (told,) = [text for text in texts if "was cancelled by a person" in text]
     assert "failed" not in told and "I look" in told
-    assert f"[general {task_id} was cancelled by the user]" in done.err
+    assert f"[general {task_id} was cancelled by a person]" in done.err
 
 
 def test_a_task_is_ended_in_a_chat_by_the_beginning_of_its_id(tmp_path: Path) -> None:
@@ -134,6 +134,29 @@ def test_a_limit_that_stops_a_sub_agent_says_where_it_is_set(
     (result,) = results(here)
     assert place in result and (not card or str(file) in result)
     assert ("out of fuel: this task has cost 1 " in result) is not is_time
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize(
+    ("child", "config", "why"),
+    [
+        ("error: 401 bad key\n", "", "error: "),
+        (LOOP, "[tasks]\nfuel = 1\n", "out of fuel: "),
+        ("delay: 600s\n", "[tasks]\ntimeout = 0.5\n", "it took longer than 0.5 s"),
+    ],
+)
+def test_a_sub_agent_that_failed_is_told_to_the_person_and_listed_with_the_reason(
+    tmp_path: Path, child: str, config: str, why: str, background: bool
+) -> None:
+    here = configured(tmp_path, child, config, background=background)
+    done = cru("go", home=here)
+    told = f"cru: sub-agent general (task {record(here)['id']}) failed: "
+    (line,) = [line for line in done.err.splitlines() if line.startswith(told)]
+    assert done.code == 0 and why in line
+    (row,) = cru("tasks", home=here).out.splitlines()
+    assert " failed " in row and row.rstrip("…").endswith(": " + line.removeprefix(told)[:119])
+    more = cru("-v", "-C", "other", "go", home=here).err
+    assert len([line for line in more.splitlines() if why in line and not line.startswith("[tool task ")]) == 1
 
 
 @pytest.mark.parametrize(

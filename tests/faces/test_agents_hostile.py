@@ -132,7 +132,7 @@ def test_a_question_goes_away_with_the_sub_agent_that_asked(tmp_path: Path) -> N
         wait_until(lambda: "and now?" in [entry["content"] for entry in here.log()])
         assert terminal.eof() == 0
     assert not (here.project / "x").exists()
-    assert any("was cancelled by the user" in entry["content"] for entry in here.log())
+    assert any("was cancelled by a person" in entry["content"] for entry in here.log())
 
 
 def test_of_a_thousand_agents_asked_for_at_once_as_many_run_as_may(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_task_of_a_run_is_listed_shown_and_ended_by_another_process(here: Home
     assert tasks(here)[0]["status"] == "cancelled"
     assert cru("tasks", "cancel", row["id"], home=here).out == f"task {row['id']} has ended already: cancelled\n"
     followed = cru("tasks", "follow", row["id"], home=here).out
-    assert "(empty folder)\n\ncancelled by the user\nused     2 request" in followed
+    assert "(empty folder)\n\ncancelled by a person\nused     2 request" in followed
     assert not list(here.context().glob("tasks/control*"))
 
 

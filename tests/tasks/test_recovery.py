@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -319,6 +320,53 @@ def test_the_changes_in_a_worktree_survive_a_kill_and_the_worktree_does_not(
     (patch,) = here.context().glob("tasks/*/changes.patch")
     subprocess.run(["git", "apply", str(patch)], cwd=here.project, check=True)
     assert (here.project / "a.txt").read_text() == "two\n"
+
+
+def assert_told_of_the_change(here: HomeDir) -> None:
+    (text,) = told(here)
+    (folder,) = (file.parent for file in here.context().glob("tasks/*/task.json"))
+    assert text.startswith(
+        f"[task {folder.name} (sub-agent general: do general) was cancelled with the turn that waited for it]\n"
+    )
+    assert "it worked in a git worktree of its own, which is gone" in text and "+two" in text
+    assert f"git apply {folder}/changes.patch" in text and str(folder / "context.jsonl") in text
+    shown = cru("tasks", "show", folder.name, home=here).out
+    assert " (a git worktree, which is gone)\n" in shown
+    assert f"changes  {folder}/changes.patch (`git apply` takes them over)\n" in shown
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words", [("--resume",), ("and now?",)])
+def test_an_interruption_tells_the_model_of_the_changes_in_a_worktree_as_a_kill_does(
+    tmp_path: Path, worktrees: Path, number: signal.Signals, words: tuple[str, ...]
+) -> None:
+    here = in_worktree(tmp_path)
+    env = {"TMPDIR": str(worktrees)}
+    with start("go", home=here, env=env) as run:
+        wait_for_change(here, worktrees)
+        os.kill(run.pid, number)
+        run.wait()
+    assert worktree_count(here) == 1
+    use_later(tmp_path)
+    done = cru(*words, home=here, env=env)
+    assert (done.code, done.out) == (0, "I see\n") and "the model is told" in done.err
+    assert_told_of_the_change(here)
+    assert cru("and?", home=here).err == "" and len(told(here)) == 1
+
+
+def test_a_chat_goes_on_after_an_interruption_with_the_changes_in_a_worktree(tmp_path: Path, worktrees: Path) -> None:
+    here = in_worktree(tmp_path)
+    script(tmp_path, "main", (tmp_path / "main.txt").read_text().replace("never", "I see"))
+    with pty(home=here, env={"TMPDIR": str(worktrees)}) as terminal:
+        terminal.expect("> ")
+        terminal.line("go")
+        wait_for_change(here, worktrees)
+        terminal.send("\x03")
+        terminal.expect("interrupted")
+        terminal.line("and now?")
+        terminal.expect("I see")
+        assert terminal.eof() == 0
+    assert_told_of_the_change(here)
 
 
 def test_a_record_that_names_a_folder_of_somebody_elses_removes_nothing(tmp_path: Path, worktrees: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cru.config.closest import closest
 from cru.engine.parts import Parts
@@ -217,10 +218,11 @@ class AgentTasks:
             outcome = await run_session(self._make(card, task, tree.path, conversation), task, seconds, where)
         finally:
             changes = await tree.finish()
-            task.record.worktree = None
-            if (
-                outcome is None or task.is_cancelled
-            ):  # nobody may hear of the result: what it changed is not lost in silence
+            if task.record.worktree is not None:
+                task.record.worktree = replace(task.record.worktree, is_finished=True)
+            if outcome is None:  # cut short: whoever asks later hears of the changes all the same
+                task.outcome = TaskOutcome(changes, "cancelled")
+            if outcome is None or task.is_cancelled:
                 self._parts.bus.stream.warn(f"sub-agent {card.name} (task {task.id}): {changes}")
         return TaskOutcome("\n\n".join(filter(None, (outcome.result, changes))), outcome.error, rounds=outcome.rounds)
 

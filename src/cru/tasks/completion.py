@@ -99,6 +99,11 @@ def _describe_loss(record: TaskRecord) -> str:
     return "was running when cru was killed, and is lost"
 
 
+def first_line(error: str) -> str:
+    """Of what went wrong, for a list or a warning."""
+    return next((line.strip() for line in error.splitlines() if line.strip()), "")
+
+
 def save_result(text: str, folder: Path) -> None:
     """Keep a result that is too long for a record. Raises OSError."""
     from cru.files.atomic import replace_file

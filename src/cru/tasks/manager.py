@@ -21,7 +21,7 @@ from cru.events.answers import Inject
 from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.process.identity import process_identity
 from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
-from cru.tasks.completion import SHORT, Completion, Completions, save_result
+from cru.tasks.completion import SHORT, Completion, Completions, first_line, save_result
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
 from cru.tasks.room import TaskRoom
 from cru.tasks.task import Task, TaskOutcome, TaskRequest, Work
@@ -170,6 +170,8 @@ class TaskManager:
         if len(outcome.result) > SHORT:
             self._save_result(task, outcome.result)
         self.save(task)
+        if record.kind is TaskKind.SUBAGENT and record.status is TaskStatus.FAILED:
+            parts.bus.stream.warn(f"sub-agent {record.agent} (task {record.id}) failed: {first_line(record.error)}")
         task.ended.set()
         injects: tuple[Inject, ...] = ()
         try:
@@ -324,7 +326,8 @@ class TaskManager:
         """The session ends: what its log tells of tasks of this agent need not be told when the context is used again."""
         for task in self.tasks.values():
             record = task.record
-            is_known = not record.background or self.completions.is_heard(record.id) or is_told(record)
+            has_answered = not record.background and not record.is_cut_off
+            is_known = has_answered or self.completions.is_heard(record.id) or is_told(record)
             if record.parent == agent_id and record.status.has_ended and is_known:
                 try:
                     clear_untold(self._context, record.id)

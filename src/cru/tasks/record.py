@@ -16,6 +16,8 @@ from cru.files.regular import read_regular
 from cru.tasks import FOLDER
 
 RECORD = "task.json"
+PATCH = "changes.patch"
+"""What a sub-agent changed in its worktree."""
 VERSION = 1
 MAIN = "main"
 
@@ -54,13 +56,16 @@ class CancelledBy(StrEnum):
 
 
 _IN_WORDS = {
-    CancelledBy.PERSON: "by the user",
+    CancelledBy.PERSON: "by a person",
     CancelledBy.AGENT: "by the agent that started it",
     CancelledBy.PLUGIN: "by a plugin",
     CancelledBy.TURN: "with the turn that waited for it",
     CancelledBy.PARENT: "with the agent that started it",
     CancelledBy.SESSION: "with the session",
 }
+
+
+_CUT_OFF = (CancelledBy.TURN, CancelledBy.PARENT, CancelledBy.SESSION)
 
 
 class WorktreeRecord(Struct, frozen=True):
@@ -71,6 +76,7 @@ class WorktreeRecord(Struct, frozen=True):
     base: the commit that it began with
     is_behind: the project had changes that are not committed, and so not in it
     is_ready: all of it is there, so that what differs is the sub-agent's work
+    is_finished: its changes are kept, and nothing is left to do
     """
 
     path: str
@@ -78,6 +84,7 @@ class WorktreeRecord(Struct, frozen=True):
     base: str
     is_behind: bool = False
     is_ready: bool = False
+    is_finished: bool = False
 
 
 class TaskRecord(Struct, kw_only=True):
@@ -101,7 +108,7 @@ class TaskRecord(Struct, kw_only=True):
     identity: what only that process has, if it is detached
     rounds: requests of the conversation
     usage: what its own requests have used so far, those of agents below it not included
-    worktree: where a sub-agent works, or worked when it was lost, if that is not the project
+    worktree: where a sub-agent works, or worked, if that is not the project
     """
 
     id: str
@@ -132,6 +139,16 @@ class TaskRecord(Struct, kw_only=True):
     usage: UsageTotals = UsageTotals()
     worktree: WorktreeRecord | None = None
     version: int = VERSION
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether its agent waited for it and was interrupted itself, so that it has heard of nothing."""
+        return (
+            self.kind is TaskKind.SUBAGENT
+            and self.status is TaskStatus.CANCELLED
+            and not self.background
+            and self.cancelled_by in _CUT_OFF
+        )
 
     @property
     def title(self) -> str:

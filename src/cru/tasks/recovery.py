@@ -76,7 +76,7 @@ class TaskRecovery:
         if record is None:
             clear_old(context, task_id)
             return None
-        if is_owner_alive(record):
+        if is_owner_alive(record) and not (record.owner == os.getpid() and record.is_cut_off):
             if record.owner == os.getpid():
                 self._seen.add(task_id)  # its session tells it
             return None
@@ -92,7 +92,7 @@ class TaskRecovery:
 
     async def _keep_changes(self, folder: Path, record: TaskRecord) -> str:
         """Of its worktree, which goes; a kill in the middle does no harm."""
-        if record.worktree is None:
+        if record.worktree is None or record.worktree.is_finished:
             return ""
         from cru.tasks.worktree import Worktree
 
@@ -115,6 +115,7 @@ def _describe(task: LeftTask, limit: int) -> str:
         lines += _traces(folder) if record.started else []
     else:
         lines.append(cut_text(_whole_result(folder, record), limit, folder))
+        lines += [_whole_log(folder)] if record.is_cut_off and record.started else []
     return "\n".join(filter(None, [*lines, task.changes]))
 
 
@@ -123,7 +124,11 @@ def _traces(folder: Path) -> list[str]:
     entries = read_tail(folder / LOG, 1, (MESSAGE,)).entries
     words = next((entry.content for entry in reversed(entries) if entry.role in ("agent", "assistant")), "")
     last = f"its last words: {words[:LAST_WORDS]}{'…' if len(words) > LAST_WORDS else ''}" if words else ""
-    return [last, f"[what it said and did until then is in {folder / LOG}]"]
+    return [last, _whole_log(folder)]
+
+
+def _whole_log(folder: Path) -> str:
+    return f"[what it said and did until then is in {folder / LOG}]"
 
 
 def _whole_result(folder: Path, record: TaskRecord) -> str:

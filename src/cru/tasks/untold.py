@@ -87,4 +87,4 @@ def _is_answer(entry: Entry, record: TaskRecord) -> bool:
     if entry.entry_type != TOOL_RESULT or entry.tool_call_id != record.call_id or entry.timestamp < int(record.created):
         return False
     is_cut = entry.metadata.get("which") == FailureKind.INTERRUPTED.value
-    return not is_cut or record.status is TaskStatus.CANCELLED
+    return not is_cut or (record.status is TaskStatus.CANCELLED and not record.is_cut_off)

@@ -19,10 +19,9 @@ from cru.process.child import Program
 from cru.process.errors import StartError
 from cru.process.run import run_program
 from cru.tasks import TaskError
-from cru.tasks.record import WorktreeRecord
+from cru.tasks.record import PATCH, WorktreeRecord
 
 SECONDS = 120.0
-PATCH = "changes.patch"
 SHOWN = 20_000
 """Characters of a diff that the parent gets; the whole is in the patch."""
 LARGEST = 256 << 20

@@ -20,7 +20,7 @@ class TaskLines:
     def watch(self, stream: Stream) -> None:
         stream.subscribe(self._show_start, TaskSpawned)
         stream.subscribe(lambda item: self._show_end(item.payload, "is done"), TaskCompleted)
-        stream.subscribe(lambda item: self._show_end(item.payload, _describe_failure(item.payload)), TaskFailed)
+        stream.subscribe(self._show_failure, TaskFailed)
         stream.subscribe(self._show_activity, AgentActivity)
 
     def _show_start(self, item: Published[TaskSpawned]) -> None:
@@ -33,15 +33,18 @@ class TaskLines:
         self._say(f"[{_name(task)} {one_line(how, 2 * COLUMNS)}]")
         self._report("")
 
+    def _show_failure(self, item: Published[TaskFailed]) -> None:
+        task = item.payload
+        if task.agent and not task.cancelled_by:  # a warning says so, with or without these lines
+            self._report("")
+        else:
+            self._show_end(task, f"was {task.error}" if task.cancelled_by else f"failed: {task.error}")
+
     def _show_activity(self, item: Published[AgentActivity]) -> None:
         doing = item.payload
         if self._is_verbose:
             self._say(f"[{doing.agent} {doing.task}: {one_line(doing.text)}]")
         self._report(f"{doing.agent} {doing.task}: {one_line(doing.text, COLUMNS)}")
-
-
-def _describe_failure(task: TaskFailed) -> str:
-    return f"was {task.error}" if task.cancelled_by else f"failed: {task.error}"
 
 
 def _name(task: TaskSpawned | TaskCompleted | TaskFailed) -> str:

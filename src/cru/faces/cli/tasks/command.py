@@ -19,6 +19,7 @@ from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path
 from cru.tasks import FOLDER, NoSuchTask, TaskError
+from cru.tasks.completion import first_line
 from cru.tasks.control import ask_to_cancel
 from cru.tasks.detached import end_detached
 from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
@@ -110,7 +111,7 @@ def _list(tasks: list[FoundTask], args: CommandArguments) -> None:
     if not tasks:
         show("no tasks: the model starts them with `task`, or with `bash` and background = true")
     for task in tasks:
-        show(cut_to_columns(_line(task, args.has("--all")), COLUMNS))
+        show(cut_to_columns(_line(task, args.has("--all")), COLUMNS) + _why_failed(task.record))
 
 
 def _line(task: FoundTask, with_context: bool) -> str:
@@ -124,6 +125,12 @@ def _line(task: FoundTask, with_context: bool) -> str:
         f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {_used(task):>20}  "
         f"{name}: {one_line(record.title)}{below}{where}"
     )
+
+
+def _why_failed(record: TaskRecord) -> str:
+    """After the row, "" if it did not fail or a command's status says all."""
+    why = first_line(record.error) if record.status is TaskStatus.FAILED else ""
+    return f": {one_line(why, COLUMNS)}" if why else ""
 
 
 def _used(task: FoundTask) -> str:

@@ -13,7 +13,7 @@ from cru.engine.recorded_usage import describe_cost, describe_tokens
 from cru.engine.spending import UsageTotals
 from cru.faces.cli.console import one_line, printable, show
 from cru.tasks.output import FIRST, output_end, read_output
-from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
+from cru.tasks.record import PATCH, TaskKind, TaskRecord, TaskStatus
 from cru.tasks.usage import below, read_usages, sum_usages
 from cru.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
 
@@ -52,8 +52,9 @@ def _show_facts(record: TaskRecord) -> None:
     show(f"  asked   {one_line(record.prompt, COLUMNS)}")
     if record.model:
         show(f"  model   {one_line(record.model)}")
-    if record.worktree is not None and os.path.isdir(record.worktree.path):
-        show(f"  in      {one_line(record.worktree.path)} (a git worktree)")
+    if record.worktree is not None:
+        gone = "" if os.path.isdir(record.worktree.path) else ", which is gone"
+        show(f"  in      {one_line(record.worktree.path)} (a git worktree{gone})")
     show("")
 
 
@@ -62,6 +63,8 @@ def _show_end(folder: Path, record: TaskRecord) -> None:
     if record.status.has_ended:
         by = f" {record.cancelled_by.describe()}" if record.cancelled_by is not None else ""
         show(f"\n{record.status.value}{by}" + (f": {printable(record.error)}" if record.error else ""))
+    if os.path.isfile(folder / PATCH):
+        show(f"changes  {one_line(str(folder / PATCH))} (`git apply` takes them over)")
     _show_usage(folder, record)
     if record.exit_status is not None and not record.error:
         show(f"exit code {record.exit_status}")
