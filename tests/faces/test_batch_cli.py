@@ -17,10 +17,11 @@ def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None
     run = cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home)
     assert run.code == 0, run.err
     assert [line.split()[:2] for line in run.out.splitlines()[:2]] == [["a", "done"], ["b", "done"]]
-    assert run.out.splitlines()[-1].startswith("2 done; 24 tokens, $1.0000; ")
+    assert run.out.splitlines()[-1].startswith("2 done; 24 tokens, $1.00; ")
     assert "cru: 2/2" in run.err
     assert {key: r["response"] for key, r in results(home).items()} == {"a": "fine", "b": "fine"}
-    assert results(home)["a"]["tokens"] == {"input": 10, "output": 2, "cost": 0.5}
+    tokens = results(home)["a"]["tokens"]
+    assert (tokens["input"], tokens["output"], tokens["cost"], tokens["unpriced"]) == (10, 2, 0.5, 0)
     assert prompts(home, "n-a") == ["one"] and prompts(home, "own") == ["two"]
     again = cru("batch", "p.jsonl", "--name", "n", "--out", "r2.jsonl", home=home)
     assert again.code == 0 and "2 of them finished before" in again.err

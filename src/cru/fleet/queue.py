@@ -350,7 +350,14 @@ def _deaths(run: Run, batch: str, task: str) -> list[Death]:
 
 
 def _result(text: str) -> WorkResult | None:
-    return msgspec.json.decode(text, type=WorkResult) if text else None
+    """Older versions wrote a cost of 0 where it was not known, and did not count requests."""
+    if not text:
+        return None
+    result = msgspec.json.decode(text, type=WorkResult)
+    if result.tokens.requests or result.tokens.cost:
+        return result
+    tokens = msgspec.structs.replace(result.tokens, cost=None)
+    return msgspec.structs.replace(result, tokens=tokens)
 
 
 def _task_row(row: Row) -> TaskRow:

@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from cru.engine.spending import UsageTotals
+
 VERSION = 2
 """Of items in the queue: a worker leaves alone what a newer cru has put there. 2: `agent`, `max_cost`, lists in `set`."""
 
@@ -80,22 +82,16 @@ class Death(Struct, frozen=True):
     why: str
 
 
-class Tokens(Struct, frozen=True):
-    """What the replies of a task counted, all runs of it together. cost is in US dollars, 0 if nobody told it."""
-
-    input: int = 0
-    output: int = 0
-    cost: float = 0.0
-
-
 class WorkResult(Struct, frozen=True, omit_defaults=True):
     """What came of a task.
 
     response: the text of its last reply
     code: the exit status of its run
     error, hint: what a person reads
-    notices: what its run warned of, the first few
+    notices: what its run warned of, and why calls came to nothing, the first few
+    refused: calls that were not let run, by a rule or a hook, or that no tool could take
     context: where the conversation is
+    tokens: what its requests have used, as in `result.usage` of --json, all runs of it together
     seconds: from its claim to its end, in its last run
     deaths: runs that ended without a result
     resume: the command that goes on with it by hand, "" if it is done
@@ -107,9 +103,10 @@ class WorkResult(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     hint: str = ""
     notices: tuple[str, ...] = ()
+    refused: int = 0
     context: str = ""
     worker: str = ""
-    tokens: Tokens = Tokens()
+    tokens: UsageTotals = UsageTotals()
     seconds: float = 0.0
     deaths: tuple[Death, ...] = ()
     resume: str = ""

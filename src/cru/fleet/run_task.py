@@ -6,21 +6,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.store import FileContext
-from cru.engine.history import INPUT_TOKENS
-from cru.engine.idempotency import KEY
-from cru.fleet.records import QueuedTask, Setting, Tokens, WorkResult, WorkStatus
+from cru.fleet.item_usage import count_usage, reported_usage
+from cru.fleet.records import QueuedTask, Setting, WorkResult, WorkStatus
 from cru.process.child import Child, Program
 from cru.process.errors import StartError
 from cru.process.run import end
-from cru.values.errors import CruError
+from cru.values.messages import ALWAYS_TOLD
 
 GRACE = 5.0
 """Seconds to end by itself for a run that is told to."""
@@ -31,7 +29,10 @@ HELD = 4
 MOST_NOTICES = 20
 KEPT_ERRORS = 4096
 """Bytes of standard error, the last ones."""
-MARKS = (b'{"v":1,"type":"result"', b'{"v":1,"type":"notice"')
+RESULT, NOTICE = b'{"v":1,"type":"result"', b'{"v":1,"type":"notice"'
+FAILURES = (b'{"v":1,"type":"tool:failed"', b'{"v":1,"type":"agent:call_failed"')
+MARKS = (RESULT, NOTICE, *FAILURES)
+LONGEST_MARK = max(map(len, MARKS))
 STATUSES = {
     "done": WorkStatus.DONE,
     "cancelled": WorkStatus.DENIED,
@@ -69,11 +70,16 @@ class RunEnd(Struct, frozen=True):
 
 
 class RunOutput:
-    """Reads what a run prints, line by line; keeps the few lines that matter, and nothing of the others."""
+    """Reads what a run prints, line by line; keeps the few lines that matter, and nothing of the others.
+
+    notices: what `cru "prompt"` would say on standard error, the first few
+    refused: calls that were not let run
+    """
 
     def __init__(self) -> None:
         self.result: dict[str, Any] | None = None
         self.notices: list[str] = []
+        self.refused = 0
         self._line: list[bytes] = []
         self._size = 0
         self._is_kept = True
@@ -90,7 +96,7 @@ class RunOutput:
             return
         self._line.append(piece)
         self._size += len(piece)
-        if self._size >= len(MARKS[0]):
+        if self._size >= LONGEST_MARK:
             start = b"".join(self._line) if len(self._line) > 1 else self._line[0]
             self._is_kept = start.startswith(MARKS)
             self._line = [start] if self._is_kept else []
@@ -98,12 +104,26 @@ class RunOutput:
     def _end_line(self) -> None:
         line = b"".join(self._line)
         self._line, self._size, self._is_kept = [], 0, True
-        if line.startswith(MARKS[0]):
+        if line.startswith(RESULT):
             self.result = msgspec.json.decode(line)
-        elif line.startswith(MARKS[1]) and len(self.notices) < MOST_NOTICES:
+        elif line.startswith(NOTICE):
             payload = msgspec.json.decode(line)["payload"]
             if payload.get("level") != "info":
-                self.notices.append(str(payload.get("text", "")))
+                self._notice(str(payload.get("text", "")))
+        elif line.startswith(FAILURES):
+            self._add_failure(msgspec.json.decode(line)["payload"])
+
+    def _add_failure(self, payload: Mapping[str, Any]) -> None:
+        """Of a call; one of a sub-agent's begins with the agent's name."""
+        if payload["which"] not in ALWAYS_TOLD:
+            return
+        self.refused += 1
+        agent = f"{payload['agent']} {payload['task']}: " if "agent" in payload else ""
+        self._notice(f"{agent}tool {payload['name']} {payload['which']}: {payload['error'].partition(chr(10))[0]}")
+
+    def _notice(self, text: str) -> None:
+        if len(self.notices) < MOST_NOTICES:
+            self.notices.append(text)
 
 
 class ErrorTail:
@@ -186,9 +206,10 @@ class TaskRun:
         payload: dict[str, Any] = output.result["payload"] if output.result is not None else {}
         is_done = status in (WorkStatus.DONE, WorkStatus.DENIED)
         context = self._task.item.context
+        usage = count_usage(self._settings.home, context, self._task.key, reported_usage(payload))
         return WorkResult(
             status, str(payload.get("response") or ""), code, error, str(payload.get("hint") or ""),
-            tuple(output.notices), context, tokens=count_tokens(self._settings.home, context, self._task.key),
+            tuple(output.notices), output.refused, context, tokens=usage,
             resume="" if is_done else (output.result or {}).get("resume") or f"cru -C {context} --resume",
         )  # fmt: skip
 
@@ -225,44 +246,6 @@ def request_of(task: QueuedTask, home: Path) -> bytes:
 def setting_text(value: Setting) -> str:
     """A setting of an item as `-s KEY=` takes it."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def count_tokens(home: Path, context: str, key: str) -> Tokens:
-    """What the replies to the prompt with this key counted, by the log, and its sub-agents, by their records; nothing if the log cannot
-    be read."""
-    folder = home / "contexts" / context
-    if not folder.is_dir():
-        return Tokens()
-    try:
-        store = FileContext(folder)
-        try:
-            entries = list(store.everything())
-            begin = next((entry.timestamp for entry in reversed(entries) if entry.metadata.get(KEY) == key), None)
-            own = _sum([entry.metadata for entry in entries], key)
-            return own if begin is None else _with_agents(own, folder, begin)
-        finally:
-            store.close()
-    except CruError:
-        return Tokens()
-
-
-def _sum(facts: Sequence[Mapping[str, Any]], key: str) -> Tokens:
-    begin = next((i for i in range(len(facts) - 1, -1, -1) if facts[i].get(KEY) == key), len(facts))
-    total = {INPUT_TOKENS: 0.0, "output_tokens": 0.0, "cost": 0.0}
-    for fact in facts[begin:]:
-        for name in total:
-            value = fact.get(name)
-            if isinstance(value, int | float):
-                total[name] += value
-    return Tokens(int(total[INPUT_TOKENS]), int(total["output_tokens"]), total["cost"])
-
-
-def _with_agents(own: Tokens, folder: Path, begin: int) -> Tokens:
-    """The same with what sub-agents have used that were started since then."""
-    from cru.tasks.usage import read_usages, sum_usages
-
-    totals = sum_usages(usage for usage in read_usages(folder) if usage.record.created >= begin)
-    return Tokens(own.input + totals.input, own.output + totals.output, own.cost + (totals.cost or 0.0))
 
 
 def _death(status: int, errors: str) -> str:

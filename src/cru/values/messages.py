@@ -69,6 +69,15 @@ class FailureKind(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+ALWAYS_TOLD = frozenset(FailureKind) - {
+    FailureKind.HUMAN,
+    FailureKind.FAILED,
+    FailureKind.HALTED,
+    FailureKind.INTERRUPTED,
+}
+"""Why a call came to nothing, as far as nobody else says so."""
+
+
 class OfferedNote(Struct, frozen=True):
     """A note that may stand beside a prompt. index: from 1; path: below the vault; snippet: what the model reads of it"""
 

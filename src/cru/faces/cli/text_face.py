@@ -34,14 +34,12 @@ from cru.events.stream import (
     StatusChanged,
 )
 from cru.faces.cli.console import TerminalOutput, one_line, print_above_prompt, printable, say, show
+from cru.values.messages import ALWAYS_TOLD
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
     from cru.faces.cli.terminal.markdown_stream import MarkdownStream
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
-
-# Why a call came to nothing, as far as nobody else says so.
-ALWAYS_TOLD = frozenset({"policy", "hook", "error", "unknown", "invalid", "timeout"})
 
 P = TypeVar("P", bound=Struct)
 

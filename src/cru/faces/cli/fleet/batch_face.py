@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cru.engine.recorded_usage import describe_cost
+from cru.engine.spending import UsageTotals
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.fleet.common import say_line
 from cru.faces.cli.terminal.progress import ProgressLine
@@ -26,6 +28,8 @@ LOOK_SECONDS = 0.5
 """Between two looks for what other workers finished."""
 SHOWN_ROWS = 40
 """Rows of the table; of a longer one those that are not done come first."""
+TOLD_NOTICES = 5
+"""Of one item, on its line; the results have more of them."""
 
 
 class BatchFace:
@@ -43,7 +47,8 @@ class BatchFace:
         self._known: set[str] = set()
         self._put_off: set[str] = set()
         self._statuses: Counter[WorkStatus] = Counter()
-        self._tokens, self._cost, self._before = 0, 0.0, 0
+        self._usage, self._refused, self._before = UsageTotals(), 0, 0
+        self._told: set[str] = set()
         self._begin = time.monotonic()
 
     @property
@@ -90,8 +95,11 @@ class BatchFace:
                 "name": self._name,
                 **counts,
                 "left": left,
-                "tokens": self._tokens,
-                "cost": self._cost,
+                "refused": self._refused,
+                "tokens": self._usage.tokens,
+                "cost": self._usage.cost,
+                "unpriced": self._usage.unpriced,
+                "estimated": self._usage.estimated,
                 "again": again,
             }
             self._line("result", payload, code)
@@ -154,13 +162,26 @@ class BatchFace:
             say_line(
                 f"{len(self._known)}/{len(self.ids)} {row.id} {result.status.value} after {result.seconds:.1f} s{why}"
             )
+        if not self._as_json:
+            self._tell_notices(row.id, result)
+
+    def _tell_notices(self, item: str, result: WorkResult) -> None:
+        """What `cru "prompt"` says on standard error, on one line an item; what came before in the same words is not told again."""
+        new = [text for text in dict.fromkeys(result.notices) if result.refused or text not in self._told]
+        self._told.update(new)
+        if not new:
+            return
+        parts = [_describe_refused(result.refused)] if result.refused else []
+        parts += [one_line(text, 200) for text in new[:TOLD_NOTICES]]
+        parts += [f"{len(new) - TOLD_NOTICES} more"] if len(new) > TOLD_NOTICES else []
+        self.note(f"{item}: {'; '.join(parts)}")
 
     def _count(self, row: TaskRow) -> None:
         assert row.result is not None
         self._known.add(row.id)
         self._statuses[row.result.status] += 1
-        self._tokens += row.result.tokens.input + row.result.tokens.output
-        self._cost += row.result.tokens.cost
+        self._usage = self._usage.joined(row.result.tokens)
+        self._refused += row.result.refused
 
     def _write(self, write: Callable[..., None], *rows: object) -> None:
         try:
@@ -178,8 +199,7 @@ class BatchFace:
         parts = [f"{len(self._known)}/{len(self.ids)}", f"{running} running", *([f"{wrong} not done"] if wrong else [])]
         if done:
             parts += [f"{done / seconds * 60:.1f}/min", f"{_duration(self.left * seconds / done)} left"]
-        parts += [f"{self._tokens:,} tokens"] if self._tokens else []
-        parts += [f"${self._cost:.4f}"] if self._cost else []
+        parts += [_describe_usage(self._usage)] if self._usage.tokens else []
         self._progress.show(" · ".join(parts))
 
     def _table(self, rows: Sequence[TaskRow]) -> str:
@@ -191,10 +211,8 @@ class BatchFace:
             done = sum(_is_done(row) for row in order[SHOWN_ROWS:])
             lines.append(f"… and {len(rows) - len(shown)} more, {done} of them done")
         counts = ", ".join(f"{count} {status.value}" for status, count in self._statuses.items())
-        cost = f", ${self._cost:.4f}" if self._cost else ""
-        lines.append(
-            f"{counts or 'nothing finished'}; {self._tokens:,} tokens{cost}; {_duration(time.monotonic() - self._begin)}"
-        )
+        parts = [counts or "nothing finished", *([_describe_refused(self._refused)] if self._refused else [])]
+        lines.append("; ".join([*parts, _describe_usage(self._usage), _duration(time.monotonic() - self._begin)]))
         return "\n".join(lines)
 
     def _line(self, kind: str, payload: object, code: int | None = None) -> None:
@@ -212,7 +230,21 @@ def _row(row: TaskRow, width: int) -> str:
     if result is None:
         return f"{row.id:<{width}}  {row.state.value:<9}  line {row.line}: {one_line(row.prompt, 60)}"
     text = result.response if result.status is WorkStatus.DONE else result.error
-    return f"{row.id:<{width}}  {result.status.value:<9}  {result.seconds:>7.1f} s  {one_line(text.strip(), 80)}"
+    refused = f"[{_describe_refused(result.refused)}] " if result.refused else ""
+    return (
+        f"{row.id:<{width}}  {result.status.value:<9}  {result.seconds:>7.1f} s  {refused}{one_line(text.strip(), 80)}"
+    )
+
+
+def _describe_refused(count: int) -> str:
+    return f"{count} call{'' if count == 1 else 's'} refused"
+
+
+def _describe_usage(totals: UsageTotals) -> str:
+    """Tokens, and what they cost, as far as that is known."""
+    about = "about " if totals.estimated else ""
+    cost = f", {describe_cost(totals)}" if totals.cost is not None or totals.unpriced else ""
+    return f"{about}{totals.tokens:,} tokens{cost}"
 
 
 def _duration(seconds: float) -> str:

@@ -75,8 +75,9 @@ def _least_cost(estimates: Sequence[ItemEstimate]) -> list[str]:
 
 
 def _cost_so_far(rows: Iterable[TaskRow], left: int) -> list[str]:
-    """By what items of this batch have cost that are finished."""
-    costs = [row.result.tokens.cost for row in rows if row.result is not None and row.result.tokens.cost]
+    """By what items of this batch have cost that are finished, as far as all of it is known."""
+    totals = [row.result.tokens for row in rows if row.result is not None]
+    costs = [total.cost for total in totals if total.cost is not None and not total.unpriced]
     if not costs or not left:
         return []
     mean = sum(costs) / len(costs)
