@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from contextvars import ContextVar
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -243,6 +244,20 @@ class Parts(Struct, kw_only=True):
         if self.offer_tools is not None:
             return self.offer_tools
         return bool(getattr(resolved.model, "tools_by_default", True))
+
+
+ACTING: ContextVar[Parts | None] = ContextVar("cru_acting", default=None)
+"""The parts of the agent whose work this is; None: of the main agent, or nobody's."""
+
+
+@contextmanager
+def acting(parts: Parts) -> Iterator[None]:
+    """What is done inside is the work of this agent, and so is what that leaves running."""
+    token = ACTING.set(parts)
+    try:
+        yield
+    finally:
+        ACTING.reset(token)
 
 
 class EngineSettings(Struct, frozen=True):

@@ -34,7 +34,7 @@ async def spawn(opts: dict[str, object] | None = None, **named: object) -> Value
         text(where, name, fields.get(name))
     request = make_request(where, {**fields, "background": True})
     try:
-        parts = host().session.parts
+        parts = host().parts
         tasks = agent_tasks(parts)
         request = await decide(parts, request)
         task = await tasks.start_agent(tasks.cards().find(request.agent), request)

@@ -134,8 +134,8 @@ def rename(old: str, new: str) -> None:
 
 
 def resolve(path: str) -> str:
-    """Where a path leads: relative ones from the project root."""
-    return os.path.join(host().session.parts.root, path)
+    """Where a path leads: relative ones from the project root, in a sub-agent's worktree from there."""
+    return os.path.join(host().parts.root, path)
 
 
 def _write_file(action: str, path: str, content: str, mode: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from cru.engine.parts import Parts
+from cru.engine.parts import ACTING, Parts
 from cru.values.errors import CruError
 
 
@@ -158,6 +158,12 @@ class Host(Struct, frozen=True):
 
     session: PluginSession
     plugin: Plugin
+
+    @property
+    def parts(self) -> Parts:
+        """Of the agent in whose call or event the plugin works, with its tools, mode, depth and place; of the main agent for what the
+        plugin does by itself (docs/agents.md)."""
+        return ACTING.get() or self.session.parts
 
     def own(self, undo: Undo, key: Hashable = None) -> None:
         """Remember how to take back what the plugin just registered; it is called when the plugin is unloaded, the last one first.

@@ -82,7 +82,7 @@ async def _call(server: str, name: str, arguments: str) -> dict[str, object]:
         msgspec.json.decode(arguments or "{}")
     except (msgspec.DecodeError, RecursionError) as error:
         return {"success": False, "error": f"not JSON: {error}"}
-    done = await side_calls.call(host().session.parts, join_names(known.name, name), arguments, "script")
+    done = await side_calls.call(host().parts, join_names(known.name, name), arguments, "script")
     return {"success": False, "error": done.content} if done.is_error else {"success": True, "content": done.content}
 
 

@@ -28,11 +28,11 @@ def session() -> str:
 
 
 def workspace() -> str:
-    """paths.workspace() -> the project root.
+    """paths.workspace() -> the project root; in a call or an event of a sub-agent in a worktree, that worktree.
 
     Example: cru.fs.is_dir(cru.paths.workspace()) --> true
     """
-    return str(host().session.parts.root)
+    return str(host().parts.root)
 
 
 def state(plugin: str) -> str:

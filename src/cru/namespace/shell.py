@@ -64,7 +64,7 @@ def which(name: str) -> str | None:
 
     text("cru.shell.which", "name", name)
     if "/" in name:
-        place = os.path.join(host().session.parts.root, name)
+        place = os.path.join(host().parts.root, name)
         return place if os.access(place, os.X_OK) and os.path.isfile(place) else None
     return find_program(name, host().session.parts.env.get("PATH", "")) if name and "\0" not in name else None
 
@@ -76,7 +76,7 @@ def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ..
     from cru.process.child import Program
 
     chosen = options(where, opts, known)
-    parts = host().session.parts
+    parts = host().parts
     cwd, stdin, timeout = chosen.get("cwd"), chosen.get("stdin"), chosen.get("timeout")
     added = {str(k): tostring(v) for k, v in table(where, "env", chosen.get("env")).items()}
     program = Program(

@@ -15,7 +15,7 @@ from cru.values.messages import Message, Request, Span
 async def request_text(where: str, prompt: str, system: str = "", model: str = "") -> str:
     """What the model answers; "" is the configured one. `where`: the name that was called. Raises NamespaceError."""
     here = host()
-    parts = here.session.parts
+    parts = here.parts
     with purpose("ask", here.plugin.name):
         try:
             resolved = await parts.choose(model)

@@ -33,18 +33,19 @@ async def call(name: str, args: dict[str, object] | None = None, opts: dict[str,
     try:
         check_session(where, options(where, opts, ("session",)).get("session"))
         arguments = plain_data.encode(where, table(where, "args", args)).decode()
-        done = await side_calls.call(host().session.parts, text(where, "name", name), arguments, "script")
+        done = await side_calls.call(host().parts, text(where, "name", name), arguments, "script")
     except CruError as error:
         return Values((None, error.message))
     return Values((None, done.content) if done.is_error else (done.content, None))
 
 
 def list_() -> Values:
-    """tools.list() -> {{name, description, parameters}, ...}; parameters is a JSON schema.
+    """tools.list() -> {{name, description, parameters}, ...}; parameters is a JSON schema. In a call or an event of a
+    sub-agent: its tools.
 
     Example: #cru.tools.list() > 0 --> true
     """
-    specs = host().session.parts.tools.specs()
+    specs = host().parts.tools.specs()
     return Values(([msgspec.to_builtins(spec) for spec in specs], None))
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from cru.config.closest import closest
 from cru.engine.parts import Parts
 from cru.events.stream import Stream
-from cru.tasks import CardPlaces, TaskSettings
+from cru.tasks import CardPlaces, TaskLimit, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs
 from cru.tasks.completion import describe_end
 from cru.tasks.discovery import Cards, load_cards
@@ -76,6 +76,7 @@ class AgentTasks:
         self._model = model
         self._commands: CommandTasks | None = None
         self._reported: list[str] = []
+        self._is_over = False
 
     @property
     def manager(self) -> TaskManager:
@@ -102,6 +103,7 @@ class AgentTasks:
 
     async def close(self) -> None:
         """End what still runs; the person hears of it, and of what goes on."""
+        self._is_over = True
         self.manager.is_closing = self.manager.is_closing or self._id == MAIN
         warn = self._parts.bus.stream.warn
         by, end = (
@@ -161,6 +163,8 @@ class AgentTasks:
         self, card: AgentCard, request: AgentRequest, call_id: str = "", conversation: AgentConversation | None = None
     ) -> Task:
         """Begin it as soon as there is room; with a `conversation` it goes on with that one. Raises TaskError."""
+        if self._is_over:  # what a plugin left running asks for it
+            raise TaskLimit("the agent that asks for it has ended: nothing begins for it any more")
         model = await self._choose_model(card, request)
         self._tell_once((*card.problems, *self._unknown_tools(card)))
         asked = TaskRequest(

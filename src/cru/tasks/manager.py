@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
-from cru.engine.parts import Parts
+from cru.engine.parts import ACTING, Parts
 from cru.engine.spending import UsageTotals
 from cru.events.answers import Inject
 from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
@@ -138,6 +138,7 @@ class TaskManager:
     async def _run(self, parts: Parts, task: Task, work: Work) -> None:
         """Do the task when there is room, and tell everybody what came of it."""
         record = task.record
+        ACTING.set(parts)  # in a context of its own: what hears of its end works for the agent that asked
         try:
             async with self._room.entered(record, await self._model_of(parts, task)):
                 if not task.is_cancelled:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine.background import run_to_end
-from cru.engine.parts import ModelChooser, Parts, ResolvedModel
+from cru.engine.parts import ModelChooser, Parts, ResolvedModel, acting
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled, ToolFailed
@@ -114,6 +114,11 @@ def own_stream(parent: Stream, agent: str, task_id: str) -> Stream:
 
 async def run_session(child: ChildSession, task: Task, seconds: float, time_limit: str) -> TaskOutcome:
     """Ask the sub-agent, for at most so many seconds, and close its session. `time_limit`: where a person changes that."""
+    with acting(child.session.parts):
+        return await _run_session(child, task, seconds, time_limit)
+
+
+async def _run_session(child: ChildSession, task: Task, seconds: float, time_limit: str) -> TaskOutcome:
     session = child.session
     job = asyncio.get_running_loop().create_task(_ask(session, task))
     task.cancel = session.end

@@ -28,7 +28,7 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
         check_session(where, session_id)
         subject = _subject(where, options(where, opts, ("action", "diffs")))
         async with asyncio.timeout(float(timeout_secs or 300)):
-            reply = await engine.ask_person(host().session.parts, subject)
+            reply = await engine.ask_person(host().parts, subject)
     except (CruError, OSError, ValueError) as error:
         return Values((None, getattr(error, "message", str(error))))
     except TimeoutError:

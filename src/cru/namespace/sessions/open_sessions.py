@@ -151,10 +151,11 @@ class OpenSessions:
         record = session.record
         if record.state is not ConversationState.ACTIVE:
             raise NamespaceError(f"{where}: the session {session.id} is {record.state.value}")
-        tasks = agent_tasks(self.parts)
+        parts = host().parts  # the message is that of the agent in whose call it is sent
+        tasks = agent_tasks(parts)
         card = tasks.cards().find(record.agent)
         fields = {"agent": card.name, "prompt": prompt, "model": record.model, "tools": record.tools}
-        request = await decide(self.parts, make_request(where, fields))
+        request = await decide(parts, make_request(where, fields))
         if request.agent != card.name:
             raise Refused(f"{where}: a hook has named another agent, {request.agent}; a session keeps its own")
         return await tasks.start_agent(
