@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from cru.process import guardian as guardian_module
 from cru.process.child import Child, Program
 from cru.process.descent import UNKNOWN, Root, members
 from cru.process.errors import StartError
-from cru.process.guardian import Guardian
+from cru.process.guardian import Guardian, Listener, make_guardian
 from cru.process.identity import ticks_now
 from cru.process.marks import VARIABLE, new_mark, number_of, numbered, numbers_of, session_mark
 from cru.process.sweep import Watched, read_table, sweep
@@ -39,6 +40,7 @@ async def main():
 
 Loop().run_until_complete(main())
 """
+ENDED = "something ended the process that ends commands if cru is killed"
 RUNS_ON = "while :; do sleep 0.05; done"
 PARTS = [
     f"trap '' TERM HUP; echo $$ >>pids; {RUNS_ON}",
@@ -76,12 +78,16 @@ def test_a_killed_process_leaves_nothing_of_its_commands(tmp_path: Path) -> None
 
 class GuardedLoop(asyncio.SelectorEventLoop):
     guardian: Guardian
+    guardian_listeners: list[Listener]
+    heard: list[str]
 
 
 @pytest.fixture
 def loop() -> GuardedLoop:
     loop = GuardedLoop()
-    loop.guardian = Guardian()
+    loop.heard = []
+    loop.guardian_listeners = [loop.heard.append]
+    loop.guardian = make_guardian(loop)
     return loop
 
 
@@ -125,6 +131,58 @@ def test_a_shell_that_was_ended_is_started_anew(loop: GuardedLoop) -> None:
     assert loop.guardian.pid != first and is_running(loop.guardian.pid)
     loop.guardian.remove("/1.1")
     loop.guardian.remove("/1.2")
+    finish(loop)
+
+
+def test_a_shell_that_was_ended_while_commands_run_is_replaced_at_once_and_told_once(loop: GuardedLoop) -> None:
+    guardian = loop.guardian
+
+    async def end_shell() -> int:
+        before = guardian.pid
+        os.kill(before, signal.SIGKILL)
+        async with asyncio.timeout(10):
+            while guardian.pid == before:
+                await asyncio.sleep(0.01)
+        return guardian.pid
+
+    guardian.expect("/1.1")
+    began = time.monotonic()
+    second = loop.run_until_complete(end_shell())
+    assert time.monotonic() - began < guardian_module.PAUSE / 2  # nothing ran unwatched for long
+    assert is_running(second)
+    assert loop.heard == [f"{ENDED}; another one watches them now"]
+    assert [child.mark for child in read_table(table_of(guardian))] == ["/1.1"]
+    third = loop.run_until_complete(end_shell())
+    assert time.monotonic() - began > guardian_module.PAUSE  # not as fast as somebody can end them
+    assert is_running(third) and len(loop.heard) == 1
+    guardian.remove("/1.1")
+    finish(loop)
+    assert not is_running(third)
+
+
+def test_a_shell_that_cannot_be_replaced_is_told_and_tried_again(
+    loop: GuardedLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guardian = loop.guardian
+    guardian.expect("/1.1")
+    first = guardian.pid
+    monkeypatch.setattr(guardian_module, "SHELL", str(tmp_path / "none"))
+    monkeypatch.setattr(guardian_module, "PAUSE", 0.05)
+    os.kill(first, signal.SIGKILL)
+
+    async def wait_for_shell() -> None:
+        async with asyncio.timeout(10):
+            await asyncio.sleep(0.3)
+            assert guardian.pid == first
+            monkeypatch.setattr(guardian_module, "SHELL", "/bin/sh")
+            while guardian.pid == first:
+                await asyncio.sleep(0.01)
+
+    loop.run_until_complete(wait_for_shell())
+    failure, success = loop.heard
+    assert failure.startswith(f"{ENDED}; none can be started in its place, and a kill -9 of cru would leave them running: cannot start ")
+    assert success == f"{ENDED}; another one watches them now" and is_running(guardian.pid)
+    guardian.remove("/1.1")
     finish(loop)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -145,7 +146,7 @@ def _lend_spawner(
     parts: Parts, start: Start, settings: Settings, home: Home, models: ModelPool, redact: wiring.Redact
 ) -> None:
     """Tools may start sub-agents; nothing of them is loaded before one does. What they leave running ends with the session."""
-    wiring.end_left_running_at_end(parts)
+    _end_left_running(parts)
 
     def spawner() -> Spawner:
         from cru.app.children import ChildBuilder, make_tasks
@@ -155,6 +156,35 @@ def _lend_spawner(
 
     parts.tool_services.spawner = spawner
     wiring.tell_lost_tasks(parts, settings.of(TaskTable).tasks)
+
+
+def _end_left_running(parts: Parts) -> None:
+    """What commands of tools have left running ends with the session, and the person hears of it; also if something ended what does
+    that after a kill."""
+    warn = parts.bus.stream.warn
+
+    async def listen(_: Parts) -> None:
+        _guardian_listeners().append(warn)
+
+    async def end() -> None:
+        if warn in (listeners := _guardian_listeners()):
+            listeners.remove(warn)
+        guardian = getattr(asyncio.get_running_loop(), "guardian", None)
+        if guardian is None or not guardian.session:
+            return
+        from cru.process.left_running import end_left_running
+
+        if names := await end_left_running(guardian):
+            warn(f"what commands had left running ended with the session: {', '.join(names)}")
+
+    parts.lifecycle.opening.append(listen)
+    parts.lifecycle.closing.append(end)
+
+
+def _guardian_listeners() -> list[Callable[[str], object]]:
+    """Those of this loop (cru.process.guardian.Listener), if it has any."""
+    listeners: list[Callable[[str], object]] = getattr(asyncio.get_running_loop(), "guardian_listeners", [])
+    return listeners
 
 
 def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Command]:

@@ -237,23 +237,6 @@ def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:
         parts.lifecycle.closing.append(tidy)
 
 
-def end_left_running_at_end(parts: Parts) -> None:
-    """What commands of tools have left running ends with the session, and the person hears of it."""
-
-    async def end() -> None:
-        import asyncio
-
-        guardian = getattr(asyncio.get_running_loop(), "guardian", None)
-        if guardian is None or not guardian.session:
-            return
-        from cru.process.left_running import end_left_running
-
-        if names := await end_left_running(guardian):
-            parts.bus.stream.warn(f"what commands had left running ended with the session: {', '.join(names)}")
-
-    parts.lifecycle.closing.append(end)
-
-
 def make_close(models: ModelPool, *files: FileContext | LineFile) -> Callable[[], Awaitable[None]]:
     """What ends a session's hold on connections and files."""
 

@@ -20,7 +20,8 @@ from cru.events.calling import check
 from cru.process.capture import PIECE
 from cru.process.descent import Root, members
 from cru.process.errors import start_error
-from cru.process.guardian import Guardian
+from cru.process.guardian import Guardian, make_guardian
+from cru.process.identity import open_pidfd
 from cru.process.marks import VARIABLE, new_mark, numbered
 
 LINGER = 0.2
@@ -32,7 +33,8 @@ Sink: TypeAlias = Callable[[bytes], object]
 Children: TypeAlias = dict[int, Callable[[], None]]
 """What ends each child that nobody has reaped yet with all that it started, by process id; may be called in any thread. An event
 loop that has an attribute `children` knows its children, for a process that must leave in a hurry; one that has an attribute
-`guardian`, None at first, ends those that are marked even if the process is killed."""
+`guardian`, None at first, ends those that are marked even if the process is killed; its `guardian_listeners`, a list, hear if something
+ended what does that (cru.process.guardian.Listener)."""
 
 
 class Program(Struct, frozen=True):
@@ -83,7 +85,7 @@ class Child:
         self._mark = new_mark(program.env, is_bound=program.is_bound) if is_marked else ""
         self._guardian: Guardian | None = None
         if self._mark and hasattr(self._loop, "guardian"):
-            self._guardian = self._loop.guardian = self._loop.guardian or Guardian()
+            self._guardian = self._loop.guardian = self._loop.guardian or make_guardian(self._loop)
         self._process = self._start_guarded(stdout, stderr)
         self.pid = self._process.pid
         self._started = time.monotonic()
@@ -93,7 +95,7 @@ class Child:
             self._loop.add_reader(pipe, self._readable, pipe)
         if self._input >= 0:
             self._loop.add_writer(self._input, self._write)
-        self._pidfd = _pidfd(self.pid)
+        self._pidfd = open_pidfd(self.pid)
         if self._pidfd >= 0:
             self._loop.add_reader(self._pidfd, self._exited)
         else:
@@ -296,14 +298,6 @@ class Child:
     def _linger(self) -> None:
         self._lingered = True
         self._finish()
-
-
-def _pidfd(pid: int) -> int:
-    """A descriptor that becomes readable when the process exits, or -1 where there is none."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return -1
 
 
 def _wait_in_thread(

@@ -7,13 +7,17 @@ child alone, not what it started, and takes away the fast way to start it; docs/
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from cru.process.errors import start_error
-from cru.process.identity import ticks_now
+from cru.process.identity import open_pidfd, ticks_now
+from cru.values.errors import CruError
 
 SHELL = "/bin/sh"
 SWEEP = Path(__file__).with_name("sweep.py")
@@ -24,16 +28,28 @@ while read -r _; do :; done
 """
 SLOT = 512
 """Bytes of a line of the table: marks have at most marks.LONGEST characters more than their own 60."""
+PAUSE = 1.0
+"""Seconds from one new start to the next: what ends each shell at once may not keep us busy."""
+
+Listener: TypeAlias = Callable[[str], object]
+"""Hears, in words for a person, that something ended the shell while it watched something."""
 
 
 class Guardian:
     """Knows the children that must not outlive this process; the shell is started with the first. Belongs to the loop's thread.
+    Its end is noticed at once where Linux has pidfds, elsewhere with the next command, and another one watches the same table.
 
     The table is lines of one length, each written whole at once, so that there is no moment at which it says less than it should: the
     first has the mark of all that ends with this process, each other one a child that runs, or nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, listeners: Iterable[Listener] = ()) -> None:
+        self._loop = loop
+        self._listeners = listeners
+        self._told: set[str] = set()
+        self._pidfd = -1
+        self._restart: asyncio.TimerHandle | None = None
+        self._restarted = -PAUSE
         self._pipe = self._table = -1
         self._shell: subprocess.Popen[bytes] | None = None
         self._slots: dict[str, int] = {}
@@ -52,8 +68,7 @@ class Guardian:
 
     def bind(self, mark: str) -> None:
         """What has this mark of a session ends with this process, whoever started it. Raises StartError if nobody could watch it."""
-        if self._shell is None or self._shell.poll() is not None:
-            self._start()
+        self._ensure_shell()
         if self._session != mark:
             self._session = mark
             self._write(0, f"*{mark}")
@@ -66,8 +81,7 @@ class Guardian:
 
     def expect(self, mark: str) -> None:
         """A child with this mark is about to start. Raises StartError if nobody could watch it."""
-        if self._shell is None or self._shell.poll() is not None:
-            self._start()
+        self._ensure_shell()
         slot = self._slots[mark] = self._free.pop() if self._free else len(self._slots) + 1
         self._write(slot, f"+{mark}")
 
@@ -85,6 +99,7 @@ class Guardian:
     def close(self) -> None:
         """Let the shell go; what still runs is ended by it, and nobody waits for that."""
         is_clean = not (self._slots or self._session)
+        self._stop_watching()
         if is_clean and self._table >= 0:
             os.ftruncate(self._table, 0)
         self.disown()
@@ -104,6 +119,53 @@ class Guardian:
         data = line.encode("utf-8", "surrogateescape").ljust(SLOT - 1, b" ") + b"\n"
         os.pwrite(self._table, data, slot * SLOT)
 
+    def _ensure_shell(self) -> None:
+        """Raises StartError."""
+        if self._shell is not None and self._shell.poll() is None:
+            return
+        is_lost = self._shell is not None and bool(self._slots or self._session)
+        self._start()
+        self._stop_watching()
+        self._watch()
+        if is_lost:
+            self._tell("another one watches them now")
+
+    def _watch(self) -> None:
+        self._pidfd = -1 if self._shell is None else open_pidfd(self._shell.pid)
+        if self._pidfd >= 0:
+            self._loop.add_reader(self._pidfd, self._shell_ended)
+
+    def _stop_watching(self) -> None:
+        if self._restart is not None:
+            self._restart.cancel()
+            self._restart = None
+        if self._pidfd >= 0:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+    def _shell_ended(self) -> None:
+        """Nobody watches what runs."""
+        self._stop_watching()
+        if not (self._slots or self._session):
+            return  # the next command starts another one
+        if self._loop.time() < self._restarted + PAUSE:
+            self._restart = self._loop.call_later(PAUSE, self._shell_ended)
+            return
+        self._restarted = self._loop.time()
+        try:
+            self._ensure_shell()
+        except CruError as error:
+            self._restart = self._loop.call_later(PAUSE, self._shell_ended)
+            self._tell(f"none can be started in its place, and a kill -9 of cru would leave them running: {error.message}")
+
+    def _tell(self, rest: str) -> None:
+        """Once each: whoever ends it may do so again and again."""
+        if rest not in self._told:
+            self._told.add(rest)
+            for listener in tuple(self._listeners):
+                listener(f"something ended the process that ends commands if cru is killed; {rest}")
+
     def _start(self) -> None:
         if self._table < 0:
             self._table = _unnamed_file()
@@ -122,6 +184,11 @@ class Guardian:
         if self._pipe >= 0:
             os.close(self._pipe)
         self._pipe = write
+
+
+def make_guardian(loop: asyncio.AbstractEventLoop) -> Guardian:
+    """Of the children of this loop."""
+    return Guardian(loop, getattr(loop, "guardian_listeners", ()))
 
 
 def _unnamed_file() -> int:

@@ -24,6 +24,14 @@ def process_identity(pid: int) -> str:
     return "" if fields[0] in (b"Z", b"X") else f"{_boot()}.{fields[19].decode()}"
 
 
+def open_pidfd(pid: int) -> int:
+    """A descriptor that becomes readable when the process exits, or -1 where there is none."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+
+
 def ticks_now() -> int:
     """Of the clock that says when a process started; 0 where there is none."""
     return (

@@ -23,7 +23,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.engine.session import Session
-    from cru.process.guardian import Guardian
+    from cru.process.guardian import Guardian, Listener
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -174,6 +174,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         """What ends each running child, by process id (cru.process.child.Children)."""
         self.guardian: Guardian | None = None
         """What ends running commands if this process is killed; the first of them makes it (cru.process.child)."""
+        self.guardian_listeners: list[Listener] = []
         self._computations: dict[int, bool] = {}
         """Process ids, and whether they were killed."""
         self._handlers: dict[int, Callable[[], object]] = {}
