@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 from tests.kit import Call, HomeDir, Received, Reply, cru, kill_at, pty, server, start, wait_until
@@ -57,6 +59,62 @@ def test_kill_9_leaves_nothing_of_a_command_in_the_background(home: HomeDir, sou
         with start("-t", "go", home=home) as run:
             assert kill_at(run, lambda: number_in(home, "pid") > 0)
             wait_until(lambda: not is_running(number_in(home, "pid")))
+
+
+def guardian_of(pid: int) -> int:
+    """The shell below a run that ends its commands after a kill, 0: there is none."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            parent = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and "sweep.py" in Path(f"/proc/{name}/cmdline").read_text():
+                return int(name)
+        except OSError:
+            continue
+    return 0
+
+
+SPREAD = "env -i setsid sh -c 'echo $$ >pid; exec sleep 60' & exec sleep 60"
+
+
+def test_kill_9_leaves_nothing_also_if_its_guardian_was_killed_before(home: HomeDir) -> None:
+    with server([Reply(calls=[background(SPREAD), Call("bash", {"command": "sleep 60"})])]) as model:
+        home.configure(url=model.url)
+        with start("-t", "go", home=home) as run:
+            wait_until(lambda: number_in(home, "pid") > 0)
+            first = guardian_of(run.pid)
+            os.kill(first, signal.SIGKILL)
+            wait_until(lambda: guardian_of(run.pid) not in (0, first))
+            run.wait_for(
+                "something ended the process that ends commands if cru is killed; another one watches them now"
+            )
+            run.kill()
+            wait_until(lambda: not is_running(number_in(home, "pid")))
+
+
+def test_what_outlived_cru_and_its_guardian_is_ended_and_told_at_the_next_start(home: HomeDir) -> None:
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    with server([Reply(calls=[background(SPREAD), Call("bash", {"command": "sleep 60"})]), Reply("I see")]) as model:
+        home.configure(url=model.url)
+        with start("-t", "go", home=home) as run:
+            wait_until(lambda: number_in(home, "pid") > 0 and '"mark":"/' in "".join(records(home)))
+            guardian = guardian_of(run.pid)
+            os.kill(run.pid, signal.SIGSTOP)  # so that it cannot start another one
+            os.kill(guardian, signal.SIGKILL)
+            run.kill()
+        pid = number_in(home, "pid")
+        assert is_running(pid)
+        done = cru("and now?", home=home)
+        assert done.code == 0 and not is_running(pid) and bystander.poll() is None
+        told = texts(model.requests[-1].body)
+    text = "is lost (what it had started ran on, and was ended now: "
+    assert text in done.err and f"sleep ({pid})" in done.err
+    assert "what it had started ran on, and was ended now: " in told
+    bystander.kill()
+    bystander.wait()
+
+
+def records(home: HomeDir) -> list[str]:
+    return [file.read_text() for file in home.context().glob("tasks/*/task.json")]
 
 
 def test_a_command_that_is_to_outlive_the_session_needs_a_rule_or_a_person(home: HomeDir) -> None:

@@ -180,7 +180,9 @@ def test_a_shell_that_cannot_be_replaced_is_told_and_tried_again(
 
     loop.run_until_complete(wait_for_shell())
     failure, success = loop.heard
-    assert failure.startswith(f"{ENDED}; none can be started in its place, and a kill -9 of cru would leave them running: cannot start ")
+    assert failure.startswith(
+        f"{ENDED}; none can be started in its place, and a kill -9 of cru would leave them running: cannot start "
+    )
     assert success == f"{ENDED}; another one watches them now" and is_running(guardian.pid)
     guardian.remove("/1.1")
     finish(loop)

@@ -168,6 +168,11 @@ class Child:
         return read
 
     @property
+    def mark(self) -> str:
+        """What all that it starts carries; "": nothing."""
+        return self._mark
+
+    @property
     def ended(self) -> bool:
         return self._gone and (not self._outputs or self._lingered)
 

@@ -157,7 +157,9 @@ class Guardian:
             self._ensure_shell()
         except CruError as error:
             self._restart = self._loop.call_later(PAUSE, self._shell_ended)
-            self._tell(f"none can be started in its place, and a kill -9 of cru would leave them running: {error.message}")
+            self._tell(
+                f"none can be started in its place, and a kill -9 of cru would leave them running: {error.message}"
+            )
 
     def _tell(self, rest: str) -> None:
         """Once each: whoever ends it may do so again and again."""

@@ -24,6 +24,12 @@ def process_identity(pid: int) -> str:
     return "" if fields[0] in (b"Z", b"X") else f"{_boot()}.{fields[19].decode()}"
 
 
+def is_of_this_boot(identity: str) -> bool:
+    """Whether that process ran since the machine started; False where nobody can say."""
+    boot = _boot()
+    return bool(boot) and identity.startswith(f"{boot}.")
+
+
 def open_pidfd(pid: int) -> int:
     """A descriptor that becomes readable when the process exits, or -1 where there is none."""
     try:

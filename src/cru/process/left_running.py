@@ -1,15 +1,26 @@
-"""What commands have left running when they ended, such as `server &`: it ends with the session."""
+"""What commands have left running: when they ended, such as `server &`, it ends with the session; when nobody ended it after a kill,
+with the next one."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+from typing import NamedTuple
 
 from cru.process.descent import UNKNOWN, Root, members
 from cru.process.guardian import Guardian
 from cru.process.marks import has_numbers, number_of, numbers_of
 from cru.process.run import Ending
+
+
+class EndedProcesses(NamedTuple):
+    """names: of each that was found, with its process id
+    is_over: nothing of it runs any more
+    """
+
+    names: list[str]
+    is_over: bool
 
 
 async def end_left_running(guardian: Guardian, grace: float = Ending().grace) -> list[str]:
@@ -18,7 +29,19 @@ async def end_left_running(guardian: Guardian, grace: float = Ending().grace) ->
     if not guardian.session or not _is_there(guardian.session):
         guardian.unbind()
         return []
-    root = Root(UNKNOWN, guardian.session)
+    ended = await _end(guardian.session, grace)
+    if ended.is_over:
+        guardian.unbind()
+    return ended.names
+
+
+async def end_marked(mark: str, grace: float = Ending().grace) -> EndedProcesses:
+    """The same for all that carries a mark. Where there is no /proc nothing is found."""
+    return await _end(mark, grace) if _is_there(mark) else EndedProcesses([], True)
+
+
+async def _end(mark: str, grace: float) -> EndedProcesses:
+    root = Root(UNKNOWN, mark)
     alive = members(root) or []
     names = [f"{_name(pid)} ({pid})" for pid in alive]
     loop = asyncio.get_running_loop()
@@ -31,11 +54,10 @@ async def end_left_running(guardian: Guardian, grace: float = Ending().grace) ->
         alive = members(root) or []
     for _ in range(10):  # a process may fork between the look and the signal
         if not alive:
-            guardian.unbind()
             break
         _signal(alive, signal.SIGKILL)
         alive = members(root) or []
-    return names
+    return EndedProcesses(names, not alive)
 
 
 def _is_there(mark: str) -> bool:

@@ -60,6 +60,11 @@ def numbers_of(mark: str) -> range:
     return range(first + int(number), first + int(number) + 1) if number else range(first, first + (1 << _PROGRAM_BITS))
 
 
+def is_given_by(mark: str, pid: int) -> bool:
+    """Whether it is that of one child, and a process with this id gave it."""
+    return len(numbers_of(mark)) == 1 and mark.rpartition("/")[2].startswith(f"{pid}.")
+
+
 @lru_cache(maxsize=1)
 def has_numbers() -> bool:
     """Whether processes can be given one here."""

@@ -90,7 +90,7 @@ class CommandRun:
         program = Program(self._request.argv, self._root, self._env, stdin, is_marked=True, linger=None)
         try:
             child = Child(program, log.write)
-            task.record.pid = child.pid
+            task.record.pid, task.record.mark = child.pid, child.mark
             self._save(task)
             if writer is not None:
                 writer.started()

@@ -106,6 +106,7 @@ class TaskRecord(Struct, kw_only=True):
     pid: of a command
     detached: it goes on when its owner has ended
     identity: what only that process has, if it is detached
+    mark: what all that it starts carries (cru.process.marks), if it is not; "" in records of older versions
     rounds: requests of the conversation
     usage: what its own requests have used so far, those of agents below it not included
     worktree: where a sub-agent works, or worked, if that is not the project
@@ -135,6 +136,7 @@ class TaskRecord(Struct, kw_only=True):
     pid: int = 0
     detached: bool = False
     identity: str = ""
+    mark: str = ""
     rounds: int = 0
     usage: UsageTotals = UsageTotals()
     worktree: WorktreeRecord | None = None

@@ -62,8 +62,9 @@ class TaskRecovery:
         for task in left:
             record = task.record
             self._seen.add(record.id)
+            more = f" ({record.error})" if record.status is TaskStatus.LOST and record.error else ""
             parts.bus.stream.warn(
-                f"{name_task(record)} {describe_end(record)}: `cru tasks show {record.id}`; the model is told"
+                f"{name_task(record)} {describe_end(record)}{more}: `cru tasks show {record.id}`; the model is told"
             )
         texts = [_describe(task, self._limit) for task in left]
         return TaskReport("\n\n".join(texts), tuple(task.record.id for task in left)) if left else None
@@ -82,6 +83,7 @@ class TaskRecovery:
             return None
         if not record.status.has_ended:
             return None
+        await _end_left(record)
         changes = await self._keep_changes(folder, record)
         conversation = context if record.parent == MAIN else context / FOLDER / record.parent
         if self._told.setdefault(conversation, ToldEnds(conversation)).has(record):
@@ -103,6 +105,22 @@ class TaskRecovery:
             return await tree.recover(record.worktree.is_ready)
         except TaskError as error:
             return f"[its worktree {tree.path} may be left: {error.message}]"
+
+
+async def _end_left(record: TaskRecord) -> None:
+    """A command that outlived not only cru but also what ends commands then."""
+    if record.status is not TaskStatus.LOST or not record.mark:
+        return
+    from cru.process.identity import is_of_this_boot
+    from cru.process.left_running import end_marked
+    from cru.process.marks import is_given_by
+
+    if not (is_given_by(record.mark, record.owner) and is_of_this_boot(record.owner_identity)):
+        return
+    ended = await end_marked(record.mark)
+    if ended.names:
+        what = "was ended now" if ended.is_over else "does not end"
+        record.error = f"what it had started ran on, and {what}: {', '.join(ended.names[:20])}"
 
 
 def _describe(task: LeftTask, limit: int) -> str:
