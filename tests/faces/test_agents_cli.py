@@ -162,3 +162,40 @@ def test_names_and_texts_of_a_strangers_cards_reach_the_terminal_as_they_are_rea
     runs = [cru(*words, home=here) for words in (("agents",), ("trust", "--show"))]
     for text in (err, *(run.out + run.err for run in runs)):
         assert "\x1b" not in text and "\u202e" not in text, text
+
+
+def test_a_run_that_begins_tells_once_of_tools_that_are_misspelt_and_of_text_among_the_cards(
+    here: HomeDir, tmp_path: Path
+) -> None:
+    card(here.path, "odd", "tools: Read, bsh\n")
+    own = here.cru / "agents"
+    own.mkdir(parents=True)
+    (own / "text.md").write_text("Just text.\n")
+    (own / "README.md").write_text("What these are.\n")
+    err = run_with(here, tmp_path, call("odd", script(tmp_path, "child", "text: hi\n")))
+    assert err.count("there is no tool `bsh` (did you mean `bash`?)") == 1
+    assert err.count(f"the agent text cannot be used: {own}/text.md: no front matter") == 1 and "README" not in err
+
+
+def test_a_card_with_tools_that_nothing_has_is_not_begun(here: HomeDir, tmp_path: Path) -> None:
+    card(here.path, "odd", "tools: WebSearch\n")
+    child = script(tmp_path, "child", "text: never\n")
+    run_with(here, tmp_path, call("odd", child))
+    (result,) = results(here)
+    assert result.startswith("the agent odd cannot be used: none of its tools is here (WebSearch)")
+    run = cru("--agent", "odd", "--model", child, "go", home=here)
+    assert (run.code, run.out) == (1, "") and "cru: the agent odd cannot be used: none of its tools" in run.err
+
+
+def test_a_main_agent_with_a_model_that_no_setting_knows_is_told(here: HomeDir, tmp_path: Path) -> None:
+    card(here.path, "poet", "model: sonnet\n")
+    model = script(tmp_path, "main", "loop: yes\ntext: hi\n")
+    here.configure(f'model = "{model}"\n')
+    told = (
+        f"agent poet: no setting says which model `sonnet` is: it works with the configured one, {tmp_path}/main.txt ("
+    )
+    run = cru("--agent", "poet", "go", home=here)
+    assert (run.code, run.out) == (0, "hi\n") and run.err.count(told) == 1
+    here.configure(f'model = "scripted:nothing"\n[models.sonnet]\nmodel = "{model}"\n')
+    run = cru("--agent", "poet", "go", home=here)
+    assert (run.code, run.out, run.err) == (0, "hi\n", "")

@@ -106,7 +106,30 @@ def test_a_limit_or_mode_that_is_none_is_an_error(head: str) -> None:
 def test_tools_are_known_in_capitals_and_misspelt_ones_are_told() -> None:
     card = card_of("tools: BASH, read, mine\ndenied_tools: [Wriet, 'e*']")
     assert card.tools == ("bash", "read", "mine")
-    assert card.problems == ("x:5: there is no tool `Wriet` (did you mean `write`?)",)
+    assert card.misspelt == ("x:5: there is no tool `Wriet` (did you mean `write`?)",)
+
+
+def test_all_that_is_wrong_with_a_card_is_told_at_once_in_plain_words() -> None:
+    with pytest.raises(BadCard) as caught:
+        card_of(
+            "tools: read, bsh\nmode: asc\nfuel: many\ntemprature: 3\ntemperature: 5\nisolation: worktre\ntimeout: -1"
+        )
+    assert caught.value.faults == (
+        "x:6: fuel: expected a whole number, got text",
+        "x:8: temperature: expected a number of at most 2.0",
+        "x:9: isolation: `worktre` is none: it may be worktree or none",
+        "x:10: timeout: expected a number of at least 0.0",
+        "x:5: unknown mode `asc` (did you mean `ask`?)",
+        "x:7: unknown key `temprature` (did you mean `temperature`?)",
+        "x:4: there is no tool `bsh` (did you mean `bash`?)",
+    )
+
+
+def test_a_card_whose_tools_do_not_exist_cannot_be_used() -> None:
+    with pytest.raises(BadCard) as caught:
+        card_of("tools: bsh, raed")
+    assert caught.value.faults[-1] == "x:4: `tools` names no tool that there is, and so the agent would have none"
+    assert "x:4: there is no tool `raed` (did you mean `read`?)" in caught.value.faults
 
 
 CLAUDE_READS = {

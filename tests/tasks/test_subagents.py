@@ -252,6 +252,9 @@ def test_what_ends_in_the_background_comes_as_a_prompt_of_its_own(tmp_path: Path
     [
         ({"agent": "explroe"}, "there is no agent 'explroe'\n  did you mean `explore`?"),
         ({"agent": "explore", "model": "scripted:nothing"}, "failed: error: "),
+        ({"agent": "explore", "tools": ["nope"]}, "`tools`: there is no tool `nope`\n  there are "),
+        ({"agent": "explore", "tools": ["read", "bsh"]}, "`tools`: there is no tool `bsh`\n  did you mean `bash`?"),
+        ({"agent": "explore", "tools": ["write"]}, "the agent explore may use none of write\n  leave `tools` out"),
         ({"agent": "explore", "isolation": "worktree"}, "isolation `worktree` needs a git repository"),
     ],
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cru.config.layers import CONTEXT, Layer
+from cru.config.layers import CONTEXT, Layer, Settings
 from cru.engine.parts import Parts
-from cru.tasks import BadCard, CardPlaces
-from cru.tasks.cards import AgentCard, Isolation
+from cru.models import ModelSettings
+from cru.tasks import BadCard, CardPlaces, TaskTable
+from cru.tasks.cards import AgentCard, Isolation, is_plain
 from cru.tasks.discovery import load_cards
-from cru.tasks.model_names import FAMILIES
+from cru.tasks.model_names import FAMILIES, NamedModels, choose_model
 from cru.tools.builtin import NarrowedTools
 
 
@@ -46,6 +47,9 @@ def _model_of(card: AgentCard, layers: Sequence[Layer | None]) -> str:
         aliases = table.get("model_aliases") if isinstance(table, dict) else None
         if isinstance(aliases, dict) and isinstance(aliases.get(card.model), str):
             return str(aliases[card.model])
+        named: Any = layer.data if layer is not None else {}
+        if any(isinstance(named.get(table), dict) and card.model in named[table] for table in ("models", "categories")):
+            return card.model
     return "" if card.model.partition("[")[0].casefold() in FAMILIES else card.model
 
 
@@ -53,4 +57,21 @@ async def narrow_tools(parts: Parts, card: AgentCard) -> None:
     """Leave the main agent the tools that its card allows, once plugins have brought theirs and rules were checked against all."""
     for problem in card.problems:
         parts.bus.stream.warn(problem)
+    if card.tools and all(map(is_plain, card.tools)) and not any(map(card.narrowed_to(()), parts.tools.names())):
+        fault = f"the agent {card.name} cannot be used: none of its tools is here ({', '.join(card.tools)})"
+        raise BadCard(card.name, (fault,))
     parts.tools = NarrowedTools(parts.tools, card.narrowed_to(()))
+
+
+async def tell_model(parts: Parts, card: AgentCard, settings: Settings) -> None:
+    """That another model than the card's answers, as a sub-agent of that card tells it."""
+
+    async def own_model() -> str:
+        return (await parts.choose("")).model.name
+
+    chosen_models = settings.of(ModelSettings)
+    names = (*(name for name, about in chosen_models.models.items() if about.model), *chosen_models.categories)
+    models = NamedModels(settings.of(TaskTable).agents.model_aliases, lambda: names)
+    chosen = await choose_model(card.model, models, own_model, "the configured one")
+    if chosen.problem:
+        parts.bus.stream.warn(f"agent {card.name}: {chosen.problem}")

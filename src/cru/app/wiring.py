@@ -81,9 +81,10 @@ def add_extensions(
 
         parts.lifecycle.opening.append(partial(tell_cards, places))
     if start.agent:
-        from cru.app.main_card import find_card, narrow_tools
+        from cru.app.main_card import find_card, narrow_tools, tell_model
 
-        parts.lifecycle.opening.append(partial(narrow_tools, card=find_card(start.agent, places)))
+        card = find_card(start.agent, places)
+        parts.lifecycle.opening += [partial(narrow_tools, card=card), partial(tell_model, card=card, settings=settings)]
     clean_cache_at_end(parts, settings.of(ToolSettings))
     return plugins
 

@@ -172,7 +172,7 @@ class SettingsChecker:
         dots = place.rstrip("`")
         inside = dots[dots.index("[") :] if "[" in dots else ""
         message, _, hint = message.partition("\n  ")  # as a CruError of a struct's own check prints itself
-        self.wrong.append((path, f"`{join_key(path)}{inside}`: {_in_plain_words(message)}", hint))
+        self.wrong.append((path, f"`{join_key(path)}{inside}`: {in_plain_words(message)}", hint))
 
 
 def _nest(table: Mapping[str, object]) -> dict[str, object]:
@@ -212,11 +212,14 @@ def describe_range(low: float, high: float) -> str:
     return f"a number from {low:g} to {high:g}" if high != inf else f"a number of {low:g} or more"
 
 
-def _in_plain_words(message: str) -> str:
+def in_plain_words(message: str) -> str:
     """msgspec's "Expected `int`, got `str`" in the words of a user; other messages as they are."""
     start, middle, end = "Expected `", "`, got `", "`"
     if not message.startswith(start) or middle not in message:
-        return message[:1].lower() + message[1:]
+        words = message[:1].lower() + message[1:].replace(" >= ", " of at least ").replace(" <= ", " of at most ")
+        for name, english in WORDS.items():
+            words = words.replace(f"`{name}`", english)
+        return words
     expected, _, got = message.removeprefix(start).removesuffix(end).partition(middle)
     kinds = [WORDS.get(name, name) for name in expected.split(" | ") if name != "null"]
     return f"expected {' or '.join(kinds)}, got {WORDS.get(got, got)}"

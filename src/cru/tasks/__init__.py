@@ -133,6 +133,10 @@ class CardPlaces(Struct, frozen=True):
             yield CardOrigin.USER, self.user_home / name
         yield CardOrigin.BUNDLED, BUNDLED
 
+    def is_own(self, file: Path) -> bool:
+        """Whether it lies where only cru looks for cards."""
+        return any(file.is_relative_to(folder) for folder in (self.home / "agents", self.root / PROJECT_FOLDERS[0]))
+
     def has_own(self) -> bool:
         """Whether there may be cards that did not come with cru."""
         return any(origin is not CardOrigin.BUNDLED and folder.is_dir() for origin, folder in self.folders())

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.config.closest import closest
+from cru.config.closest import closest, did_you_mean
 from cru.engine.parts import Parts
 from cru.events.stream import Stream
-from cru.tasks import CardPlaces, TaskLimit, TaskSettings
-from cru.tasks.cards import AgentCard, Isolation, canonical_globs
+from cru.tasks import CardPlaces, TaskError, TaskLimit, TaskSettings
+from cru.tasks.cards import AgentCard, Isolation, canonical_globs, is_plain
 from cru.tasks.completion import describe_end
 from cru.tasks.discovery import Cards, load_cards
 from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
@@ -166,6 +166,7 @@ class AgentTasks:
         if self._is_over:  # what a plugin left running asks for it
             raise TaskLimit("the agent that asks for it has ended: nothing begins for it any more")
         model = await self._choose_model(card, request)
+        self._check_tools(card, canonical_globs(request.tools))
         self._tell_once((*card.problems, *self._unknown_tools(card)))
         asked = TaskRequest(
             kind=TaskKind.SUBAGENT, prompt=request.prompt, description=request.description, agent=card.name,
@@ -193,9 +194,30 @@ class AgentTasks:
     def _unknown_tools(self, card: AgentCard) -> Iterator[str]:
         """Plain names of the card that nothing here has; plugins have brought theirs by now."""
         for name in card.tools or () if self._depth == 0 else ():  # an agent may have been left with fewer
-            is_plain = name.replace("_", "").isalnum() and closest(name, TABLE) is None  # else the card has told
-            if is_plain and self._parts.tools.find(name) is None:
+            if (
+                is_plain(name) and closest(name, TABLE) is None and self._parts.tools.find(name) is None
+            ):  # else it is told
                 yield f"agent {card.name}: no tool here is called `{name}`, which its card names"
+
+    def _check_tools(self, card: AgentCard, asked: tuple[str, ...]) -> None:
+        """An agent that can do nothing is not begun. What a glob means is known when servers and plugins have brought theirs. Raises
+        TaskError."""
+        tools = self._parts.tools
+        for name in filter(is_plain, asked):
+            if tools.find(name) is None and name not in TABLE:
+                near = did_you_mean(name, tools.names()) or f"there are {', '.join(tools.names())}"
+                raise TaskError(f"`tools`: there is no tool `{name}`", near)
+        may_come = not all(map(is_plain, (*asked, *(card.tools or ()))))
+        if (asked or card.tools) and not may_come and not any(map(card.narrowed_to(asked), tools.names())):
+            named = ", ".join(asked or card.tools or ())
+            why = (
+                f"the agent {card.name} may use none of {named}"
+                if asked
+                else f"the agent {card.name} cannot be used: none of its tools is here ({named})"
+            )
+            raise TaskError(
+                why, "leave `tools` out: it has those of its card" if asked else "mend its card, or take it away"
+            )
 
     def _tell_once(self, texts: Iterable[str]) -> None:
         for text in texts:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from cru.config.check import in_plain_words
 from cru.config.closest import closest, did_you_mean
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
@@ -62,6 +63,7 @@ class AgentCard(Struct, frozen=True, kw_only=True):
     fuel, timeout: its limits (batches of calls, seconds), 0: as the settings say
     file: None for one that comes with cru
     problems: what of the card has no effect
+    misspelt: names that are nearly those of tools, a sentence each
     """
 
     name: str
@@ -78,6 +80,7 @@ class AgentCard(Struct, frozen=True, kw_only=True):
     file: Path | None = None
     origin: CardOrigin = CardOrigin.USER
     problems: tuple[str, ...] = ()
+    misspelt: tuple[str, ...] = ()
 
     def narrowed_to(self, tools: tuple[str, ...]) -> Callable[[str], bool]:
         """Which tools it may call, if the call that starts it names these; () = as the card says."""
@@ -154,7 +157,7 @@ class _CardReader:
                 try:
                     values[known.name] = msgspec.convert(value, known.type, strict=False)
                 except msgspec.ValidationError as error:
-                    self.fault(key, f"{key}: {str(error)[:1].lower()}{str(error)[1:]}")
+                    self.fault(key, f"{key}: {_describe_value(error, key, value)}")
         return _Keys(**values)
 
     def _note_unknown(self, key: object) -> None:
@@ -193,13 +196,38 @@ class _CardReader:
                 modes.append(PERMISSION_MODES[word])
         return reduce(stricter, modes) if modes else ""
 
-    def misspelt_tools(self, card: AgentCard) -> Iterator[str]:
+    def finish(self, card: AgentCard) -> AgentCard:
+        """The card with what of it has no effect. Raises BadCard with all that is wrong."""
+        misspelt = tuple(self._misspelt_tools(card))
+        if card.tools and all(_misspelt(name) for name in card.tools):
+            self.faults += misspelt
+            self.fault("tools", "`tools` names no tool that there is, and so the agent would have none")
+        if self.faults:
+            raise BadCard(card.name, tuple(dict.fromkeys((*self.faults, *self.problems, *misspelt))))
+        return replace(card, problems=tuple(self.problems), misspelt=misspelt)
+
+    def _misspelt_tools(self, card: AgentCard) -> Iterator[str]:
         """Names that are nearly those of tools: what was to be withheld would not be. Plugins may bring any other name."""
         for key, names in (("tools", card.tools or ()), ("denied_tools", card.denied)):
             for name in names:
-                near = closest(name, TABLE) if name not in TABLE and name.replace("_", "").isalnum() else None
-                if near is not None:
+                if near := _misspelt(name):
                     yield f"{self._place(key)}: there is no tool `{name}` (did you mean `{near}`?)"
+
+
+def _misspelt(name: str) -> str:
+    """The tool of cru's that was probably meant, "": it is one, or may be somebody else's."""
+    return "" if name in TABLE or not is_plain(name) else closest(name, TABLE) or ""
+
+
+def is_plain(name: str) -> bool:
+    """Whether a glob is the name of one tool."""
+    return name.replace("_", "").isalnum()
+
+
+def _describe_value(error: msgspec.ValidationError, key: str, value: object) -> str:
+    if key == "isolation" and isinstance(value, str):
+        return f"`{value}` is none: it may be worktree or none"
+    return in_plain_words(str(error))
 
 
 def parse_card(
@@ -230,9 +258,7 @@ def parse_card(
         fuel=keys.fuel or keys.max_turns or keys.max_turns_claude, timeout=keys.timeout,
         isolation=Isolation.WORKTREE if keys.isolation == "worktree" else Isolation.NONE,
     )  # fmt: skip
-    if reader.faults:
-        raise BadCard(name, tuple(reader.faults))
-    return replace(card, problems=(*reader.problems, *reader.misspelt_tools(card)))
+    return reader.finish(card)
 
 
 def _one_line(text: str) -> str:

@@ -224,7 +224,7 @@ class _Loader:
             self._problems += file.faults
             before = first.setdefault(file.name, file)
             if before is file:
-                self._problems += file.card.problems if file.card is not None else ()
+                self._problems += (*file.card.problems, *file.card.misspelt) if file.card is not None else ()
             elif file.origin is not CardOrigin.BUNDLED:
                 self._problems.append(f"{file.path} is not used: {before.path} has the same name, and comes first")
             elif before.card is None:
@@ -276,6 +276,11 @@ def list_notices(places: CardPlaces) -> Iterator[str]:
         yield f"the agent {file.name} cannot be used: {'; '.join(file.faults)}"
     if len(bad) > SHOWN:
         yield f"{len(bad) - SHOWN} more agent cards cannot be used: `cru agents`"
+    for card in cards.by_name.values():
+        yield from (f"agent {card.name}: {text}" for text in card.misspelt)
+    for file in cards.files:
+        if file.state is CardState.TEXT and file.path.stem.casefold() != "readme" and places.is_own(file.path):
+            yield f"the agent {file.name} cannot be used: {'; '.join(file.faults)}"
     for state, why in (
         (CardState.CHANGED, "changed since trusted"), (CardState.AWAITING, "this project is not trusted"),
     ):  # fmt: skip

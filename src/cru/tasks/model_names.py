@@ -25,8 +25,11 @@ class AgentModel(Struct, frozen=True):
     problem: str = ""
 
 
-async def choose_model(name: str, models: NamedModels, parent_model: Callable[[], Awaitable[str]]) -> AgentModel:
-    """The model for an agent whose card, or whose call, wants this one; `parent_model` gives the name of its parent's."""
+async def choose_model(
+    name: str, models: NamedModels, parent_model: Callable[[], Awaitable[str]], whose: str = "its parent's"
+) -> AgentModel:
+    """The model for an agent whose card, or whose call, wants this one; `parent_model` gives the name of the one that it has otherwise,
+    which `whose` says in words."""
     name = name.strip()
     if name in models.aliases:
         name = models.aliases[name].strip()
@@ -39,4 +42,4 @@ async def choose_model(name: str, models: NamedModels, parent_model: Callable[[]
     if family in parent.casefold():
         return AgentModel("")
     hint = f'say which it is: [agents.model_aliases] {family} = "…"'
-    return AgentModel("", f"no setting says which model `{name}` is: it works with its parent's, {parent} ({hint})")
+    return AgentModel("", f"no setting says which model `{name}` is: it works with {whose}, {parent} ({hint})")
