@@ -12,10 +12,9 @@ def test_an_item_can_be_an_agent_of_a_card(home: HomeDir) -> None:
     (home.cru / "agents").mkdir()
     card = "---\ndescription: reads\ntools: read, grep\nfuel: 7\ntemperature: 0.5\n---\nYou only read, says the card.\n"
     (home.cru / "agents" / "reader.md").write_text(card)
-    write_items(home, {"prompt": "one", "id": "a", "mode": "trust", "agent": "reader"}, {"prompt": "two", "id": "b"})
-    run = cru("batch", "p.jsonl", "--name", "n", "-t", "--agent", "nobody", "--out", "r.jsonl", home=home)
-    assert (run.code, results(home)["a"]["status"], results(home)["b"]["status"]) == (1, "done", "failed")
-    assert "there is no agent 'nobody'" in results(home)["b"]["error"]
+    write_items(home, {"prompt": "one", "id": "a", "mode": "trust"})
+    run = cru("batch", "p.jsonl", "--name", "n", "-t", "--agent", "reader", "--out", "r.jsonl", home=home)
+    assert (run.code, results(home)["a"]["status"]) == (0, "done"), run.err
     [result] = [entry for entry in home.log("n-a") if entry.get("entry_type") == "tool_result"]
     assert result["metadata"]["is_error"] and not (home.project / "ran").exists()
     shown = cru("-C", "n-a", "trace", "--request", "1", home=home).out

@@ -100,9 +100,9 @@ def test_ten_megabytes_are_an_item_and_more_than_the_limit_is_none() -> None:
     assert "more than 16 MiB" in problems("x" * (LARGEST + 1))[0][1]
 
 
-def test_problems_are_told_together_the_first_ten() -> None:
-    file = read("{}\n" * 14)
-    with pytest.raises(BadItems, match=r"p\.jsonl:1: .*\n(.*\n){9}… and 4 more"):
+def test_problems_are_told_together_the_first_twenty() -> None:
+    file = read("{}\n" * 24)
+    with pytest.raises(BadItems, match=r"p\.jsonl:1: .*\n(.*\n){19}… and 4 more"):
         file.require_good("p.jsonl")
 
 

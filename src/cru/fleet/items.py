@@ -23,7 +23,7 @@ from cru.permissions.modes import check_mode
 LARGEST = 16 << 20
 """Bytes of a line."""
 MOST_SECONDS = 10**9
-MOST_PROBLEMS = 10
+MOST_PROBLEMS = 20
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FIELDS = BatchItem.__struct_fields__
 
@@ -76,15 +76,16 @@ def read_items(data: bytes, defaults: ItemDefaults) -> ItemFile:
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
-        try:
-            item = _complete(_parse(line, is_json), defaults, copies)
+        item, faults = _parse(line, is_json)
+        if item is not None:
+            item = _complete(item, defaults, copies)
+            faults = list(_faults(item))
             if item.id in lines_by_id:
-                raise BadItems(f"the id {item.id} is that of line {lines_by_id[item.id]}, too")
-        except BadItems as error:
-            problems.append(ItemProblem(number, error.message))
-            continue
-        lines_by_id[item.id] = number
-        items.append((number, item))
+                faults.append(f"the id {item.id} is that of line {lines_by_id[item.id]}, too")
+            lines_by_id.setdefault(item.id, number)
+        problems += [ItemProblem(number, fault) for fault in faults]
+        if item is not None and not faults:
+            items.append((number, item))
     return ItemFile(tuple(items), tuple(problems))
 
 
@@ -98,39 +99,49 @@ def _is_list(data: bytes) -> bool:
         return False
 
 
-def _parse(line: bytes, is_json: bool) -> BatchItem:
-    """Raises BadItems."""
+def _parse(line: bytes, is_json: bool) -> tuple[BatchItem | None, list[str]]:
+    """The item, or all that is wrong with the line."""
     if len(line) > LARGEST:
-        raise BadItems(f"it has more than {LARGEST >> 20} MiB; give large texts as files: `attach`")
+        return None, [f"it has more than {LARGEST >> 20} MiB; give large texts as files: `attach`"]
     try:
         if not is_json:
-            return BatchItem(line.decode().strip())
-        return msgspec.json.decode(line, type=BatchItem)
+            return BatchItem(line.decode().strip()), []
+        return msgspec.json.decode(line, type=BatchItem), []
     except msgspec.ValidationError as error:
-        raise BadItems(_explain(error)) from error
+        return None, list(_explain(line, error))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadItems(f"not {'JSON' if is_json else 'UTF-8'}: {error}") from error
+        return None, [f"not {'JSON' if is_json else 'UTF-8'}: {error}"]
 
 
-def _explain(error: msgspec.ValidationError) -> str:
-    """The words of the decoder, with the field that was probably meant."""
-    text = str(error)
-    unknown = re.search(r"unknown field `([^`]*)`", text)
-    if unknown is None:
-        return text
-    near = closest(unknown[1], _FIELDS)
-    return f"there is no field `{unknown[1]}`" + (
+def _explain(line: bytes, error: msgspec.ValidationError) -> Iterator[str]:
+    """Field by field, with the one that was probably meant; else the words of the decoder."""
+    try:
+        data = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        yield str(error)
+        return
+    unknown = [name for name in data if name not in _FIELDS]
+    yield from map(_explain_unknown, unknown)
+    if "prompt" not in data and "prompt" not in (closest(name, _FIELDS) for name in unknown):
+        yield "Object missing required field `prompt`"
+    for name in (name for name in data if name in _FIELDS):
+        try:
+            msgspec.convert({"prompt": "", name: data[name]}, BatchItem)
+        except msgspec.ValidationError as fault:
+            yield str(fault)
+
+
+def _explain_unknown(name: str) -> str:
+    near = closest(name, _FIELDS)
+    return f"there is no field `{name}`" + (
         f" (did you mean `{near}`?)" if near else f"; there are {', '.join(_FIELDS)}"
     )
 
 
 def _complete(item: BatchItem, defaults: ItemDefaults, copies: dict[str, int]) -> BatchItem:
-    """The item with everything that it leaves out. Raises BadItems."""
-    if not item.prompt.strip():
-        raise BadItems("the prompt is empty")
-    if "\0" in item.prompt:
-        raise BadItems("the prompt has a NUL character in it")
-    _check_limits(item)
+    """The item with everything that it leaves out."""
     options = defaults.options
     changes: dict[str, object] = {
         name: getattr(options, name)
@@ -141,24 +152,28 @@ def _complete(item: BatchItem, defaults: ItemDefaults, copies: dict[str, int]) -
         changes["set"] = {**options.set, **item.set}
     cwd = os.path.normpath(defaults.cwd / os.path.expanduser(item.cwd))
     name = item.id or _id_of(item, copies)
-    if not ID.fullmatch(name):
-        raise BadItems(f"`id` has letters, digits, dots, dashes and underscores, 64 at most: {name!r}")
     context = item.context or f"{defaults.batch}-{name}"
-    if not is_name(context):
-        raise BadItems(f"no context may be called {context!r}")
     attach = tuple(os.path.normpath(os.path.join(cwd, os.path.expanduser(path))) for path in item.attach)
     return replace(item, id=name, context=context, cwd=cwd, attach=attach, **changes)
 
 
-def _check_limits(item: BatchItem) -> None:
-    """Raises BadItems."""
+def _faults(item: BatchItem) -> Iterator[str]:
+    """All that is wrong with a completed item, as far as it can be told from itself."""
+    if not item.prompt.strip():
+        yield "the prompt is empty"
+    if "\0" in item.prompt:
+        yield "the prompt has a NUL character in it"
     if not 0 <= item.seconds <= MOST_SECONDS or item.fuel < 0 or item.max_cost < 0:
-        raise BadItems(f"`seconds`, `fuel` and `max_cost` are 0 or more, and no more than {MOST_SECONDS} seconds")
+        yield f"`seconds`, `fuel` and `max_cost` are 0 or more, and no more than {MOST_SECONDS} seconds"
     if item.mode:
         try:
             check_mode(item.mode)
         except UnknownMode as error:
-            raise BadItems(f"{error.message} ({error.hint})") from error
+            yield f"{error.message} ({error.hint})"
+    if not ID.fullmatch(item.id):
+        yield f"`id` has letters, digits, dots, dashes and underscores, 64 at most: {item.id!r}"
+    elif not is_name(item.context):
+        yield f"no context may be called {item.context!r}"
 
 
 def _id_of(item: BatchItem, copies: dict[str, int]) -> str:

@@ -27,6 +27,19 @@ class ResultFile:
         self.path = path
         self._is_file = path.is_file() or not path.exists()
 
+    def require_writable(self) -> None:
+        """Before anything is run. Raises FleetError."""
+        try:
+            if self._is_file:
+                os.close(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666))
+            elif not os.access(self.path, os.W_OK) or self.path.is_dir():
+                raise PermissionError(f"{self.path} is no file that can be written to")
+        except OSError as error:
+            raise FleetError(
+                f"--out {self.path}: {error.strerror or error}",
+                "nothing is run; give another --out, or make its folder",
+            ) from error
+
     def begin(self, rows: Iterable[TaskRow]) -> None:
         """Replace it by what is finished already. Raises FleetError."""
         data = b"".join(result_line(row) + b"\n" for row in rows)

@@ -15,6 +15,8 @@ from cru.faces.cli.fleet.batch_face import BatchFace
 from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of
 from cru.faces.cli.fleet.common import StopSignals, open_queue, registry_of, run_settings, say_line
 from cru.faces.cli.fleet.conversations import copy_conversations, fetch_conversations
+from cru.faces.cli.fleet.item_checks import ItemChecks
+from cru.faces.cli.run_options import home_path
 from cru.fleet import FleetError
 from cru.fleet.queue import RETRIED, BatchCounts, WorkQueue
 from cru.fleet.records import TaskRow, TaskState, WorkStatus
@@ -57,10 +59,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--fetch"):
         return fetch_conversations(parsed, queue, name_of(args))
     plan = make_plan(args, parsed, queue)
+    out = _result_file(args)
     if args.has("--dry-run"):
         from cru.faces.cli.fleet.dry_run import show_plan
 
         return show_plan(plan, queue, parsed)
+    if out is not None:
+        out.require_writable()
     is_shared = args.has("--shared") or (not plan.file and queue.is_shared(plan.name))
     if is_shared:
         copy_conversations(parsed, queue, plan)
@@ -72,8 +77,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
             f"{added + retried} items queued in {queue.place}; `cru worker` runs them, `{plan.command}` shows how far they are"
         )
         return 0
-    face = BatchFace(plan.name, own, args.has("--json"), _result_file(args))
-    face.begin(queue.rows(plan.name))
+    rows = queue.rows(plan.name)
+    finished = {row.id for row in rows if row.result is not None}
+    notices = ItemChecks(home_path(parsed)).card_notices([item for _, item in plan.items if item.id not in finished])
+    face = BatchFace(plan.name, own, args.has("--json"), out, notices)
+    face.begin(rows)
     end_startup()
     return run_async(_work(parsed, plan, queue, face))
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from cru.engine.recorded_usage import describe_cost
 from cru.engine.spending import UsageTotals
@@ -36,10 +37,13 @@ class BatchFace:
     """Hears of items as they end, here and in other workers.
 
     ids: the items that this command is about
+    notices: what all runs would tell; it is told once, and is in no item's result
     problem: why results could not be written, "" if they could
     """
 
-    def __init__(self, name: str, ids: set[str], as_json: bool, out: ResultFile | None) -> None:
+    def __init__(
+        self, name: str, ids: set[str], as_json: bool, out: ResultFile | None, notices: Sequence[str] = ()
+    ) -> None:
         self.ids = ids
         self.problem = ""
         self._name, self._as_json, self._out = name, as_json, out
@@ -48,7 +52,7 @@ class BatchFace:
         self._put_off: set[str] = set()
         self._statuses: Counter[WorkStatus] = Counter()
         self._usage, self._refused, self._before = UsageTotals(), 0, 0
-        self._told: set[str] = set()
+        self._notices, self._told = tuple(notices), set[str]()
         self._begin = time.monotonic()
 
     @property
@@ -57,17 +61,20 @@ class BatchFace:
 
     def begin(self, rows: Sequence[TaskRow]) -> None:
         """`rows`: of the batch, as they are before anything is done."""
-        finished = [row for row in rows if row.id in self.ids and row.result is not None]
+        finished = [self._without_common(row) for row in rows if row.id in self.ids and row.result is not None]
         if self._out is not None:
             self._write(self._out.begin, finished)
         for row in finished:
             self._count(row)
         self._before = len(finished)
         if self._as_json:
-            self._line("batch", {"name": self._name, "items": len(self.ids), "finished": len(finished)})
+            notices = {"notices": self._notices} if self._notices else {}
+            self._line("batch", {"name": self._name, "items": len(self.ids), "finished": len(finished), **notices})
         else:
             done = f", {len(finished)} of them finished before" if finished else ""
             self.note(f"batch {self._name}: {len(self.ids)} items{done}")
+            for text in self._notices:
+                self.note(text)
 
     async def watch(self, worker: FleetWorker, queue: WorkQueue) -> None:
         """Tell of what is finished, until cancelled."""
@@ -150,6 +157,7 @@ class BatchFace:
         if row.id not in self.ids:  # of a line that the file has no more
             self._known.add(row.id)
             self.ids = self.ids | {row.id}
+        row = self._without_common(row)
         self._count(row)
         result = row.result
         assert result is not None
@@ -175,6 +183,12 @@ class BatchFace:
         parts += [one_line(text, 200) for text in new[:TOLD_NOTICES]]
         parts += [f"{len(new) - TOLD_NOTICES} more"] if len(new) > TOLD_NOTICES else []
         self.note(f"{item}: {'; '.join(parts)}")
+
+    def _without_common(self, row: TaskRow) -> TaskRow:
+        if row.result is None or not set(self._notices) & set(row.result.notices):
+            return row
+        own = tuple(text for text in row.result.notices if text not in self._notices)
+        return replace(row, result=replace(row.result, notices=own))
 
     def _count(self, row: TaskRow) -> None:
         assert row.result is not None

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from cru.config.secret import holds_secret
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.fleet.common import at_least, dollars_of, say_line, seconds_of
-from cru.faces.cli.run_options import require_utf8, working_directory
+from cru.faces.cli.fleet.item_checks import ItemChecks
+from cru.faces.cli.run_options import home_path, require_utf8, working_directory
 from cru.faces.cli.set_flag import add_setting
 from cru.files.regular import read_regular
 from cru.fleet import FleetError
-from cru.fleet.items import ID, ItemDefaults, ItemFile, ItemProblem, batch_name, read_items
+from cru.fleet.items import ID, ItemDefaults, batch_name, read_items
 from cru.fleet.queue import WorkQueue
-from cru.fleet.records import BatchItem, Setting
-from cru.fleet.run_task import setting_text
+from cru.fleet.records import BatchItem, Setting, WorkStatus
 
 VALUES = (
     "--name", "--model", "--mode", "--agent", "--seconds", "--fuel", "--max-cost", "--set", "--on-interrupted", "--max-deaths",
@@ -62,7 +61,7 @@ def make_plan(args: CommandArguments, parsed: Parsed, queue: WorkQueue) -> Batch
     parallel, deaths = at_least(args, "--parallel", 4, 1), at_least(args, "--max-deaths", 5, 1)
     file = args.words[0] if args.words else ""
     if file:
-        items = _read_items(file, ItemDefaults(name, working_directory(), options), args.has("--skip-bad"))
+        items = _read_items(file, ItemDefaults(name, working_directory(), options), args, parsed, queue)
     else:
         items = tuple(queue.items(name))
         if not items:
@@ -94,40 +93,28 @@ def _item_options(args: CommandArguments) -> BatchItem:
     )  # fmt: skip
 
 
-def _read_items(file: str, defaults: ItemDefaults, skip_bad: bool) -> tuple[tuple[int, BatchItem], ...]:
+def _read_items(
+    file: str, defaults: ItemDefaults, args: CommandArguments, parsed: Parsed, queue: WorkQueue
+) -> tuple[tuple[int, BatchItem], ...]:
     """Raises BadItems, if bad lines are not to be left out."""
-    read = _without_bad_settings(read_items(_read(file), defaults))
-    if not skip_bad:
+    read = read_items(_read(file), defaults)
+    settled = _settled(queue, defaults.batch, args.has("--retry"))
+    if args.has("--queue") and os.environ.get(
+        "CRU_DATABASE_URL"
+    ):  # other machines have the folders, and maybe the agents
+        settled = {item.id for _, item in read.items}
+    read = ItemChecks(home_path(parsed)).check(read, settled)
+    if not args.has("--skip-bad"):
         read.require_good(file)
     for problem in read.problems:
         say_line(f"{file}:{problem.line} is left out: {problem.text}")
     return read.items
 
 
-def _without_bad_settings(read: ItemFile) -> ItemFile:
-    """Settings that nobody knows, or with impossible values, make a line a bad one."""
-    known: dict[tuple[str, str], str] = {}
-    bad = {line: text for line, item in read.items for text in _setting_problems(item, known)}
-    if not bad:
-        return read
-    items = tuple((line, item) for line, item in read.items if line not in bad)
-    problems = (*read.problems, *(ItemProblem(line, text) for line, text in bad.items()))
-    return replace(read, items=items, problems=tuple(sorted(problems, key=lambda problem: problem.line)))
-
-
-def _setting_problems(item: BatchItem, known: dict[tuple[str, str], str]) -> Iterator[str]:
-    for key, value in item.set.items():
-        pair = (key, setting_text(value))
-        if pair not in known:
-            known[pair] = ""
-            try:
-                add_setting({}, "=".join(pair))
-            except UsageProblem as error:
-                known[pair] = f"`set`: {error.message.removeprefix('-s: ')}" + (
-                    f" ({error.hint})" if error.hint else ""
-                )
-        if known[pair]:
-            yield known[pair]
+def _settled(queue: WorkQueue, batch: str, retry: bool) -> set[str]:
+    """The items that are not run any more."""
+    results = {row.id: row.result for row in queue.rows(batch) if row.result is not None}
+    return {item for item, result in results.items() if not retry or result.status is WorkStatus.DONE}
 
 
 def name_of(args: CommandArguments) -> str:

@@ -1,0 +1,67 @@
+"""All of a batch is looked at before anything runs, and what concerns all of it is told once."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.faces.batches import results, scripted, states, write_items
+from tests.kit import HomeDir, cru
+
+BROKEN_CARD = "---\nname: bad\ntools: [\n---\nx\n"
+
+
+def test_all_errors_of_all_lines_are_named_before_anything_runs(home: HomeDir) -> None:
+    scripted(home)
+    (home.project / "p.jsonl").write_text(
+        '{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": ""}\n{"promt": "z", "fule": 3, "seconds": "x"}\n'
+        '{"id": "b b", "prompt": "z", "mode": "autoo", "set": {"fule": 3}, "agent": "nope", "max_cost": -1}\n'
+        '{"prompt": "k", "cwd": "nodir"}\n{"prompt": "k", "attach": ["nofile"]}\nnot json\n'
+    )
+    run = cru("batch", "p.jsonl", "--name", "n", home=home)
+    assert run.code == 2 and states(home) == {} and "nothing is run" in run.err
+    expected = [
+        "p.jsonl:2: the prompt is empty", "p.jsonl:2: the id a is that of line 1, too",
+        "p.jsonl:3: there is no field `promt` (did you mean `prompt`?)", "p.jsonl:3: there is no field `fule` (did you mean `fuel`?)",
+        "p.jsonl:3: Expected `float`", "p.jsonl:4: `id` has letters", "p.jsonl:4: unknown mode `autoo`", "p.jsonl:4: `seconds`, `fuel` and",
+        "p.jsonl:5: `cwd`: there is no folder", "p.jsonl:6: `attach`: cannot attach", "p.jsonl:7: not JSON",
+    ]  # fmt: skip
+    assert [text for text in expected if text not in run.err] == [], run.err
+    write_items(home, {"prompt": "k", "agent": "nope", "set": {"fule": 3}, "attach": ["nofile"]})
+    run = cru("batch", "p.jsonl", "--name", "n", "--agent", "general", home=home)
+    for text in (
+        "p.jsonl:1: `set`: unknown setting `fule`",
+        "p.jsonl:1: `agent`: there is no agent 'nope'",
+        "`attach`",
+    ):
+        assert text in run.err, run.err
+    assert run.code == 2 and not (home.cru / "contexts" / "n-a").exists()
+
+
+def test_what_is_finished_may_lose_its_files(home: HomeDir) -> None:
+    scripted(home)
+    (home.project / "notes.txt").write_text("notes")
+    write_items(home, {"prompt": "k", "id": "a", "attach": ["notes.txt"]})
+    assert cru("batch", "p.jsonl", "--name", "n", home=home).code == 0
+    (home.project / "notes.txt").unlink()
+    assert cru("batch", "p.jsonl", "--name", "n", home=home).code == 0
+
+
+def test_results_that_cannot_be_written_are_told_before_anything_runs(home: HomeDir) -> None:
+    scripted(home)
+    write_items(home, {"prompt": "k", "id": "a"})
+    for out in ("/nodir/x", str(home.project)):
+        run = cru("batch", "p.jsonl", "--name", "n", "--out", out, home=home)
+        assert run.code == 1 and f"--out {out}: " in run.err and "nothing is run" in run.err, run.err
+    assert states(home) == {}
+
+
+def test_a_broken_card_is_told_once_and_not_of_each_item(home: HomeDir) -> None:
+    scripted(home)
+    (home.cru / "agents").mkdir()
+    (home.cru / "agents" / "bad.md").write_text(BROKEN_CARD)
+    write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
+    run = cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home)
+    assert (run.code, run.err.count("the agent bad cannot be used")) == (0, 1), run.err
+    assert not any(result.get("notices") for result in results(home).values())
+    lines = cru("batch", "p.jsonl", "--name", "m", "--json", home=home).out.splitlines()
+    payloads = [msgspec.json.decode(line)["payload"] for line in lines]
+    assert "the agent bad" in payloads[0]["notices"][0] and not any(p.get("notices") for p in payloads[1:])
