@@ -298,7 +298,7 @@ def test_a_plugin_or_check_that_breaks_is_an_error(home: HomeDir, files: dict[st
             "cru plugin new a --executable bash (or python); then write it",
         ),
         (("plugin", "new", "a", "bash"), "cru -- plugin new a bash"),
-        (("plugin", "test", "a", "--json"), "cru -- plugin test a --json"),
+        (("plugin", "test", "a", "--json"), "cru plugin --help says what it takes"),
         (("lua", "is", "a", "language"), "did you mean: cru -- lua is a language"),
         (("lua", "missing.lua"), "did you mean: cru -- lua missing.lua"),
         (("lua",), "cru lua '=1 + 1'"),

@@ -11,7 +11,8 @@ HELP_SWITCHES = ("--help", "-h")
 
 
 class CommandArguments:
-    """The parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`.
+    """The parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`; for a switch that
+    is near no other one, with `--help`.
 
     words: the plain ones; the first of them is one of `verbs`, and there are `most` of them at most
     short: other names of values and switches
@@ -48,7 +49,7 @@ class CommandArguments:
             elif (word == "-" or not word.startswith("-")) and len(self.words) < most:
                 self.words.append(word)
             elif full in values:
-                raise self.wrong(f"{name} needs a value")
+                raise self._wrong_switch(f"{name} needs a value")
             else:
                 raise self.unknown(word)
         if verbs and self.words and self.words[0] not in verbs:
@@ -76,14 +77,14 @@ class CommandArguments:
         try:
             return int(self.value(name, str(default)))
         except ValueError as error:
-            raise self.wrong(f"{name} needs a number, not {self.value(name, '')}") from error
+            raise self._wrong_switch(f"{name} needs a number, not {self.value(name, '')}") from error
 
     def unknown(self, word: str) -> UsageProblem:
         """The error for a word that the command does not know; the nearest line that it does know comes first."""
         message = f"`cru {self._all[0]}` does not take {word}"
         near = self._flags_first(word) or self._nearest(word)
         if near is None:
-            return self.wrong(message)
+            return self._wrong_switch(message) if word.startswith("-") else self.wrong(message)
         return UsageProblem(message, command_or_prompt(near, self._all))
 
     def _nearest(self, word: str) -> list[str] | None:
@@ -104,6 +105,14 @@ class CommandArguments:
         at = self._all.index(word)
         end = at + 1 + (0 if attached is not None else len(flag.args))
         return [*self._all[at:end], *self._all[:at], *self._all[end:]]
+
+    def _wrong_switch(self, message: str) -> UsageProblem:
+        """Who writes switches means the command."""
+        return (
+            UsageProblem(message, f"cru {self._all[0]} --help says what it takes")
+            if self._help
+            else self.wrong(message)
+        )
 
     def wrong(self, message: str) -> UsageProblem:
         return UsageProblem(message, f"did you mean: cru -- {shlex.join(self._all)}")

@@ -38,7 +38,7 @@ SWITCHES = (
     "--shared",
     "--fetch",
 )
-SHORT = {"-s": "--set", "-t": "--trust"}
+SHORT = {"-s": "--set", "-t": "--trust", "--concurrency": "--parallel"}
 POLICIES = ("ask-model", "retry", "fail")
 _NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget", "--fetch")
 

@@ -21,10 +21,11 @@ from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
 from cru.fleet.worker import FleetWorker, WorkerLimits
 from cru.fleet.workers import MISSED, DeadWorker
 
+SHORT = {"--concurrency": "--parallel"}
 HELP = f"""\
 cru worker                      take tasks that `cru batch` queued, from any batch, until it is stopped
 cru worker --once               end when no task is left that it can take
-  --concurrency N               tasks at once (1)
+  --parallel N                  tasks at once (1); --concurrency is the same
   --grace SECONDS               what runs may finish within, after SIGTERM or Ctrl-C; then it is handed back (20)
   --beat SECONDS                between two signs of life (5); a worker that misses {MISSED} counts as dead, and others take its tasks
 
@@ -35,12 +36,12 @@ The queue is in ~/.cru/fleet, or in Postgres: CRU_DATABASE_URL=postgresql://…
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     args = CommandArguments(
-        "worker", words, help=HELP, switches=("--once",), values=("--concurrency", "--grace", "--beat")
+        "worker", words, help=HELP, switches=("--once",), values=("--parallel", "--grace", "--beat"), short=SHORT
     )
     if args.show_help():
         return 0
     limits = WorkerLimits(
-        at_least(args, "--concurrency", 1, 1), once=args.has("--once"), beat=seconds_of(args, "--beat", 5.0, 0.05)
+        at_least(args, "--parallel", 1, 1), once=args.has("--once"), beat=seconds_of(args, "--beat", 5.0, 0.05)
     )
     grace = seconds_of(args, "--grace", 20.0)
     queue = open_queue(parsed)
