@@ -71,6 +71,7 @@ def test_what_will_be_written_is_shown_in_part_and_escaped(home: HomeDir) -> Non
     with server([Reply(calls=[Call("write", {"file_path": "f", "content": text})]), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
+            terminal.expect("ask mode")
             answer(terminal, "n")
             assert terminal.wait() == 0
     shown = terminal.text.partition("write: f")[2].partition("ask mode")[0]

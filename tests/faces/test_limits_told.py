@@ -29,13 +29,16 @@ def test_a_person_is_asked_about_a_circle_and_about_more_fuel(home: HomeDir) -> 
         with pty("go", home=home) as terminal:
             for cost in (3, 6, 9):
                 terminal.expect(f"this prompt has cost {cost} tool batches and continuations; go on for 3 more?")
+                terminal.expect("stop > ")
                 terminal.send("y\n")
             terminal.expect("10 rounds brought nothing new; go on?")
-            terminal.expect("y [words] go on, ? help, n [words] stop")
+            terminal.expect("y [words] go on, ? help, n [words] stop > ")
             terminal.send("maybe\n")
             terminal.expect("`maybe` is no answer")
+            terminal.expect("stop > ")
             terminal.send("?\n")
             terminal.expect("stop here; what follows is told to the model beside your next prompt")
+            terminal.expect("stop > ")
             terminal.send("n look at X\n")
             assert terminal.wait() == 3
     assert len(model.requests) == 11

@@ -55,6 +55,7 @@ def test_a_question_of_a_sub_agent_stands_above_the_prompt_and_names_it(tmp_path
         terminal.line("go")
         terminal.expect("[sub-agent general ")
         terminal.expect("write: x")
+        terminal.expect("no > ")
         terminal.line("y")
         terminal.expect("it is there")
         assert terminal.eof() == 0

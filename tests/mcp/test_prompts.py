@@ -115,6 +115,7 @@ def test_a_server_s_request_for_the_model_is_asked_about(tmp_path: Path, key: st
         here = home(tmp_path, url=model.url, config=ALLOW + stdio())
         with pty("go", home=here) as terminal:
             terminal.expect("wants a text of the model")
+            terminal.expect("no > ")
             terminal.send(f"{key}\r")
             terminal.expect("all done")
             terminal.wait()
@@ -147,6 +148,7 @@ def test_a_chat_uses_a_server(tmp_path: Path) -> None:
             terminal.expect(">")
             terminal.line("use it")
             terminal.expect("ask mode asks before using `mcp_small_echo`")
+            terminal.expect("no > ")
             terminal.send("y\r")
             terminal.expect("all fine")
             terminal.line("/mcp")

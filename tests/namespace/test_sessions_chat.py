@@ -51,6 +51,7 @@ def test_a_question_of_its_agent_comes_to_the_person_in_its_name(tmp_path: Path)
         terminal.line("hello")
         terminal.expect("[sub-agent general ")
         terminal.expect("write: x")
+        terminal.expect("no > ")
         terminal.line("y")
         terminal.expect("it says written")
         assert terminal.eof() == 0

@@ -184,6 +184,7 @@ def test_a_person_is_told_that_one_is_asked(tmp_path: Path) -> None:
         here.configure(BASE.format(mode="ask"), model.url)
         with pty("go on", home=here) as terminal:
             terminal.expect("echo yes")
+            terminal.expect("no > ")
             terminal.line("y")
             terminal.expect("fine")
     [told] = [json.decode(line) for line in (here.project / "notifications.jsonl").read_bytes().splitlines()]

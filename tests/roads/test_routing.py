@@ -59,6 +59,7 @@ def test_a_person_is_asked_for_more_and_may_raise_it(home: HomeDir) -> None:
         home.configure("[budget]\nmax_tokens = 200\n", url=model.url)
         with pty("go", home=home) as terminal:
             terminal.expect("this prompt has used 220 tokens of 200; go on for 200 more?")
+            terminal.expect("stop > ")
             terminal.send("y\n")
             terminal.expect("Done.")
             assert terminal.wait() == 0

@@ -264,8 +264,8 @@ class TextFace:
         self._show_progress()
 
     def _show_progress(self) -> None:
-        """On the progress line: what is going on, and what plugins say about themselves."""
-        if self._progress is not None and not self._answer.is_within_line():
+        """On the progress line: what is going on, and what plugins say about themselves; not where a question stands."""
+        if self._progress is not None and not self._questions and not self._answer.is_within_line():
             parts = (self._activity, self.status_text() if self._is_busy else "")
             self._progress.show(" · ".join(part for part in parts if part))
 

@@ -76,7 +76,7 @@ class Chat:
         """The next prompt; None at Ctrl-D. Ctrl-C clears the line. What was typed before an answer was stopped stands in it."""
         while not self._leaving:
             await self._wait_for_questions()
-            typed, self._typed_ahead = self._typed_ahead, ""
+            typed, self._typed_ahead = self._typed_ahead + self._typed_at_questions(), ""
             erase_prompt()
             try:
                 return await self._read_or_wake(typed)
@@ -106,6 +106,11 @@ class Chat:
         free = getattr(self._session.parts.asker, "free", None)
         if free is not None:
             await free()
+
+    def _typed_at_questions(self) -> str:
+        """What was typed while a question stood there, and was no answer to it."""
+        take = getattr(self._session.parts.asker, "take_typed", None)
+        return take() if take is not None else ""
 
     async def _turn(self, text: str) -> None:
         """One turn, or one command; its errors are shown and the chat goes on."""

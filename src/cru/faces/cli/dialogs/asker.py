@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cru.faces.cli.terminal.keyboard import discard_typed, foreground_group, hide_prompt, input_mode
+from cru.faces.cli.dialogs.stray_input import StrayInput
+from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.values.visible import fold_blanks, visible, whole_lines
 
@@ -44,24 +45,33 @@ class TerminalAsker:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._turn = asyncio.Lock()
+        self._stray = StrayInput(fd)
 
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         """The person's answer; None if the terminal is gone."""
         async with self._alone():
-            with input_mode(self._fd, "lines"):
-                return await self._ask(subject)
+            with input_mode(self._fd, "kept"):
+                try:
+                    return await self._ask(subject)
+                except OSError:
+                    return None
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
         """A plugin's dialog, as `cru.namespace.dialogs.port.Dialogs` says."""
         from cru.faces.cli.dialogs import plugin_dialogs
 
         async with self._alone():
+            try:
+                await self._stray.settle()
+            except OSError:
+                return None
             return await plugin_dialogs.show_dialog(self._fd, kind, request)
 
     @asynccontextmanager
     async def lend(self, group: int) -> AsyncIterator[None]:
         """For the block the terminal belongs to a process group of this session, and hands over lines; Ctrl-C and Ctrl-Z go there."""
         async with self._alone():
+            self._stray.take_waiting()
             with input_mode(self._fd, "lines"), foreground_group(self._fd, group):
                 yield
 
@@ -70,30 +80,43 @@ class TerminalAsker:
         async with self._turn:
             return
 
+    def take_typed(self) -> str:
+        """What was typed at questions and answered none of them, once; what went into a prompt that stood there is no part of it."""
+        return self._stray.take_kept()
+
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         async with self._turn, hide_prompt():
-            discard_typed(self._fd)
-            yield
+            try:
+                yield
+            finally:
+                self._stray.hand_over()
 
     async def _ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        """Raises OSError if the terminal has gone."""
         text = render_question(subject)
         while True:
-            try:
-                os.write(self._fd, text.encode("utf-8", "replace"))
-            except OSError:
+            self._write(text)
+            await self._stray.settle()
+            with input_mode(self._fd, "lines"):
+                self._write(f"  {_choices(subject)} > ")
+                data = await self._line()
+            if data is None:
                 return None
-            line = await self._line()
-            if line is None:
-                return None
-            reply = read_reply(line, bool(subject.rule))
-            if reply is not None:
+            line = data.decode("utf-8", "replace")
+            reply = read_reply(line, bool(subject.rule), subject.is_limit)
+            if reply is None:
+                self._stray.add(data if is_stray(line) else b"")
+                text = _help(subject) if line.strip() == "?" else _not_understood(line, subject)
+            elif await self._stray.is_pasted(data):
+                text = "  an answer is one line, this came with more\n"
+            else:
                 return reply
-            text = (
-                _help(subject) if line.strip() == "?" else _not_understood(line, subject)
-            ) + f"  {_choices(subject)} > "
 
-    async def _line(self) -> str | None:
+    def _write(self, text: str) -> None:
+        os.write(self._fd, text.encode("utf-8", "replace"))
+
+    async def _line(self) -> bytes | None:
         """One line, read without blocking the loop; None at end of file."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bytes] = loop.create_future()
@@ -113,7 +136,7 @@ class TerminalAsker:
             data = await done
         finally:
             loop.remove_reader(self._fd)
-        return data.decode("utf-8", "replace") if b"\n" in data else None
+        return data if b"\n" in data else None
 
 
 def render_question(subject: PermissionSubject) -> str:
@@ -123,7 +146,7 @@ def render_question(subject: PermissionSubject) -> str:
     seen = _preview(getattr(subject, "preview", ""))
     who = f"[sub-agent {_shown(subject.agent)}] " if subject.agent else ""
     head = f"{who}{_shown(subject.tool)}{_detail(subject.detail)}"
-    return f"\r\n{head}\n{seen}{_change(subject)}  {_shown(subject.why)}{keep}\n  {_choices(subject)} > "
+    return f"\r\n{head}\n{seen}{_change(subject)}  {_shown(subject.why)}{keep}\n"
 
 
 def _change(subject: PermissionSubject) -> str:
@@ -190,21 +213,32 @@ def _why_once(subject: PermissionSubject) -> str:
 
 def _not_understood(line: str, subject: PermissionSubject) -> str:
     """Why the question is put again."""
-    word = line.split()[0] if line.strip() else ""
-    if not word:
+    words = line.strip()
+    if not words:
         return "  nothing was answered\n"
-    if CHOICES.get(word.lower().rstrip(",:")) is None or subject.is_limit:
-        return f"  `{_shown(word[:40])}` is no answer\n"
-    return f"  this answer cannot be kept: {_why_once(subject)}\n"
+    if words.lower() in CHOICES and not subject.is_limit:
+        return f"  this answer cannot be kept: {_why_once(subject)}\n"
+    return f"  `{_shown(words[:40])}{'…' if len(words) > 40 else ''}` is no answer\n"
 
 
-def read_reply(line: str, keeps: bool = True) -> PermissionReply | None:
-    """The answer in a line; None if it is none of the choices. `keeps`: there is a rule that s, p and a would store."""
-    word, _, reason = line.strip().partition(" ")
-    choice = CHOICES.get(word.lower().rstrip(",:"))
-    if choice is None or (choice in ("session", "project", "always") and not keeps):
+def read_reply(line: str, keeps: bool = True, is_limit: bool = False) -> PermissionReply | None:
+    """The answer in a line; None if it is none of the choices. What allows stands alone: whoever is writing to the model, and does not
+    see the question, allows nothing. `keeps`: there is a rule that s, p and a would store."""
+    word, _, words = line.strip().partition(" ")
+    choice = CHOICES.get(word.lower())
+    if CHOICES.get(word.lower().rstrip(",:")) == "no":
+        return PermissionReply("no", words.strip())
+    if choice is None or (words.strip() and not (is_limit and choice == "once")):
         return None
-    return PermissionReply(choice, reason.strip())
+    if choice != "once" and not keeps:
+        return None
+    return PermissionReply(choice, words.strip())
+
+
+def is_stray(line: str) -> bool:
+    """Whether a line that is no answer was meant for something else."""
+    words = line.strip()
+    return words not in ("", "?") and words.lower() not in CHOICES
 
 
 def open_terminal_asker() -> TerminalAsker | None:

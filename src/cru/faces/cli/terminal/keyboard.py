@@ -89,16 +89,6 @@ def foreground_group(fd: int, group: int) -> Iterator[None]:
         give(os.getpgrp())
 
 
-def discard_typed(fd: int) -> None:
-    """What was typed before a question was there is no answer to it."""
-    import termios
-
-    try:
-        termios.tcflush(fd, termios.TCIFLUSH)
-    except termios.error:
-        pass  # no real terminal
-
-
 def has_typed(fd: int) -> bool:
     """Whether something waits to be read."""
     import select
@@ -121,6 +111,23 @@ def hide_prompt() -> AbstractAsyncContextManager[None]:
     return nullcontext() if editor is None else editor.in_terminal()
 
 
+def editor_text() -> str:
+    """What stands in the line editor's prompt, shown or hidden; "" if it does not run."""
+    editor = sys.modules.get("prompt_toolkit.application")
+    app = editor.get_app_or_none() if editor is not None else None
+    return app.current_buffer.text if app is not None and app.is_running else ""
+
+
+def insert_typed(text: str) -> bool:
+    """Insert it in the line editor's prompt, as if it was typed there; False if there is none."""
+    editor = sys.modules.get("prompt_toolkit.application")
+    app = editor.get_app_or_none() if editor is not None else None
+    if app is None or not app.is_running:
+        return False
+    app.current_buffer.insert_text(text)
+    return True
+
+
 def read_typed(fd: int) -> str:
     """What was typed up to now and nobody has read: its lines, without keys that are no text; "" if there is nothing."""
     data = b""
@@ -129,13 +136,14 @@ def read_typed(fd: int) -> str:
             data += more
     except OSError:
         pass  # the terminal has gone
-    return _text(data.decode("utf-8", "replace").replace("\r", "\n"))
+    return typed_text(data)
 
 
-def _text(keys: str) -> str:
+def typed_text(data: bytes) -> str:
+    """The text that these keys make: a key that erases does so, the last Enter is left out."""
     import re
 
-    text = ""
+    keys, text = data.decode("utf-8", "replace").replace("\r", "\n"), ""
     for key in re.sub(r"\x1b(\[[0-9;]*[@-~]|O.|.)?", "", keys):
         if key in "\x7f\b":
             text = text[:-1]
