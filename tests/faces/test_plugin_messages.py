@@ -67,3 +67,14 @@ def test_a_storm_of_the_same_warning_is_counted(home: HomeDir) -> None:
     ]
     lines = [msgspec.json.decode(line) for line in cru("--json", "hi", home=home).out.splitlines()]
     assert sum("failed on custom" in line["payload"]["text"] for line in lines if line["type"] == "notice") == 1500
+
+
+def test_what_does_not_wait_and_is_awaited_is_told_with_the_way_on(home: HomeDir) -> None:
+    scripted(home)
+    (home.cru / "plugins").mkdir(parents=True, exist_ok=True)
+    (home.cru / "plugins" / "eager.py").write_text(
+        'from cru import on, sessions\n\n\n@on("turn:complete")\nasync def ask(ctx, event):\n    await sessions.messages(None)\n'
+    )
+    err = cru("go", home=home).err
+    assert "eager.py:6: TypeError: object Values can't be used in 'await' expression" in err
+    assert "does not wait returns is not awaited; docs/namespace.md marks those that wait" in err

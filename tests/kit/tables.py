@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
+
 from tests.namespace.examples import docs, example
 
 from cru import contexts, extensions, models, permissions, tasks
@@ -18,7 +20,7 @@ from cru.faces.cli.flags import FLAGS, SYNONYMS
 from cru.faces.cli.oq.options import HELP
 from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES
-from cru.namespace.names import ABSENT, INDEXED, NAMES
+from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.tools import protocol as tools
 from cru.vault import DOCS as VAULT
@@ -167,7 +169,8 @@ def namespace() -> str:
             family = own
             lines += ["", f"## {family}", ""]
         said, text = docs(NAMES[name])[0], example(name)
-        lines.append(f"- **`{name}`** {said}  \n  `{text.expression} --> {text.value}`")
+        waits = "*waits:* " if iscoroutinefunction(load_target(NAMES[name])) else ""
+        lines.append(f"- **`{name}`** {waits}{said}  \n  `{text.expression} --> {text.value}`")
     lines += ["", "## Tables with keys", ""]
     for path, pair in INDEXED.items():
         lines += [f"- **`{path}`** {docs(target)[0]}  \n  `{docs(target)[1]}`" for target in pair if target]

@@ -30,7 +30,7 @@ BAD = [
     ("create{workspace = '/etc'}", "works in this project"),
     ("create{agent_type = 'acp'}", "only agents of cru"),
     ("create{temperature = 3}", "temperature must be 0 to 2"),
-    ("create{model = 7}", "Expected `str`"),
+    ("create{model = 7}", "model: expected text, got a whole number"),
     ("send_message('../../x', 'y')", "there is no session `../../x`"),
     ("send_message(nil, ' ')", "must not be empty"),
     ("messages({})", "must be a string"),

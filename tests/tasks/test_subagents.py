@@ -279,6 +279,14 @@ def test_no_more_tasks_than_the_limit_and_no_more_at_once(tmp_path: Path) -> Non
     assert second.started >= first.ended
 
 
+def test_no_sub_agents_at_all_is_told_in_words(tmp_path: Path) -> None:
+    child = script(tmp_path, "child", ANSWER)
+    world = world_with(tmp_path, call("explore", child), settings={"tasks": {"max_depth": 0}})
+    world.run("go")
+    assert world.results()[0].startswith("the setting tasks.max_depth = 0 allows no sub-agents at all: do it yourself")
+    assert records(world) == []
+
+
 def test_a_task_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     child = script(tmp_path, "child", "text: so far\ndelay: 600s\n")
     world = world_with(tmp_path, call("explore", child), settings={"tasks": {"timeout": 0.3}})

@@ -78,6 +78,19 @@ def test_a_kill_loses_no_request(tmp_path: Path) -> None:
     assert row["status"] == "lost" and row["usage"]["cost"] == 0.02
 
 
+def test_a_request_that_has_no_answer_yet_is_not_counted(tmp_path: Path) -> None:
+    here = home(tmp_path)
+    child = script(tmp_path, "child", "delay: 600s\n")
+    here.configure(f'model = "{script(tmp_path, "main", MAIN + call("general", child))}"\n')
+    with start("go", home=here) as run:
+        wait_until(
+            lambda: any(b'"request"' in trace.read_bytes() for trace in here.context().glob("tasks/*/trace.jsonl"))
+        )
+        rows = cru("/cost", home=here).out.splitlines()
+        run.kill()
+    assert [" 1 request, " in row for row in rows] == [True, True] and "sub-agent" not in "".join(rows)
+
+
 def test_the_last_prompt_is_the_last_one_also_after_a_kill(here: HomeDir, tmp_path: Path) -> None:
     script(tmp_path, "main", "delay: 600s\n")
     with start("go", home=here) as run:

@@ -81,7 +81,11 @@ WRONG: list[tuple[str, str, str]] = [
     ("send_message", '{"to": "a", "content": ""}', "`content`: must not be empty"),
     ("send_message", '{"to": "a", "content": "x", "from_": "me"}', "`from_`: unknown argument; did you mean `from`?"),
     ("task", '{"agent": "explore"}', "`prompt`: required, but missing"),
-    ("task", '{"agent": "explore", "prompt": "x", "isolation": "box"}', "`isolation`: invalid enum value 'box'"),
+    (
+        "task",
+        '{"agent": "explore", "prompt": "x", "isolation": "box"}',
+        "`isolation`: invalid enum value 'box'; it may be `worktree`, or left out",
+    ),
     ("call_user", '{"message": 1}', "`message`: expected a string, got an integer"),
     ("recurse", '{"note": 1}', "`note`: expected a string, got an integer"),
 ]

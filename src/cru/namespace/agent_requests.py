@@ -10,7 +10,8 @@ from cru.engine import tool_call
 from cru.engine.parts import Parts
 from cru.namespace.host import BadArgument, NamespaceError
 from cru.tasks.agent_tasks import TOOL, AgentTasks
-from cru.tools.protocol import AgentRequest
+from cru.tools.arguments import parse_arguments
+from cru.tools.protocol import AgentRequest, ArgumentError
 from cru.values.messages import ToolCall
 
 
@@ -21,8 +22,8 @@ class Refused(NamespaceError):
 def make_request(where: str, fields: dict[str, Any]) -> AgentRequest:
     """Raises BadArgument."""
     try:
-        return msgspec.convert(fields, AgentRequest)
-    except msgspec.ValidationError as error:
+        return parse_arguments(AgentRequest, fields)
+    except ArgumentError as error:
         raise BadArgument(f"{where}: {error}") from error
 
 

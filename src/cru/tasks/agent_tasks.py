@@ -163,7 +163,7 @@ class AgentTasks:
         self, card: AgentCard, request: AgentRequest, call_id: str = "", conversation: AgentConversation | None = None
     ) -> Task:
         """Begin it as soon as there is room; with a `conversation` it goes on with that one. Raises TaskError."""
-        if self._is_over:  # what a plugin left running asks for it
+        if self._is_over and not self.manager.is_closing:  # what a plugin left running asks for it
             raise TaskLimit("the agent that asks for it has ended: nothing begins for it any more")
         model = await self._choose_model(card, request)
         self._check_tools(card, canonical_globs(request.tools))

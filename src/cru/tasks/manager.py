@@ -108,9 +108,10 @@ class TaskManager:
                 "the setting tasks.max_tasks allows more",
             )
         if request.kind is TaskKind.SUBAGENT and request.depth >= settings.max_depth:
+            most = settings.max_depth
+            why = f"no more than {most} below one another" if most else "no sub-agents at all"
             raise TaskLimit(
-                f"agents are {request.depth} deep below one another already, which is the limit: do it yourself",
-                "the setting tasks.max_depth allows more",
+                f"the setting tasks.max_depth = {most} allows {why}: do it yourself", "a higher one allows more"
             )
 
     def _turn_of(self, parts: Parts, request: TaskRequest) -> str:

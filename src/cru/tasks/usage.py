@@ -29,12 +29,13 @@ def read_usages(context: Path, price: Pricer = table_price) -> list[AgentUsage]:
 
 
 def own_usage(folder: Path, record: TaskRecord, price: Pricer = table_price) -> UsageTotals:
-    """As its record has it. What the record does not know is in the trace: prices that nobody asked for, and all of an older version."""
+    """As its record has it. What the record does not know is in the trace: prices that nobody asked for, and all of an older version;
+    a request that has no answer yet is counted nowhere."""
     recorded = record.usage
     if record.kind is not TaskKind.SUBAGENT or (recorded.requests and not recorded.unpriced):
         return recorded
     try:
-        traced = sum_up(read_requests(folder), price)
+        traced = sum_up((asked for asked in read_requests(folder) if asked.usage is not None), price)
     except ContextError:
         return recorded
     return traced if traced.requests >= recorded.requests else recorded

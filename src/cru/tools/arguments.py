@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -176,7 +176,14 @@ def _explain(problem: str, kind: type[Struct]) -> str:
     words = what.replace("Expected", "expected", 1).replace("Invalid enum", "invalid enum", 1)
     for name, english in _NAMES.items():
         words = words.replace(f"`{name}`", english).replace(f"`{name} | null`", english)
-    return f"`{where.rstrip('`')}`: {words}"
+    return f"`{where.rstrip('`')}`: {words}{_choices(where.rstrip('`'), kind) if 'enum' in words else ''}"
+
+
+def _choices(name: str, kind: type[Struct]) -> str:
+    """The values that an argument may have, where it is known which; "" where it is not."""
+    values = next((get_args(known.type) for known in msgspec.structs.fields(kind) if known.encode_name == name), ())
+    named = ", ".join(f"`{value}`" for value in values if isinstance(value, str) and value)
+    return f"; it may be {named}{', or left out' if '' in values else ''}" if named else ""
 
 
 def _unknown(name: str, kind: type[Struct]) -> str:

@@ -218,6 +218,8 @@ def _from_outside(error: BaseException) -> bool:
 def _failure(error: BaseException, folder: str, otherwise: str = "") -> PluginRaised:
     place = _place_of_error(error, folder, otherwise)
     text, hint = (error.message, error.hint) if isinstance(error, CruError) else (describe_error(error), "")
+    if isinstance(error, TypeError) and text.endswith("can't be used in 'await' expression"):
+        hint = "what a name of cru that does not wait returns is not awaited; docs/namespace.md marks those that wait"
     return PluginRaised(f"{place}: {text}" if place else text, hint)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from cru.config.check import in_plain_words
 from cru.contexts.store import FileContext
 from cru.engine.prompts import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
@@ -93,7 +94,8 @@ def _configure(where: str, record: ConversationRecord, fields: dict[str, Any]) -
     try:
         checked = msgspec.convert({**msgspec.to_builtins(record), **changed}, ConversationRecord)
     except msgspec.ValidationError as error:
-        raise BadArgument(f"{where}: {error}") from error
+        what, _, name = str(error).partition(" - at `$.")
+        raise BadArgument(f"{where}: {name.rstrip('`')}: {in_plain_words(what)}") from error
     if checked.temperature is not None and not 0 <= checked.temperature <= 2:
         raise BadArgument(f"{where}: temperature must be 0 to 2, got {checked.temperature}")
     for name in changed:
