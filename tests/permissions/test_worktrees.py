@@ -82,3 +82,26 @@ def test_agents_below_one_in_a_worktree_work_there(world: World, tree: Path) -> 
         return [str(touch(gate, access, path).decision) for access, path in calls]
 
     assert verdicts(child) == verdicts(child.narrowed()) == ["allow", "ask", "allow"]
+
+
+BESIDE = ("read:../private/**", "read:{above}/private/*", "read:~/private/key", "read:/**/private/*")
+
+
+@pytest.mark.parametrize("rule", BESIDE)
+def test_a_rule_for_what_is_beside_the_project_in_its_repository_holds_for_its_copy(
+    rule: str, world: World, tmp_path: Path
+) -> None:
+    copy = tmp_path / "worktree" / "repository"
+    (copy / "project" / "src").mkdir(parents=True)
+    gate = world.gate("trust", deny=(rule.format(above=world.root.parent), "read:./src/own"))
+    gate.protect([str(world.root / "src" / "guard.sh")])
+    child = gate.narrowed(root=copy / "project", inner="project")
+    for path in ("../private/key", f"{copy}/private/key", f"{world.root.parent}/private/key"):
+        for one in (child, child.narrowed()):
+            assert touch(one, "read", path).decision == "deny", path
+    for path in ("src/own", f"{copy}/project/src/own", f"{world.root}/src/own"):
+        assert touch(child, "read", path).decision == "deny", path
+    auto = world.gate("auto").narrowed(root=copy / "project", inner="project")
+    places = ("src/a.py", "../beside", f"{copy}/.git", f"{world.root}/src/a.py")
+    assert [touch(auto, "write", path).decision for path in places] == ["allow", "ask", "ask", "ask"]
+    assert touch(child, "write", "src/guard.sh").decision == touch(gate, "write", "src/guard.sh").decision

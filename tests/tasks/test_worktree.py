@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from tests.engine.support import Person, World
+from tests.kit import HomeDir, cru, home
 from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script
 
@@ -103,3 +104,56 @@ def test_no_rule_is_kept_for_a_question_in_a_worktree(tmp_path: Path) -> None:
     child = script(tmp_path, "child", 'call: write {"file_path": "a.txt", "content": "two"}\n---\ntext: done\n')
     world_with(tmp_path, call("general", child, isolation="worktree"), asker=person).run("go")
     assert [question.rule for question in person.questions] == [""]
+
+
+def inner_project(tmp_path: Path, rules: str) -> HomeDir:
+    """A home whose project is the folder `pkg` of a repository; an agent in a worktree tries what `rules` forbid."""
+    here = home(tmp_path)
+    here.project.rmdir()
+    top = git_project(tmp_path)
+    for name in ("pkg/secret.txt", "pkg/keys/k.pem", "pkg/free.txt", "other/o.txt", "private/p.txt"):
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / name).write_text(f"what {name} says\n")
+    for words in (["add", "."], ["-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "y"]):
+        subprocess.run(["git", *words], cwd=top, check=True)
+    here.project = top / "pkg"
+    child = script(tmp_path, "child", f"{TRIES}---\ntext: tried\n")
+    main = script(tmp_path, "main", call("general", child, isolation="worktree") + "\n" + DONE)
+    here.configure(f'model = "{main}"\nmode = "trust"\n[permissions]\n{rules}\n')
+    return here
+
+
+TRIES = "".join(
+    f"call: {name} {json.dumps(arguments)}\n"
+    for name, arguments in (
+        ("read", {"file_path": "secret.txt"}), ("read", {"file_path": "keys/k.pem"}), ("read", {"file_path": "../private/p.txt"}),
+        ("write", {"file_path": "../other/new.txt", "content": "x\n"}), ("bash", {"command": "pwd"}),
+        ("write", {"file_path": "free.txt", "content": "changed\n"}),
+    )
+)  # fmt: skip
+
+
+def test_an_agent_in_a_worktree_works_in_the_copy_of_a_project_below_the_top_of_its_repository(tmp_path: Path) -> None:
+    rules = 'deny = ["read:./secret.txt", "read:keys/*.pem", "write:../other/**", "read:{}/private/**"]'
+    here = inner_project(tmp_path, rules.format(tmp_path / "project"))
+    ended = cru("--project-root", ".", "go", home=here)
+    assert ended.code == 0, ended.err
+    (folder,) = (file.parent for file in here.context().glob("tasks/*/task.json"))
+    entries = [json.loads(line) for line in (folder / "context.jsonl").read_text().splitlines()]
+    results = [entry["content"] for entry in entries if entry.get("entry_type") == "tool_result"]
+    assert [("Not allowed by policy" in text) for text in results] == [True] * 4 + [False] * 2, results
+    assert re.search(r"/cru-worktree-\w+-\w+/pkg/pkg\Z", results[4])
+    top, patch = here.project.parent, folder / "changes.patch"
+    (report,) = [entry["content"] for entry in here.log() if entry.get("entry_type") == "tool_result"]
+    assert f"`git -C {top} apply {patch}`" in report and "other/new" not in report
+    subprocess.run(["git", "-C", str(top), "apply", str(patch)], check=True)
+    assert (here.project / "free.txt").read_text() == "changed\n"
+
+
+def test_a_project_that_the_last_commit_has_not_has_no_worktree(tmp_path: Path) -> None:
+    here = inner_project(tmp_path, "deny = []")
+    here.project = here.project.parent / "new"
+    here.project.mkdir()
+    assert cru("--project-root", ".", "go", home=here).code == 0
+    (report,) = [entry["content"] for entry in here.log() if entry.get("entry_type") == "tool_result"]
+    assert "isolation `worktree`" in report and "new" in report

@@ -50,7 +50,9 @@ class ChildBuilder(Struct):
         with write_errors(spec.folder):
             spec.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = FileContext(spec.folder, self.settings)
-        gate = parent.gate.narrowed(spec.card.mode, root=spec.root, readable=(spec.folder / OUTPUT_FOLDER,))
+        gate = parent.gate.narrowed(
+            spec.card.mode, root=spec.root, inner=spec.inner, readable=(spec.folder / OUTPUT_FOLDER,)
+        )
         origin = parent.bus.origin
         root = str(spec.root) if spec.root is not None else origin.root
         bus = parent.bus.child(

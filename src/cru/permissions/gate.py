@@ -89,20 +89,17 @@ class Gate:
         self._own_holder = ""
         self.take_over(())
 
-    def narrowed(self, mode: str = "", *, root: Path | None = None, readable: Sequence[Path] = ()) -> Gate:
-        """A sub-agent's gate: the same rules and answers, as they are at any time, and the stricter of both modes. `root`: its
-        worktree, if it works in one; `readable`: files that it may read, too. Raises UnknownMode."""
+    def narrowed(
+        self, mode: str = "", *, root: Path | None = None, inner: str = "", readable: Sequence[Path] = ()
+    ) -> Gate:
+        """A sub-agent's gate: the same rules and answers, as they are at any time, and the stricter of both modes. `root`: the project's
+        copy, if it has one; `inner`: the place of that in its worktree, "": all of it; `readable`: files that it may read, too. Raises
+        UnknownMode."""
         child = copy(self)
         child._outer, child._own_mode = self, check_mode(mode) if mode else "trust"
         more, outer = tuple(resolve(folder) for folder in readable), self._narrow
         own_root = "" if root is None else resolve(root)
-
-        def narrow(places: PathRoots) -> PathRoots:
-            above = outer(places)
-            above = replace(above, readable=(*above.readable, *more))
-            return replace(above, root=own_root, copy_of=places.root) if own_root else above
-
-        child._narrow = narrow
+        child._narrow = lambda places: outer(places).narrowed(more, own_root, inner, places.root)
         return child
 
     def take_over(self, foreign: Sequence[LayerRules]) -> None:
@@ -296,7 +293,7 @@ class Gate:
         from cru.permissions.rules import suggest_rule
 
         try:  # a rule that is kept for a copy would hold for the project itself
-            return "" if self._places.copy_of else suggest_rule(self._call(tool, kind, detail, paths), self._places)
+            return "" if self._places.copy else suggest_rule(self._call(tool, kind, detail, paths), self._places)
         except ValueError:
             return ""
 

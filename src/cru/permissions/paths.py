@@ -165,7 +165,8 @@ class PathRoots(Struct, frozen=True):
     readable: folders outside the project that may be read freely
     guarded: files that are protected although their names do not tell
     folders: further folders that count as part of the project
-    copy_of: the project, if `root` is a worktree of it; what guards one guards the other
+    copy: the git worktree that `root` is in, if it is a copy of the project; what guards one guards the other
+    copy_of: the repository's working tree that `copy` was made from, and that the project is in
     """
 
     root: str
@@ -174,15 +175,25 @@ class PathRoots(Struct, frozen=True):
     readable: tuple[str, ...] = ()
     guarded: frozenset[str] = frozenset()
     folders: tuple[str, ...] = ()
+    copy: str = ""
     copy_of: str = ""
 
     @property
     def roots(self) -> tuple[str, ...]:
         return (self.root, *self.folders)
 
+    def narrowed(self, readable: tuple[str, ...], root: str, inner: str, project: str) -> PathRoots:
+        """Those of a sub-agent, that may read more. `root`: of its copy of `project`, if it has one, at the place `inner` of a worktree, as
+        `project` is in its repository ("": all of it)."""
+        below = f"/{inner}" if inner else ""
+        own = replace(self, readable=(*self.readable, *readable))
+        return (
+            replace(own, root=root, copy=root.removesuffix(below), copy_of=project.removesuffix(below)) if root else own
+        )
+
     def in_project(self, path: str) -> str:
-        """The file of the project that this one is a copy of; itself if it is none."""
-        return self.copy_of + path[len(self.root) :] if self.copy_of and is_inside(path, self.root) else path
+        """The file that this one is a copy of; itself if it is none."""
+        return self.copy_of + path[len(self.copy) :] if self.copy and is_inside(path, self.copy) else path
 
 
 def resolve(path: str | os.PathLike[str]) -> str:
@@ -250,7 +261,7 @@ def is_decisive(path: ResolvedPath, places: PathRoots) -> bool:
 def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
     if not places.guarded.isdisjoint((path, places.in_project(path))) or is_inside(path, places.home):
         return True
-    for root in (*places.roots, places.copy_of) if places.copy_of else places.roots:
+    for root in (*places.roots, places.copy, places.copy_of) if places.copy else places.roots:
         inner = path[len(root.rstrip("/")) :].casefold().split("/") if is_inside(path, root) else ()
         if not PROTECTED_NAMES.isdisjoint(inner):
             return True

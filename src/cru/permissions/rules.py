@@ -230,15 +230,15 @@ def _name_glob(pattern: str) -> glob.StarGlob | None:
 def _anchors(pattern: str, places: PathRoots) -> list[glob.PathGlob]:
     """The whole paths that a pattern stands for; in a worktree those of the project, too, and the same files in the worktree."""
     anchors = _anchors_at(pattern, places)
-    if not places.copy_of:
+    if not places.copy:
         return anchors
-    originals = _anchors_at(pattern, replace(places, root=places.copy_of, copy_of=""))
+    originals = _anchors_at(pattern, replace(places, root=places.in_project(places.root), copy="", copy_of=""))
     return [*anchors, *originals, *(copied for original in originals for copied in _copied(original, places))]
 
 
 def _copied(original: glob.PathGlob, places: PathRoots) -> list[glob.PathGlob]:
-    """What it matches of the project, in its worktree."""
-    names, root = names_of(fold(places.copy_of)), _fold_glob(glob.literal_path_glob(places.root))
+    """What it matches of the repository that the project is in, in its worktree."""
+    names, root = names_of(fold(places.copy_of)), _fold_glob(glob.literal_path_glob(places.copy))
     if glob.matches_path(original, names, below=True):
         return [root]
     ends = [end for end in range(1, len(original)) if glob.matches_path(original[:end], names)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -29,6 +28,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.tasks.commands import CommandTasks
+    from cru.tasks.worktree import Worktree
 
 TOOL = "task"
 
@@ -241,7 +241,7 @@ class AgentTasks:
         tree = await Worktree.add(self._parts.root, task.folder, self._parts.env, announce)
         outcome = None
         try:
-            outcome = await run_session(self._make(card, task, tree.path, conversation), task, seconds, where)
+            outcome = await run_session(self._make(card, task, tree, conversation), task, seconds, where)
         finally:
             changes = await tree.finish()
             if task.record.worktree is not None:
@@ -253,7 +253,7 @@ class AgentTasks:
         return TaskOutcome("\n\n".join(filter(None, (outcome.result, changes))), outcome.error, rounds=outcome.rounds)
 
     def _make(
-        self, card: AgentCard, task: Task, root: Path | None, conversation: AgentConversation | None
+        self, card: AgentCard, task: Task, tree: Worktree | None, conversation: AgentConversation | None
     ) -> ChildSession:
         depth = task.record.depth
         chosen = card.narrowed_to(canonical_globs(task.request.tools))
@@ -263,7 +263,8 @@ class AgentTasks:
             tools=lambda name: chosen(name) and not (is_deepest and name == TOOL), fuel=card.fuel or self.shared.settings.fuel,
             fuel_limit=_limit_place("fuel", card, card.fuel),
             stream=own_stream(self._parts.bus.stream, card.name, task.id),
-            count=partial(self.manager.count, task), root=root, model=task.request.model,
+            count=partial(self.manager.count, task), root=tree.root if tree else None, inner=tree.inner if tree else "",
+            model=task.request.model,
         )  # fmt: skip
         if conversation is not None:
             conversation.listen(spec.stream)

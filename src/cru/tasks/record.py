@@ -72,11 +72,12 @@ class WorktreeRecord(Struct, frozen=True):
     """A git worktree as it is written down before it is made, so that it is found after a kill.
 
     path: its folder
-    project: the repository's working tree that it belongs to
+    project: the project root, in the repository's working tree that it belongs to
     base: the commit that it began with
     is_behind: the project had changes that are not committed, and so not in it
     is_ready: all of it is there, so that what differs is the sub-agent's work
     is_finished: its changes are kept, and nothing is left to do
+    inner: the project's place in the working tree, "" if it is all of it
     """
 
     path: str
@@ -85,6 +86,7 @@ class WorktreeRecord(Struct, frozen=True):
     is_behind: bool = False
     is_ready: bool = False
     is_finished: bool = False
+    inner: str = ""
 
 
 class TaskRecord(Struct, kw_only=True):

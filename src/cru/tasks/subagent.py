@@ -32,6 +32,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
 
     folder: of its context
     root: where it works, None: where its parent does
+    inner: the place of `root` in the git worktree that it is in, "": all of it
     model: "": its parent's
     tools: which it may call, by name
     fuel_limit: where a person changes its fuel
@@ -50,6 +51,7 @@ class ChildSpec(Struct, frozen=True, kw_only=True):
     stream: Stream
     count: Callable[[Usage], object]
     root: Path | None = None
+    inner: str = ""
     model: str = ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -41,7 +42,15 @@ _REPOSITORY = re.compile(r"^(?:new file mode 160000|[+-]Subproject commit )", re
 
 
 class Worktree(Struct, frozen=True):
-    """path: the folder; project: it was made from; base: the commit that it began with; patch: where its changes are kept."""
+    """A copy of all that a repository's last commit has, and so of the project in it.
+
+    path: its folder
+    project: the root of the project that it was made for
+    base: the commit that it began with
+    patch: where its changes are kept
+    is_behind: the project had changes that are not in it
+    inner: the project's place in the working tree, "" if it is all of it
+    """
 
     path: Path
     project: Path
@@ -49,11 +58,14 @@ class Worktree(Struct, frozen=True):
     patch: Path
     env: Mapping[str, str]
     is_behind: bool = False
+    inner: str = ""
 
     @classmethod
     def of_record(cls, known: WorktreeRecord, task_folder: Path, env: Mapping[str, str]) -> Worktree:
         """One that a run has left behind."""
-        return cls(Path(known.path), Path(known.project), known.base, task_folder / PATCH, env, known.is_behind)
+        return cls(
+            Path(known.path), Path(known.project), known.base, task_folder / PATCH, env, known.is_behind, known.inner
+        )
 
     @classmethod
     async def add(
@@ -63,8 +75,9 @@ class Worktree(Struct, frozen=True):
         nothing that nobody knows of. Raises TaskError, OSError."""
         base = (await _git(project, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
         changed = await _git(project, env, "status", "--porcelain", "--untracked-files=no")
+        inner = await _inner(project, env, base)
         path = Path(tempfile.gettempdir()) / f"{_prefix(task_folder.name)}{os.urandom(4).hex()}" / project.name
-        known = WorktreeRecord(str(path), str(project), base, bool(changed.strip()))
+        known = WorktreeRecord(str(path), str(project), base, bool(changed.strip()), inner=inner)
         announce(known)
         path.parent.mkdir(mode=0o700)
         try:
@@ -73,7 +86,12 @@ class Worktree(Struct, frozen=True):
             shutil.rmtree(path.parent, ignore_errors=True)
             raise
         announce(replace(known, is_ready=True))
-        return cls(path, project, base, task_folder / PATCH, env, bool(changed.strip()))
+        return cls(path, project, base, task_folder / PATCH, env, bool(changed.strip()), inner)
+
+    @property
+    def root(self) -> Path:
+        """The project's copy: all else of the worktree is outside of the project, as it is in the repository."""
+        return self.path / self.inner
 
     def is_ours(self, task_id: str) -> bool:
         """Whether its folder is one that `add` makes for this task: it is going to be removed."""
@@ -118,8 +136,23 @@ class Worktree(Struct, frozen=True):
         shown = diff if len(diff) <= SHOWN else f"{diff[:SHOWN]}\n[… the rest is in the file]"
         return (
             f"[it worked in a git worktree of its own, which {whereabouts}; nothing of the project has changed.{behind} Its changes, "
-            f"which `git apply {self.patch}` takes over:]\n{shown}"
+            f"which `{self._apply_command()}` takes over:]\n{shown}"
         )
+
+    def _apply_command(self) -> str:
+        """In a folder below the top, git would leave out what is not in it."""
+        if not self.inner:
+            return f"git apply {self.patch}"
+        top = str(self.project.resolve()).removesuffix(f"/{self.inner}") or "/"
+        return shlex.join(("git", "-C", top, "apply", str(self.patch)))
+
+
+async def _inner(project: Path, env: Mapping[str, str], base: str) -> str:
+    """The project's place in its repository's working tree, "" if it is all of it. Raises TaskError if the commit has no such folder."""
+    inner = (await _git(project, env, "rev-parse", "--show-prefix")).removesuffix("\n").rstrip("/")
+    if inner and (await _git(project, env, "cat-file", "-t", f"{base}:{inner}")).strip() != "tree":
+        raise TaskError(f"{inner} is no folder in the last commit", "a worktree has only what is committed")
+    return inner
 
 
 def _prefix(task_id: str) -> str:
