@@ -187,7 +187,7 @@ def test_items_of_a_newer_cru_are_left_to_it_and_told(home: HomeDir) -> None:
     assert worker.code == 0 and "1 queued tasks are of a newer cru: update cru to work on them" in worker.err
     assert states(home) == {"a": "queued", "b": "finished"}
     run = cru("batch", "p.jsonl", "--name", "n", home=home)
-    assert (run.code, run.err.count("Traceback")) == (1, 0) and "1 items are not finished" in run.err
+    assert (run.code, run.err.count("Traceback")) == (1, 0) and "1 item not finished" in run.err
 
 
 def test_the_run_of_a_task_that_dies_again_and_again_is_given_up_with_its_history(home: HomeDir) -> None:
@@ -237,7 +237,7 @@ def test_ctrl_c_twice_ends_what_runs_and_the_same_command_goes_on(home: HomeDir)
         with start(*command, home=home) as run:
             begun(home, run, model.requests)
             done = interrupted(home, run)
-        assert done.code == 130 and "2 items are not finished; go on with: cru batch p.jsonl" in done.err
+        assert done.code == 130 and "2 items not finished; go on with: cru batch p.jsonl" in done.err
         assert states(home) == {"a": "queued", "b": "queued"}
         assert cru(*command, home=home).code == 0
     found = results(home)

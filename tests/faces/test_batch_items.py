@@ -116,7 +116,7 @@ def test_a_dry_run_says_what_it_costs_at_least(home: HomeDir) -> None:
     run = cru("batch", "p.jsonl", "--name", "n", "--dry-run", home=home)
     least = next(line for line in run.out.splitlines() if line.startswith("at least $"))
     assert 10.0 < float(least.split()[2].removeprefix("$").removesuffix(":")) < 20.0, run.out
-    assert "one request for each of 1 items" in least
+    assert "one request for each of 1 item" in least
     assert 'the price of openai_compatible:other is not known: [models."ID"] input_price' in run.out
 
 

@@ -77,3 +77,21 @@ def test_the_tokens_of_runs_that_were_ended_count_too(home: HomeDir) -> None:
         assert cru(*command, home=home).code == 0
     tokens = results(home)["a"]["tokens"]
     assert tokens["requests"] >= 2 and tokens["input"] > 0 and tokens["cost"] is None, tokens
+
+
+def test_counts_stand_in_one_order_and_the_way_on_works_from_anywhere(home: HomeDir) -> None:
+    (home.project / "fail.txt").write_text("error: 400 no\n---\ntext: now\n")
+    scripted(home)
+    write_items(home, {"prompt": "one", "id": "a", "model": "scripted:fail.txt"}, {"prompt": "two", "id": "b"})
+    run = cru("batch", "p.jsonl", "--name", "n", "--parallel", "1", "--out", "r.jsonl", home=home)
+    assert "\n1 done, 1 failed; " in run.out and "1 item not done; once more: " in run.err, run
+    resume = results(home)["a"]["resume"]
+    assert resume.startswith(f"cd {home.project} && cru ") and resume.endswith(" -C n-a --resume"), resume
+    assert cru("batch", home=home).out == "n: 1 done, 1 failed\n"
+
+
+def test_a_dry_run_names_a_missing_key_and_not_the_price(home: HomeDir) -> None:
+    write_items(home, {"prompt": "one", "id": "a", "model": "openai:gpt-5-mini"})
+    run = cru("batch", "p.jsonl", "--name", "n", "--dry-run", home=home)
+    assert run.code == 0 and "openai:gpt-5-mini cannot be asked as things are: openai needs a key" in run.out, run
+    assert "1 item, 0 finished" in run.out and "is not known" not in run.out

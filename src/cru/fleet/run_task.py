@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -206,11 +207,12 @@ class TaskRun:
         payload: dict[str, Any] = output.result["payload"] if output.result is not None else {}
         is_done = status in (WorkStatus.DONE, WorkStatus.DENIED)
         context = self._task.item.context
+        resume = (output.result or {}).get("resume") or f"cru -C {context} --resume"
         usage = count_usage(self._settings.home, context, self._task.key, reported_usage(payload))
         return WorkResult(
             status, str(payload.get("response") or ""), code, error, str(payload.get("hint") or ""),
             tuple(output.notices), output.refused, context, tokens=usage,
-            resume="" if is_done else (output.result or {}).get("resume") or f"cru -C {context} --resume",
+            resume="" if is_done else f"cd {shlex.quote(self._task.item.cwd)} && {resume}",
         )  # fmt: skip
 
 

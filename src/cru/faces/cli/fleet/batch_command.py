@@ -13,7 +13,7 @@ from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.fleet.batch_face import BatchFace
 from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of
-from cru.faces.cli.fleet.common import StopSignals, open_queue, registry_of, run_settings, say_line
+from cru.faces.cli.fleet.common import StopSignals, count_items, open_queue, registry_of, run_settings, say_line
 from cru.faces.cli.fleet.conversations import copy_conversations, fetch_conversations
 from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path
@@ -74,7 +74,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     retried = _retry(queue, plan, own) if args.has("--retry") else 0
     if args.has("--queue"):
         say_line(
-            f"{added + retried} items queued in {queue.place}; `cru worker` runs them, `{plan.command}` shows how far they are"
+            f"{count_items(added + retried)} queued in {queue.place}; `cru worker` runs them, `{plan.command}` shows how far they are"
         )
         return 0
     rows = queue.rows(plan.name)
@@ -136,7 +136,7 @@ def _forget(parsed: Parsed, args: CommandArguments) -> int:
     count = queue.forget(name)
     if not count:
         raise FleetError(f"nothing is known of a batch {name} that could be forgotten", "cru batch lists them")
-    show(f"{name}: {count} items forgotten")
+    show(f"{name}: {count_items(count)} forgotten")
     return 0
 
 
@@ -145,6 +145,6 @@ def _list(batches: Sequence[BatchCounts]) -> int:
         show("no batches; cru batch prompts.jsonl")
     for batch in batches:
         parts = [f"{count} {state.value}" for state, count in batch.states.items() if state is not TaskState.FINISHED]
-        parts += [f"{count} {status.value}" for status, count in batch.statuses.items()]
+        parts += [f"{count} {status.value}" for status in WorkStatus if (count := batch.statuses.get(status))]
         show(f"{batch.name}: {', '.join(parts)}")
     return 0

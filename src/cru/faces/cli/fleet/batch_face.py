@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from cru.engine.recorded_usage import describe_cost
 from cru.engine.spending import UsageTotals
 from cru.faces.cli.console import complain, one_line, show
-from cru.faces.cli.fleet.common import say_line
+from cru.faces.cli.fleet.common import count_items, say_line
 from cru.faces.cli.terminal.progress import ProgressLine
 from cru.fleet import FleetError, QueueUnavailable
 from cru.fleet.queue import WorkQueue
@@ -72,7 +72,7 @@ class BatchFace:
             self._line("batch", {"name": self._name, "items": len(self.ids), "finished": len(finished), **notices})
         else:
             done = f", {len(finished)} of them finished before" if finished else ""
-            self.note(f"batch {self._name}: {len(self.ids)} items{done}")
+            self.note(f"batch {self._name}: {count_items(len(self.ids))}{done}")
             for text in self._notices:
                 self.note(text)
 
@@ -113,9 +113,9 @@ class BatchFace:
             return
         show(self._table(rows))
         if left:
-            say_line(f"{left} items are not finished; go on with: {command}")
+            say_line(f"{count_items(left)} not finished; go on with: {command}")
         if wrong:
-            say_line(f"{wrong} items are not done; once more: {command} --retry")
+            say_line(f"{count_items(wrong)} not done; once more: {command} --retry")
 
     def note(self, text: str) -> None:
         if self._progress is not None:
@@ -224,7 +224,9 @@ class BatchFace:
         if len(rows) > len(shown):
             done = sum(_is_done(row) for row in order[SHOWN_ROWS:])
             lines.append(f"… and {len(rows) - len(shown)} more, {done} of them done")
-        counts = ", ".join(f"{count} {status.value}" for status, count in self._statuses.items())
+        counts = ", ".join(
+            f"{self._statuses[status]} {status.value}" for status in WorkStatus if self._statuses[status]
+        )
         parts = [counts or "nothing finished", *([_describe_refused(self._refused)] if self._refused else [])]
         lines.append("; ".join([*parts, _describe_usage(self._usage), _duration(time.monotonic() - self._begin)]))
         return "\n".join(lines)

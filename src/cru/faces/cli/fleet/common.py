@@ -114,5 +114,9 @@ class StopSignals:
         (self._worker.stop if self._count == 1 else self._worker.end)()
 
 
+def count_items(count: int) -> str:
+    return "1 item" if count == 1 else f"{count} items"
+
+
 def say_line(text: str) -> None:
     say(f"cru: {text}")

@@ -18,6 +18,7 @@ from cru.engine.spending import format_cost
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.batch_plan import BatchPlan
+from cru.faces.cli.fleet.common import count_items
 from cru.faces.cli.run_options import home_path
 from cru.fleet.items import estimate_tokens
 from cru.fleet.queue import WorkQueue
@@ -33,11 +34,13 @@ BYTES_PER_TOKEN = 4
 
 
 class ItemEstimate(Struct, frozen=True):
-    """The first request of an item. cost: US dollars, None: not known; model: which is asked, in words; tokens: of the request."""
+    """The first request of an item. cost: US dollars, None: not known; model: which is asked; tokens: of the request; problem: why it
+    cannot be asked as things are."""
 
     model: str
     tokens: int
     cost: float | None
+    problem: str = ""
 
 
 def show_plan(plan: BatchPlan, queue: WorkQueue, parsed: Parsed) -> int:
@@ -46,7 +49,7 @@ def show_plan(plan: BatchPlan, queue: WorkQueue, parsed: Parsed) -> int:
     finished = {row.id for row in rows if row.state is TaskState.FINISHED}
     left = [(line, item) for line, item in plan.items if item.id not in finished]
     lines = [
-        f"batch {plan.name}: {len(plan.items)} items, {len(plan.items) - len(left)} finished, {len(left)} to ask",
+        f"batch {plan.name}: {count_items(len(plan.items))}, {len(plan.items) - len(left)} finished, {len(left)} to ask",
         f"about {estimate_tokens(left):,} tokens of prompts and attachments; the system prompt, tools and answers come on top",
     ]
     estimates = asyncio.run(_estimate(home_path(parsed), [item for _, item in left]))
@@ -65,13 +68,16 @@ def _least_cost(estimates: Sequence[ItemEstimate]) -> list[str]:
     lines = []
     if known:
         lines.append(
-            f"at least {format_cost(cost)}: one request for each of {len(known)} items, about {tokens:,} tokens with the system prompt "
-            "and tools of cru; answers, further requests and sub-agents come on top"
+            f"at least {format_cost(cost)}: one request for each of {count_items(len(known))}, about {tokens:,} tokens with the "
+            "system prompt and tools of cru; answers, further requests and sub-agents come on top"
         )
-    unknown = ", ".join(dict.fromkeys(estimate.model for estimate in estimates if estimate.cost is None))
+    unknown = ", ".join(
+        dict.fromkeys(estimate.model for estimate in estimates if estimate.cost is None and not estimate.problem)
+    )
     if unknown:
         lines.append(f'the price of {unknown} is not known: [models."ID"] input_price and output_price say it')
-    return lines
+    problems = dict.fromkeys((estimate.model, estimate.problem) for estimate in estimates if estimate.problem)
+    return lines + [f"{model} cannot be asked as things are: {problem}" for model, problem in problems]
 
 
 def _cost_so_far(rows: Iterable[TaskRow], left: int) -> list[str]:
@@ -87,7 +93,7 @@ def _cost_so_far(rows: Iterable[TaskRow], left: int) -> list[str]:
 
 
 async def _estimate(home: Path, items: Sequence[BatchItem]) -> list[ItemEstimate]:
-    choices: dict[tuple[str, ...], tuple[Settings | None, ModelChoice | str]] = {}
+    choices: dict[tuple[str, ...], tuple[Settings | None, ModelChoice | ItemEstimate]] = {}
     estimates: list[ItemEstimate] = []
     for item in items:
         key = (
@@ -102,8 +108,8 @@ async def _estimate(home: Path, items: Sequence[BatchItem]) -> list[ItemEstimate
     return estimates
 
 
-async def _choose(home: Path, item: BatchItem) -> tuple[Settings | None, ModelChoice | str]:
-    """The settings of its run and its model; in place of what cannot be known the model's name as it stands there."""
+async def _choose(home: Path, item: BatchItem) -> tuple[Settings | None, ModelChoice | ItemEstimate]:
+    """The settings of its run and its model; in place of a model that cannot be asked why that is so."""
     cwd = Path(item.cwd)
     model = item.model or str(item.set.get("model", ""))
     overrides = {"model": model} if model else {}
@@ -118,12 +124,13 @@ async def _choose(home: Path, item: BatchItem) -> tuple[Settings | None, ModelCh
         chosen = msgspec.structs.replace(chosen, model=members[0]) if members else chosen
         return settings, await choose_model(chosen, os.environ, home / "models", lambda text: None)
     except CruError as error:
-        return None, f"{name} ({error.message})"
+        return None, ItemEstimate(name, 0, None, error.message)
 
 
-def _estimate_item(item: BatchItem, settings: Settings | None, choice: ModelChoice | str) -> ItemEstimate:
-    if settings is None or isinstance(choice, str):
-        return ItemEstimate(str(choice), 0, None)
+def _estimate_item(item: BatchItem, settings: Settings | None, choice: ModelChoice | ItemEstimate) -> ItemEstimate:
+    if isinstance(choice, ItemEstimate):
+        return choice
+    assert settings is not None
     tokens = estimate_tokens([(0, item)]) + _fixed_tokens(settings)
     usage = Usage(input=tokens)
     cost = (
