@@ -78,8 +78,24 @@ def test_tasks_are_listed_and_ended_with_the_chat(tmp_path: Path) -> None:
         terminal.expect("explore ")
         assert terminal.eof() == 0
         assert "sub-agent general ended with the session: do general" in terminal.text
+        assert "was cancelled with the session" not in terminal.text
     record = json.loads(next(here.context().glob("tasks/*/task.json")).read_text())
     assert record["status"] == "cancelled"
+
+
+def test_agents_in_the_chat_stand_in_columns_with_those_that_await_trust(tmp_path: Path) -> None:
+    here = configured(tmp_path, "text: hi\n", "text: hi\n")
+    for folder, name in ((here.cru, "a-very-long-name-of-an-agent"), (here.project / ".cru", "theirs")):
+        (folder / "agents").mkdir(parents=True)
+        (folder / "agents" / f"{name}.md").write_text(f"---\nname: {name}\ndescription: Does it\n---\nDo it.\n")
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line("/agents")
+        terminal.expect("theirs")
+        terminal.expect("Does it (not trusted: `cru trust`)")
+        assert terminal.eof() == 0
+    lines = [line for line in terminal.text.splitlines() if line.startswith(("a-very", "theirs"))]
+    assert len({line.index("Does it") for line in lines}) == 1 and len(lines) == 2
 
 
 def test_a_mode_of_the_terminal_that_ends_leaves_the_one_that_began_later() -> None:

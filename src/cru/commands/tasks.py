@@ -8,6 +8,7 @@ from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.engine.commands import CommandResult
 from cru.tasks.agent_tasks import AgentTasks
+from cru.tasks.discovery import UNTRUSTED
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord
 
 
@@ -35,10 +36,14 @@ def _line(record: TaskRecord) -> str:
 
 
 async def agents(context: CommandContext, _words: str) -> CommandResult:
-    """Their names and what they are for."""
+    """Their names and what they are for, those that await trust too, and what is wrong with cards."""
     make = context.session.parts.tool_services.spawner
     spawner = None if make is None else make()
     assert isinstance(spawner, AgentTasks)
     cards = spawner.cards()
-    lines = [f"{card.name:<10}  {card.description}" for card in cards.by_name.values()]
-    return CommandResult("\n".join([*lines, *cards.problems]))
+    awaiting = [f.card for f in cards.read_all() if f.state in UNTRUSTED and f.card is not None]
+    lines = [(card.name, card.description) for card in cards.by_name.values()]
+    lines += [(card.name, f"{card.description} (not trusted: `cru trust`)") for card in awaiting]
+    width = max((len(name) for name, _ in lines), default=0)
+    shown = [f"{name:<{width}}  {' '.join(about.split())}" for name, about in lines]
+    return CommandResult("\n".join([*shown, *cards.problems]))

@@ -35,7 +35,12 @@ class TaskLines:
 
     def _show_failure(self, item: Published[TaskFailed]) -> None:
         task = item.payload
-        if task.agent and not task.cancelled_by:  # a warning says so, with or without these lines
+        from cru.tasks.record import CancelledBy
+
+        is_agents_own = bool(task.agent) and not task.cancelled_by
+        if (
+            is_agents_own or task.cancelled_by == CancelledBy.SESSION.value
+        ):  # a warning says so, with or without these lines
             self._report("")
         else:
             self._show_end(task, f"was {task.error}" if task.cancelled_by else f"failed: {task.error}")
