@@ -7,7 +7,7 @@ import os
 import termios
 from pathlib import Path
 
-from tests.kit import HomeDir, home, pty
+from tests.kit import HomeDir, cru, home, pty
 from tests.kit.waiting import wait_until
 from tests.tasks.support import call, script
 
@@ -81,6 +81,16 @@ def test_tasks_are_listed_and_ended_with_the_chat(tmp_path: Path) -> None:
         assert "was cancelled with the session" not in terminal.text
     record = json.loads(next(here.context().glob("tasks/*/task.json")).read_text())
     assert record["status"] == "cancelled"
+
+
+def test_tasks_of_earlier_sessions_are_pointed_to(tmp_path: Path) -> None:
+    here = configured(tmp_path, "TASK\n---\ntext: begun\n---\ntext: heard\n", "text: hi\n")
+    assert cru("go", home=here).code == 0
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line("/tasks")
+        terminal.expect("no task was started in this session; `cru tasks` lists 1 of earlier ones")
+        assert terminal.eof() == 0
 
 
 def test_agents_in_the_chat_stand_in_columns_with_those_that_await_trust(tmp_path: Path) -> None:

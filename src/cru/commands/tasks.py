@@ -9,7 +9,7 @@ from cru.commands.errors import BadCommand
 from cru.engine.commands import CommandResult
 from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.discovery import UNTRUSTED
-from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord
+from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, read_records
 
 
 async def tasks(context: CommandContext, words: str) -> CommandResult:
@@ -19,12 +19,18 @@ async def tasks(context: CommandContext, words: str) -> CommandResult:
     if words and (verb != "cancel" or not task_id.strip()):
         raise BadCommand(f"/tasks does not know {words!r}", "/tasks, or /tasks cancel ID")
     if not isinstance(known, AgentTasks):
-        return CommandResult("no task was started in this session")
+        return CommandResult(_describe_earlier(sum(1 for _ in read_records(context.session.parts.store.folder))))
     if verb:
         task = known.manager.find(task_id.strip())
         ran = await known.manager.cancel(task, CancelledBy.PERSON)
         return CommandResult(f"task {task.id} {'is cancelled' if ran else 'had ended: ' + task.record.status.value}")
     return CommandResult("\n".join(_line(task.record) for task in known.manager.tasks.values()))
+
+
+def _describe_earlier(count: int) -> str:
+    """Where tasks of earlier sessions are, lost ones too: this session has started none."""
+    none = "no task was started in this session"
+    return f"{none}; `cru tasks` lists {count} of earlier ones" if count else none
 
 
 def _line(record: TaskRecord) -> str:
