@@ -70,7 +70,7 @@ def deleg(what: str) -> str:
 
 def run(here: HomeDir, tmp_path: Path, agent: str, model: str, *flags: str, **more: object) -> Done:
     main = script(tmp_path, "main", f"{call(agent, model, **more)}\n---\ntext: all\n---\ntext: all\n")
-    here.configure(f'model = "{main}"\n')
+    here.configure(f'model = "{main}"\nhooks.dialects = ["claude"]\n')
     done = cru("--trust", "hello", *flags, home=here)
     assert done.code == 0, done
     return done
@@ -153,8 +153,6 @@ def test_a_handler_of_its_events_and_what_that_leaves_running_are_bound_like_it(
       cru.log("warn", name .. ": " .. tostring(why))
     end end
     cru.on("tool:before_call", try("before"), {pattern = "read"})
-    cru.on("session:started", try("started"))
-    cru.on("turn:complete", try("complete"))
     cru.on("tool:completed", function(ctx, event) cru.spawn(function() try("later")(ctx, event) end) end, {pattern = "read"})
     """
     bring(here, "h.lua", source)
@@ -162,8 +160,32 @@ def test_a_handler_of_its_events_and_what_that_leaves_running_are_bound_like_it(
     card(here, "narrow", "tools: read")
     child = script(tmp_path, "child", 'call: read {"file_path": "README.md"}\n---\ntext: done\n')
     shown = run(here, tmp_path, "narrow", child)
-    assert not [name for name in ("before", "started", "complete", "later") if (here.project / name).exists()]
+    assert not [name for name in ("before", "later") if (here.project / name).exists()]
     assert "before: " in shown.err and "later: " in shown.err
+
+
+def test_nothing_begins_for_an_agent_that_has_ended(here: HomeDir, tmp_path: Path) -> None:
+    source = """
+    local ended, told = false, false
+    cru.on("tool:before_call", function(ctx)
+      if not ctx.is_sub_agent then return end
+      cru.spawn(function()
+        while not ended do cru.timer.sleep(0.02) end
+        local id, why = cru.background.spawn({agent="general", prompt="go", model="scripted:none"})
+        cru.log("warn", tostring(id) .. " " .. tostring(why))
+        told = true
+      end)
+    end)
+    cru.on("task:completed", function() ended = true end)
+    cru.on("turn:complete", function(ctx)
+      if ctx.is_sub_agent then return end
+      for _ = 1, 200 do if told then return end; cru.timer.sleep(0.02) end
+    end)
+    """
+    bring(here, "h.lua", source)
+    shown = run(here, tmp_path, "general", script(tmp_path, "child", "call: ls {}\n---\ntext: done\n"))
+    assert "nil the agent that asks for it has ended" in shown.err
+    assert len(tasks(here)) == 1
 
 
 def test_what_the_plugin_does_by_itself_goes_on_with_the_main_agent(here: HomeDir, tmp_path: Path) -> None:
@@ -187,3 +209,75 @@ def test_what_the_plugin_does_by_itself_goes_on_with_the_main_agent(here: HomeDi
     child = script(tmp_path, "child", 'call: read {"file_path": "README.md"}\n---\ntext: done\n')
     run(here, tmp_path, "narrow", child)
     assert (here.project / "own").exists()
+
+
+NO_TOOLS = {
+    "background.lua": """cru.on("session:started", function()
+      cru.background.spawn({agent="general", prompt="go", model="BELOW", tools={}})
+    end)""",
+    "background.py": """
+from cru import background, on
+
+async def start(ctx, event):
+    await background.spawn({"agent": "general", "prompt": "go", "model": "BELOW", "tools": []})
+
+on("session:started", start)
+""",
+    "sessions.lua": """cru.on("session:started", function()
+      local session = cru.sessions.create({agent_card="general", model="BELOW", tools={}})
+      cru.sessions.send_message(session.id, "go")
+    end)""",
+    "configured.lua": """cru.on("session:started", function()
+      local session = cru.sessions.create({agent_card="general", model="BELOW", tools={"*"}})
+      cru.sessions.configure_agent(session.id, {tools={}})
+      cru.sessions.send_message(cru.sessions.fork(session.id).id, "go")
+    end)""",
+}
+WRITES = 'call: write {"file_path": "made.txt", "content": "x"}\n---\ntext: done\n'
+
+
+@pytest.mark.parametrize("name", NO_TOOLS)
+def test_an_empty_list_of_tools_means_none(here: HomeDir, tmp_path: Path, name: str) -> None:
+    bring(here, name, NO_TOOLS[name], script(tmp_path, "below", WRITES))
+    main = script(tmp_path, "main", "by: order\nloop: yes\ntext: all\n")
+    here.configure(f'model = "{main}"\n')
+    shown = cru("--trust", "hello", home=here)
+    assert results(here) == ["there is no tool `write`"], shown
+    assert not (here.project / "made.txt").exists()
+
+
+HOOK = """cat > /dev/null
+echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": INPUT}}'
+"""
+
+
+@pytest.mark.parametrize("by", ["model", "hook", "handler"])
+def test_an_empty_list_in_a_call_of_task_means_none(here: HomeDir, tmp_path: Path, by: str) -> None:
+    child = script(tmp_path, "child", WRITES)
+    more: dict[str, object] = {}
+    if by == "model":
+        more = {"tools": []}
+    elif by == "hook":
+        command = tmp_path / "hook.sh"
+        given = {"subagent_type": "general", "prompt": "go", "description": "", "model": child, "tools": []}
+        command.write_text(HOOK.replace("INPUT", json.dumps(given)))
+        hook = {"matcher": "Task", "hooks": [{"type": "command", "command": f"sh {command}"}]}
+        folder = here.path / ".claude"
+        folder.mkdir()
+        (folder / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    else:
+        bring(here, "h.lua", 'cru.on("task:spawned", function() return { tools = cru.json.array({}) } end)')
+        more = {"tools": ["read", "write"]}
+    shown = run(here, tmp_path, "general", child, **more)
+    assert results(here) == ["there is no tool `write`"], shown
+    assert not (here.project / "made.txt").exists()
+
+
+def test_handlers_hear_no_list_where_the_card_decides(here: HomeDir, tmp_path: Path) -> None:
+    bring(
+        here,
+        "h.lua",
+        'cru.on("task:spawned", function(ctx, event) cru.log("warn", "heard " .. tostring(event.tools)) end)',
+    )
+    shown = run(here, tmp_path, "general", script(tmp_path, "child", "text: done\n"))
+    assert "heard nil" in shown.err

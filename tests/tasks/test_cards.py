@@ -92,7 +92,7 @@ def test_a_pipe_and_a_file_that_is_too_large_are_told_and_not_read(places: CardP
 
 def test_of_two_keys_for_one_thing_the_stricter_counts() -> None:
     card = card_of("disallowedTools: [Bash]\ndenied_tools: [write]\npermissionMode: bypassPermissions\nmode: plan")
-    allows = card.narrowed_to(())
+    allows = card.narrowed_to(None)
     assert [name for name in ("bash", "write", "read") if allows(name)] == ["read"]
     assert card.mode == "plan"
 
@@ -169,7 +169,7 @@ def test_a_list_of_tools_that_is_broken_is_never_taken_for_text() -> None:
 
 def test_a_list_of_tools_without_a_value_names_none_and_numbers_may_be_texts() -> None:
     card = card_of("tools:\nmaxTurns: '30'")
-    assert card.tools == () and card.fuel == 30 and not card.narrowed_to(())("read")
+    assert card.tools == () and card.fuel == 30 and not card.narrowed_to(None)("read")
 
 
 def test_all_faults_are_told_at_once_each_with_its_line() -> None:

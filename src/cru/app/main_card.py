@@ -57,10 +57,10 @@ async def narrow_tools(parts: Parts, card: AgentCard) -> None:
     """Leave the main agent the tools that its card allows, once plugins have brought theirs and rules were checked against all."""
     for problem in card.problems:
         parts.bus.stream.warn(problem)
-    if card.tools and all(map(is_plain, card.tools)) and not any(map(card.narrowed_to(()), parts.tools.names())):
+    if card.tools and all(map(is_plain, card.tools)) and not any(map(card.narrowed_to(None), parts.tools.names())):
         fault = f"the agent {card.name} cannot be used: none of its tools is here ({', '.join(card.tools)})"
         raise BadCard(card.name, (fault,))
-    parts.tools = NarrowedTools(parts.tools, card.narrowed_to(()))
+    parts.tools = NarrowedTools(parts.tools, card.narrowed_to(None))
 
 
 async def tell_model(parts: Parts, card: AgentCard, settings: Settings) -> None:

@@ -295,13 +295,14 @@ class InboxSent(Struct, frozen=True):
 
 
 class TaskSpawned(Struct, frozen=True):
-    """kind: subagent or bash; prompt: what is asked, or the command, as `command`; tools: globs; background: nobody waits for it."""
+    """kind: subagent or bash; prompt: what is asked, or the command, as `command`; background: nobody waits for it.
+    tools: globs of those that the agent may call, None: as its card says."""
 
     id: str
     kind: str
     prompt: str
     model: str = ""
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
     agent: str = ""
     command: str = ""
     description: str = ""

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 from cru.namespace.agent_requests import agent_tasks, decide, make_request, tasks_of
-from cru.namespace.arguments import function, options, table, text
+from cru.namespace.arguments import function, options, table, text, texts
 from cru.namespace.callbacks import Callback, bind_callback, report_failure
 from cru.namespace.host import Values, host
 from cru.tasks.agent_tasks import AgentTasks
@@ -21,7 +21,8 @@ _KNOWN = ("agent", "prompt", "description", "model", "tools", "isolation", "on_c
 
 async def spawn(opts: dict[str, object] | None = None, **named: object) -> Values:
     """background.spawn{agent, prompt, description?, model?, tools?, isolation?, on_complete=fn(result)?} -> the id of the task, or
-    (nil, message). A sub-agent works beside the conversation, under all rules. When it has ended, on_complete gets {id, status, output,
+    (nil, message). A sub-agent works beside the conversation, under all rules; of its card's tools it has those that
+    `tools` names, {} = none. When it has ended, on_complete gets {id, status, output,
     error}, status "completed", "failed" or "cancelled"; without on_complete the model gets the answer. Raises BadArgument.
 
     Example: cru.background.spawn({agent="nobody", prompt="x"}) --> nil
@@ -32,6 +33,8 @@ async def spawn(opts: dict[str, object] | None = None, **named: object) -> Value
     done = None if on_complete is None else bind_callback(function(where, "on_complete", on_complete)).detached()
     for name in ("agent", "prompt"):
         text(where, name, fields.get(name))
+    if fields.get("tools") is not None:
+        fields["tools"] = texts(where, "tools", fields["tools"])
     request = make_request(where, {**fields, "background": True})
     try:
         parts = host().parts

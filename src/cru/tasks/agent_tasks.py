@@ -103,7 +103,7 @@ class AgentTasks:
 
     async def close(self) -> None:
         """End what still runs; the person hears of it, and of what goes on."""
-        self._is_over = True
+        self._is_over = self._id != MAIN  # of the end of the session the manager tells
         self.manager.is_closing = self.manager.is_closing or self._id == MAIN
         warn = self._parts.bus.stream.warn
         by, end = (
@@ -166,11 +166,12 @@ class AgentTasks:
         if self._is_over and not self.manager.is_closing:  # what a plugin left running asks for it
             raise TaskLimit("the agent that asks for it has ended: nothing begins for it any more")
         model = await self._choose_model(card, request)
-        self._check_tools(card, canonical_globs(request.tools))
+        tools = None if request.tools is None else tuple(request.tools)
+        self._check_tools(card, None if tools is None else canonical_globs(tools))
         self._tell_once((*card.problems, *self._unknown_tools(card)))
         asked = TaskRequest(
             kind=TaskKind.SUBAGENT, prompt=request.prompt, description=request.description, agent=card.name,
-            model=model, tools=tuple(request.tools), call_id=call_id, agent_id=self._id, depth=self._depth,
+            model=model, tools=tools, call_id=call_id, agent_id=self._id, depth=self._depth,
             background=request.background,
         )  # fmt: skip
         isolation = Isolation(request.isolation) if request.isolation else card.isolation
@@ -199,16 +200,17 @@ class AgentTasks:
             ):  # else it is told
                 yield f"agent {card.name}: no tool here is called `{name}`, which its card names"
 
-    def _check_tools(self, card: AgentCard, asked: tuple[str, ...]) -> None:
-        """An agent that can do nothing is not begun. What a glob means is known when servers and plugins have brought theirs. Raises
-        TaskError."""
+    def _check_tools(self, card: AgentCard, asked: tuple[str, ...] | None) -> None:
+        """An agent that can do nothing is not begun, unless that is said by an empty list. What a glob means is known when servers and
+        plugins have brought theirs. Raises TaskError."""
         tools = self._parts.tools
-        for name in filter(is_plain, asked):
+        for name in filter(is_plain, asked or ()):
             if tools.find(name) is None and name not in TABLE:
                 near = did_you_mean(name, tools.names()) or f"there are {', '.join(tools.names())}"
                 raise TaskError(f"`tools`: there is no tool `{name}`", near)
-        may_come = not all(map(is_plain, (*asked, *(card.tools or ()))))
-        if (asked or card.tools) and not may_come and not any(map(card.narrowed_to(asked), tools.names())):
+        may_come = not all(map(is_plain, (*(asked or ()), *(card.tools or ()))))
+        is_wanted = asked == () or not (asked or card.tools)
+        if not is_wanted and not may_come and not any(map(card.narrowed_to(asked), tools.names())):
             named = ", ".join(asked or card.tools or ())
             why = (
                 f"the agent {card.name} may use none of {named}"
@@ -256,7 +258,8 @@ class AgentTasks:
         self, card: AgentCard, task: Task, tree: Worktree | None, conversation: AgentConversation | None
     ) -> ChildSession:
         depth = task.record.depth
-        chosen = card.narrowed_to(canonical_globs(task.request.tools))
+        named = task.request.tools
+        chosen = card.narrowed_to(None if named is None else canonical_globs(named))
         is_deepest = depth >= self.shared.settings.max_depth
         spec = ChildSpec(
             agent_id=task.id, call_id=task.record.call_id, depth=depth, card=card, folder=task.folder,

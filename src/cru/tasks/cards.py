@@ -82,13 +82,13 @@ class AgentCard(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     misspelt: tuple[str, ...] = ()
 
-    def narrowed_to(self, tools: tuple[str, ...]) -> Callable[[str], bool]:
-        """Which tools it may call, if the call that starts it names these; () = as the card says."""
+    def narrowed_to(self, tools: tuple[str, ...] | None) -> Callable[[str], bool]:
+        """Which tools it may call, if the call that starts it names these; None: as the card says."""
 
         def allows(name: str) -> bool:
             return (
                 (self.tools is None or _matches_any(self.tools, name))
-                and (not tools or _matches_any(tools, name))
+                and (tools is None or _matches_any(tools, name))
                 and not _matches_any(self.denied, name)
             )
 

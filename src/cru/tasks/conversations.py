@@ -33,7 +33,7 @@ class ConversationRecord(Struct, kw_only=True, omit_defaults=True):
 
     type: what its script calls it
     agent: the name of its card; the next five say where it differs from that
-    tools: globs of those that it may call, of what the card allows; (): all of these
+    tools: globs of those that it may call, of what the card allows; None: all of these
     created, used: seconds since 1970
     parent: the id of the conversation that it was copied from
     """
@@ -45,7 +45,7 @@ class ConversationRecord(Struct, kw_only=True, omit_defaults=True):
     temperature: float | None = None
     system_prompt: str = ""
     mode: str = ""
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
     state: ConversationState = ConversationState.ACTIVE
     created: float = field(default_factory=time.time)
     used: float = field(default_factory=time.time)

@@ -76,7 +76,7 @@ class TaskManager:
         if answer.stops:
             raise TaskDenied(f"refused by {announced.by}: {answer.reason or 'no reason given'}")
         self._check_limits(request, again)  # others may have begun meanwhile
-        request = replace(request, prompt=heard.prompt, model=heard.model, tools=tuple(heard.tools))
+        request = replace(request, prompt=heard.prompt, model=heard.model, tools=heard.tools)
         if not self.tasks:
             self._on_first(self)
         task = self._add(task_id, request, answer.context, self._turn_of(parts, request))

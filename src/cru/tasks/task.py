@@ -29,7 +29,7 @@ class TaskOutcome(Struct, frozen=True):
 class TaskRequest(Struct, frozen=True, kw_only=True):
     """What is asked for; handlers of `task:spawned` may change prompt, model and tools.
 
-    tools: globs of those that a sub-agent may call, (): as its card says
+    tools: globs of those that a sub-agent may call, None: as its card says
     agent_id: of the agent that asks, "main" or the id of its task
     depth: of the agent that asks
     """
@@ -39,7 +39,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     description: str = ""
     agent: str = ""
     model: str = ""
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
     call_id: str = ""
     agent_id: str = MAIN
     depth: int = 0

@@ -379,7 +379,7 @@ _ALL = (
         description=_text("Three to six words for the person who watches."),
         model=_text("A model or category, instead of that of the agent."),
         background=_flag("Go on at once; the answer comes by itself when it is there. Default: false."),
-        tools=_texts("Only these of its tools, by name. Default: all that the agent has."),
+        tools=_texts("Only these of its tools, by name; [] = none. Default: all that the agent has."),
         isolation={
             "enum": ["", "worktree"],
             "description": "worktree: it works in a git worktree of its own, and you get what it changed as a diff.",

@@ -138,7 +138,7 @@ class AgentRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Work for a sub-agent.
 
     agent: the name of a card
-    tools: globs of those it may use, of what its card allows; []: all of these
+    tools: globs of those it may use, of what its card allows; null: all of these, []: none
     isolation: "": as its card says
     """
 
@@ -147,7 +147,7 @@ class AgentRequest(Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
     model: str = ""
     background: bool = False
-    tools: list[str] = field(default_factory=list)
+    tools: list[str] | None = None
     isolation: Literal["", "worktree"] = ""
 
 

@@ -39,7 +39,8 @@ _ELSEWHERE = ("endpoint", "provider_key", "tool_policy", "isolation")
 async def create(opts: dict[str, Any] | str | None = None, **named: Any) -> Values:
     """sessions.create{agent_card="general", model?, tools?, temperature?, system_prompt?, mode?, type="chat"} -> {id, session_type,
     state, kilns, workspace, agent, model, busy, parent_id}, or (nil, message). A conversation with a sub-agent, which goes on from message
-    to message; all rules hold in it. It is kept in the folder of this context. A text in the place of the table is the type.
+    to message; all rules hold in it. `tools` are globs of those that its card allows, {}: none. It is kept in the folder
+    of this context. A text in the place of the table is the type.
 
     Example: cru.sessions.create({agent_card="nobody"}) --> nil
     """
@@ -80,7 +81,7 @@ def _configure(where: str, record: ConversationRecord, fields: dict[str, Any]) -
     changed = {
         name: fields[name] for name in ("model", "temperature", "system_prompt", "mode", "tools") if name in fields
     }
-    if "tools" in changed:
+    if changed.get("tools") is not None:
         changed["tools"] = tuple(texts(where, "tools", changed["tools"]))
     if changed.get("mode", "") not in ("", *MODES):
         from cru.config.closest import did_you_mean
