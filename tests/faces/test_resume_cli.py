@@ -53,6 +53,61 @@ def test_the_hint_keeps_what_the_run_was_allowed(home: HomeDir, flags: str) -> N
     assert run.err.endswith(f"resume with: cru {flags} -C default --resume\n")
 
 
+def reader(home: HomeDir, tools: str = "read") -> None:
+    """A card with few tools."""
+    file = home.path / ".claude" / "agents" / "reader.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"---\nname: reader\ndescription: reads\ntools: {tools}\n---\nRead.\n")
+
+
+def test_the_hint_keeps_the_agent_card(home: HomeDir) -> None:
+    reader(home)
+    with server([Status(400)]) as model:
+        home.configure(url=model.url)
+        run = cru("-t", "--agent", "reader", "hi", home=home)
+    assert run.err.endswith("resume with: cru -t --agent reader -C default --resume\n")
+
+
+def test_a_prompt_goes_on_under_its_agent_card(home: HomeDir) -> None:
+    reader(home)
+    with server([Hang(), Status(400), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with start("--agent", "reader", "the question", home=home) as run:
+            assert kill_at(run, lambda: len(model.requests) == 1)
+        assert cru("--resume", home=home).code == 1
+        assert cru("-t", "--resume", home=home).out == "answer\n"
+        tools = [[tool["function"]["name"] for tool in request.body["tools"]] for request in model.requests]
+    assert tools == [["read"]] * 3
+
+
+@pytest.mark.parametrize("change", ["gone", "changed"])
+def test_a_prompt_whose_agent_card_is_another_now_is_not_resumed(home: HomeDir, change: str) -> None:
+    reader(home)
+    with server([Status(400), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        cru("--agent", "reader", "the question", home=home)
+        if change == "gone":
+            (home.path / ".claude" / "agents" / "reader.md").unlink()
+        else:
+            reader(home, "read, write")
+        run = cru("--resume", home=home)
+        assert run.code and "Traceback" not in run.err and "reader" in run.err and len(model.requests) == 1
+        if change == "changed":
+            assert "has changed since" in run.err
+            assert cru("--agent", "reader", "--resume", home=home).out == "answer\n"
+
+
+def test_a_prompt_with_a_key_is_not_gone_on_with_without_its_agent_card(home: HomeDir) -> None:
+    reader(home)
+    with server([Status(400), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        again = ("--idempotency-key", "k", "the question")
+        cru("--agent", "reader", *again, home=home)
+        run = cru(*again, home=home)
+        assert run.code == 1 and "add --agent reader" in run.err and len(model.requests) == 1
+        assert cru("--agent", "reader", *again, home=home).out == "answer\n"
+
+
 def test_a_model_that_cannot_be_is_left_out_of_the_hint(home: HomeDir) -> None:
     (home.path / "model.txt").write_text("text: done\n")
     home.configure(f'model = "scripted:{home.path}/model.txt"\n')

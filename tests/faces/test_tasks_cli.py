@@ -76,6 +76,29 @@ def test_an_id_that_nobody_has_is_an_error_with_a_way_on(here: HomeDir) -> None:
     assert cru("tasks", home=here).out.startswith("no tasks: ")
 
 
+@pytest.mark.parametrize("verb", ["show", "follow", "cancel"])
+def test_an_empty_id_is_no_task(here: HomeDir, verb: str) -> None:
+    with start("go", home=here) as run:
+        wait_until(lambda: working(here))
+        for text in ("", " "):
+            ended = cru("tasks", verb, text, home=here)
+            assert ended.code == 2 and f"`cru tasks {verb}` needs an id" in ended.err
+        assert tasks(here)[0]["status"] == "running"
+        run.kill()
+
+
+def test_a_record_cannot_write_to_the_terminal(here: HomeDir) -> None:
+    with start("go", home=here) as run:
+        wait_until(lambda: working(here))
+        run.kill()
+    (file,) = here.context().glob("tasks/*/task.json")
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps({**record, "agent": "a\x1b[2J", "parent": "p\x1b[2J"}))
+    for words in (("tasks",), ("tasks", "show", record["id"])):
+        shown = cru(*words, home=here)
+        assert shown.code == 0 and "[2J" in shown.out and "\x1b" not in shown.out
+
+
 def test_agents_are_listed_with_what_is_wrong_with_them(here: HomeDir) -> None:
     folder = here.project / ".claude" / "agents"
     folder.mkdir(parents=True)

@@ -74,6 +74,7 @@ class ChildBuilder(Struct):
             services=replace(parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False),
             lifecycle=Lifecycle(before_round=parent.lifecycle.before_round, missing=parent.lifecycle.missing),
             ledger=parent.ledger.child(on_usage=spec.count), fuel_limit=spec.fuel_limit,
+            card=None,
         )  # fmt: skip
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))

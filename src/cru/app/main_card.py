@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from cru.config.layers import CONTEXT, Layer, Settings
-from cru.engine.parts import Parts
+from cru.contexts.entries import LOG
+from cru.contexts.log_tail import newest_entries
+from cru.engine.parts import CardMark, Parts
+from cru.engine.prompts import find_card_mark
 from cru.models import ModelSettings
 from cru.tasks import BadCard, CardPlaces, TaskTable
 from cru.tasks.cards import AgentCard, Isolation, is_plain
@@ -22,6 +30,24 @@ def find_card(name: str, places: CardPlaces) -> AgentCard:
         fault = f"the agent {card.name} works in a worktree of its own: the main agent cannot, a sub-agent (`task`) can"
         raise BadCard(card.name, (fault,))
     return card
+
+
+def mark_of(card: AgentCard) -> CardMark:
+    """What the log has of a card: it shows whether the card is still the same."""
+    content = msgspec.json.encode(replace(card, file=None, problems=()))
+    return CardMark(card.name, hashlib.sha256(content).hexdigest())
+
+
+def resumed_card(context: Path, places: CardPlaces) -> str:
+    """The name of the card that the last prompt of a context was asked under, "": under none. Raises NoSuchAgent, BadCard (also if it has
+    changed since), StoreUnreadable."""
+    mark = find_card_mark(newest_entries(context / LOG, []))
+    if mark is None:
+        return ""
+    if mark_of(find_card(mark.name, places)) != mark:
+        fault = f"the agent {mark.name} has changed since the last prompt was asked of it; --agent {mark.name} goes on as it is now"
+        raise BadCard(mark.name, (fault,))
+    return mark.name
 
 
 def card_layer(name: str, places: CardPlaces, below: Sequence[Layer | None]) -> Layer:

@@ -81,9 +81,10 @@ def add_extensions(
 
         parts.lifecycle.opening.append(partial(tell_cards, places))
     if start.agent:
-        from cru.app.main_card import find_card, narrow_tools, tell_model
+        from cru.app.main_card import find_card, mark_of, narrow_tools, tell_model
 
         card = find_card(start.agent, places)
+        parts.card = mark_of(card)
         parts.lifecycle.opening += [partial(narrow_tools, card=card), partial(tell_model, card=card, settings=settings)]
     clean_cache_at_end(parts, settings.of(ToolSettings))
     return plugins

@@ -7,6 +7,7 @@ EngineError
 ├── NothingToCompact
 │   └── TooFewMessages
 ├── MayHaveRun      a call was running when the run was killed, and the policy is to let a person look
+├── CardMissing     a prompt was asked of an agent with a card, and the run that is to go on with it has none
 ├── KeyPassedBy     a prompt with a key was left unfinished, and another one followed it
 ├── UnknownCommand  `/word` that nobody has registered (exit 2)
 └── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
@@ -42,6 +43,10 @@ class TooFewMessages(NothingToCompact):
 
 
 class MayHaveRun(EngineError):
+    pass
+
+
+class CardMissing(EngineError):
     pass
 
 

@@ -19,6 +19,10 @@ from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RE
 NOT_COUNTED = Usage()
 
 
+CARD = "card"
+"""Where a prompt's entry in the log has the agent card that it was asked under, in its metadata."""
+
+
 def write(parts: Parts, *entries: Entry) -> None:
     """Append to the log, take into the history, tell the faces."""
     parts.store.append(*entries)
@@ -46,6 +50,8 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["model"] = prompt.model
     if parts.parent and prompt.source == "user":
         metadata["parent"] = parts.parent
+    if parts.card is not None:
+        metadata[CARD] = {"name": parts.card.name, "digest": parts.card.digest}
     if prompt.key:
         metadata["key"] = prompt.key
     if prompt.command:

@@ -179,6 +179,13 @@ class Lifecycle(Struct):
     missing: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
 
 
+class CardMark(Struct, frozen=True):
+    """The agent card that narrows a main agent, as the log knows it. digest: of all that the card says, in hex."""
+
+    name: str
+    digest: str
+
+
 class Parts(Struct, kw_only=True):
     """What a session is made of.
 
@@ -200,6 +207,7 @@ class Parts(Struct, kw_only=True):
     lifecycle: what happens around the session
     commands: what `/name` may be
     fuel_limit: where a person changes a sub-agent's fuel; "": it is the main agent
+    card: of the main agent, None: it has none
     """
 
     bus: Bus
@@ -225,6 +233,7 @@ class Parts(Struct, kw_only=True):
     commands: Commands = field(default_factory=Commands)
     ledger: UsageLedger = field(default_factory=UsageLedger)
     fuel_limit: str = ""
+    card: CardMark | None = None
 
     async def take_arrivals(self, resolved: ResolvedModel) -> None:
         """Let tools that have come join the others."""

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from cru.contexts.inbox import InboxMessage
 from cru.engine import EngineError, log_writer
 from cru.engine.history import PROMPT_SOURCES
-from cru.engine.parts import Parts
+from cru.engine.parts import CardMark, Parts
 from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
@@ -49,6 +49,12 @@ def find_unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
         before=(GO_ON,) if cut else (),
         model=next((str(e.metadata["model"]) for e in (*resolutions, prompt) if e.metadata.get("model")), ""),
     )
+
+
+def find_card_mark(newest_first: Iterable[Entry]) -> CardMark | None:
+    """The card that the last prompt was asked under, None: under none."""
+    mark = next((entry.metadata.get(log_writer.CARD) for entry in newest_first if _is_prompt(entry)), None)
+    return CardMark(str(mark.get("name", "")), str(mark.get("digest", ""))) if isinstance(mark, dict) else None
 
 
 def describe_unfinished(entries: Sequence[Entry]) -> str:

@@ -19,6 +19,7 @@ from cru.models.providers import KEY_VARIABLES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cru.app.start import Start
     from cru.events.payloads import Attachment
 
 # Operations that only say how this run works: a chat may follow them.
@@ -204,7 +205,20 @@ def _turn(parsed: Parsed, text: str, results: FlagResults) -> int:
     request = PromptRequest(
         text, _attachments(parsed), results.events, literal=literal, key=parsed.last("idempotency-key") or ""
     )
-    return one_shot(start_of(parsed, results.name), parsed, request)
+    return one_shot(_start_of_turn(parsed, results.name), parsed, request)
+
+
+def _start_of_turn(parsed: Parsed, name: str) -> Start:
+    """What is resumed goes on under the agent card that it was asked under, unless the command line names one."""
+    start = start_of(parsed, name)
+    if not parsed.has("resume") or start.agent:
+        return start
+    from msgspec.structs import replace
+
+    from cru.app.main_card import resumed_card
+    from cru.app.start import card_places
+
+    return replace(start, agent=resumed_card(start.home / "contexts" / name, card_places(start)))
 
 
 def _attachments(parsed: Parsed) -> tuple[Attachment, ...]:

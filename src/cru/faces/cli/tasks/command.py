@@ -68,7 +68,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if verb == "list":
         _list(list(_tasks(_folders(contexts) if args.has("--all") else [current])), args)
         return 0
-    if len(args.words) < 2:
+    if len(args.words) < 2 or not args.words[1].strip():
         raise UsageProblem(f"`cru tasks {verb}` needs an id", "cru tasks says which there are")
     task = _find(contexts, current, args.words[1])
     if verb == "cancel":
@@ -116,8 +116,8 @@ def _list(tasks: list[FoundTask], args: CommandArguments) -> None:
 
 def _line(task: FoundTask, with_context: bool) -> str:
     record = task.record
-    name = record.agent if record.kind is TaskKind.SUBAGENT else "command"
-    below = "" if record.parent == MAIN else f"  (below {record.parent})"
+    name = one_line(record.agent) if record.kind is TaskKind.SUBAGENT else "command"
+    below = "" if record.parent == MAIN else f"  (below {one_line(record.parent)})"
     where = f"  {task.context.name}" if with_context else ""
     if record.detached and not record.status.has_ended:
         where = f"  (process {record.pid}){where}"

@@ -47,8 +47,8 @@ def follow_task(folder: Path, now: Callable[[], TaskRecord]) -> int:
 
 
 def _show_facts(record: TaskRecord) -> None:
-    what = f"sub-agent {record.agent}" if record.kind is TaskKind.SUBAGENT else "command"
-    show(f"task {record.id}: {what}, {record.status.value}, started by {record.parent}")
+    what = f"sub-agent {one_line(record.agent)}" if record.kind is TaskKind.SUBAGENT else "command"
+    show(f"task {record.id}: {what}, {record.status.value}, started by {one_line(record.parent)}")
     show(f"  asked   {one_line(record.prompt, COLUMNS)}")
     if record.model:
         show(f"  model   {one_line(record.model)}")
