@@ -146,6 +146,9 @@ def test_an_agent_in_a_worktree_works_in_the_copy_of_a_project_below_the_top_of_
     top, patch = here.project.parent, folder / "changes.patch"
     (report,) = [entry["content"] for entry in here.log() if entry.get("entry_type") == "tool_result"]
     assert f"`git -C {top} apply {patch}`" in report and "other/new" not in report
+    assert (
+        f"{patch} (`git apply` at the top of the repository takes" in cru("tasks", "show", folder.name, home=here).out
+    )
     subprocess.run(["git", "-C", str(top), "apply", str(patch)], check=True)
     assert (here.project / "free.txt").read_text() == "changed\n"
 

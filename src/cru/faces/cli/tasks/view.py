@@ -64,7 +64,8 @@ def _show_end(folder: Path, record: TaskRecord) -> None:
         by = f" {record.cancelled_by.describe()}" if record.cancelled_by is not None else ""
         show(f"\n{record.status.value}{by}" + (f": {printable(record.error)}" if record.error else ""))
     if os.path.isfile(folder / PATCH):
-        show(f"changes  {one_line(str(folder / PATCH))} (`git apply` takes them over)")
+        place = " at the top of the repository" if record.worktree is not None and record.worktree.inner else ""
+        show(f"changes  {one_line(str(folder / PATCH))} (`git apply`{place} takes them over)")
     _show_usage(folder, record)
     if record.exit_status is not None and not record.error:
         show(f"exit code {record.exit_status}")
