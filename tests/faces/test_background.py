@@ -232,6 +232,7 @@ def test_a_question_about_input_names_who_gets_it_and_shows_what_waits_in_front(
             terminal.expect("this is typed into `cat >typed`, which a rule `input_to:…` may allow")
             terminal.expect("no > ")
             terminal.send("y\n")
+            terminal.expect("no > ")
             terminal.expect_screen("two")
             terminal.expect_screen("y once, ? help, n [reason] no")
             terminal.send("y\n")
