@@ -45,6 +45,19 @@ def test_a_log_tells_an_end_by_a_report_or_by_the_answer_of_the_call(
     assert ToldEnds(tmp_path).has(record) is told
 
 
+@pytest.mark.parametrize("tasks", [[["t1"]], [1], {"t1": 1}, "t1", None])
+def test_an_entry_that_names_no_tasks_is_passed_over_and_told(tmp_path: Path, tasks: object) -> None:
+    now = int(time.time())
+    report = {"id": "e1", "timestamp": now, "from": "a", "to": "b", "content": "", **REPORT}
+    strange = {**report, "id": "e2", "metadata": {"tasks": tasks}}
+    (tmp_path / "context.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in (report, strange)))
+    record = TaskRecord(id="t1", kind=TaskKind.SUBAGENT, prompt="x", created=now, background=True)
+    ends = ToldEnds(tmp_path)
+    assert ends.has(record)
+    (problem,) = ends.problems
+    assert problem.startswith(f"entry e2 in {tmp_path} names no tasks, and was passed over: ")
+
+
 def test_one_without_a_record_is_forgotten_once_it_cannot_be_about_to_begin(tmp_path: Path) -> None:
     mark_untold(tmp_path, "t1")
     clear_old(tmp_path, "t1")

@@ -6,20 +6,25 @@ import os
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from cru.engine.spending import UsageTotals
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
-from cru.tasks import FOLDER
+from cru.tasks import FOLDER, TaskError
 
 RECORD = "task.json"
 PATCH = "changes.patch"
 """What a sub-agent changed in its worktree."""
 VERSION = 1
 MAIN = "main"
+_Name = Annotated[str, Meta(pattern=r"^[^/.\x00][^/\x00]*$")]
+"""Of a folder beside others."""
+_Path = Annotated[str, Meta(pattern=r"^[^\x00]*$")]
+_Commit = Annotated[str, Meta(pattern=r"^[0-9a-f]+$")]
 
 
 class TaskKind(StrEnum):
@@ -80,9 +85,9 @@ class WorktreeRecord(Struct, frozen=True):
     inner: the project's place in the working tree, "" if it is all of it
     """
 
-    path: str
-    project: str
-    base: str
+    path: _Path
+    project: _Path
+    base: _Commit
     is_behind: bool = False
     is_ready: bool = False
     is_finished: bool = False
@@ -120,7 +125,7 @@ class TaskRecord(Struct, kw_only=True):
     description: str = ""
     agent: str = ""
     model: str = ""
-    parent: str = MAIN
+    parent: _Name = MAIN
     turn: str = ""
     call_id: str = ""
     depth: int = 0
@@ -165,12 +170,25 @@ def write_record(folder: Path, record: TaskRecord) -> None:
     replace_file(folder / RECORD, msgspec.json.encode(record), keep_mode=False, make_folders=True, sync=False)
 
 
+class BadRecord(TaskError):
+    """What is in its file is no record of a task."""
+
+
 def read_record(folder: Path) -> TaskRecord | None:
     """None if it is gone or cannot be read. A task whose process is gone is lost."""
     try:
-        record = msgspec.json.decode(read_regular(folder / RECORD), type=TaskRecord)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return load_record(folder)
+    except (OSError, BadRecord):
         return None
+
+
+def load_record(folder: Path) -> TaskRecord:
+    """The same. Raises BadRecord, OSError."""
+    data = read_regular(folder / RECORD)
+    try:
+        record = msgspec.json.decode(data, type=TaskRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRecord(f"{folder / RECORD} is no record of a task: {error}") from error
     record.id = folder.name  # whatever the file says: it may be a copy
     if not record.status.has_ended and not _is_running(record):
         record.status = TaskStatus.LOST

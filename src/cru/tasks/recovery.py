@@ -15,7 +15,16 @@ from cru.files.regular import read_regular
 from cru.tasks import FOLDER, TaskError
 from cru.tasks.command_run import describe_output
 from cru.tasks.completion import RESULT, cut_text, describe_end, name_task
-from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, is_owner_alive, read_record, write_record
+from cru.tasks.record import (
+    MAIN,
+    BadRecord,
+    TaskKind,
+    TaskRecord,
+    TaskStatus,
+    is_owner_alive,
+    load_record,
+    write_record,
+)
 from cru.tasks.untold import ToldEnds, clear_old, clear_untold, untold_tasks
 from cru.values.errors import CruError
 from cru.values.messages import MESSAGE
@@ -44,6 +53,7 @@ class TaskRecovery:
         self._limit = limit
         self._seen: set[str] = set()
         self._told: dict[Path, ToldEnds] = {}
+        self._warned: set[str] = set()
 
     async def __call__(self) -> TaskReport | None:
         """What the model has to hear, None: nothing. Whoever gets it puts it into the log."""
@@ -51,13 +61,19 @@ class TaskRecovery:
         left: list[LeftTask] = []
         self._told.clear()
         try:
-            for task_id in untold_tasks(parts.store.folder):
-                if task_id in self._seen:
-                    continue
+            untold = untold_tasks(parts.store.folder)
+        except OSError as error:
+            untold = []
+            self._warn(f"what became of tasks of an earlier run is not known: {error}")
+        for task_id in untold:
+            if task_id in self._seen:
+                continue
+            try:
                 task = await self._look(task_id)
-                left += [task] if task is not None else []
-        except (OSError, CruError) as error:
-            parts.bus.stream.warn(f"what became of tasks of an earlier run is not known: {error}")
+            except (OSError, CruError) as error:
+                self._warn(f"what became of task {task_id} of an earlier run is not known: {error}")
+                continue
+            left += [task] if task is not None else []
         left.sort(key=lambda task: task.record.created)
         for task in left:
             record = task.record
@@ -73,9 +89,14 @@ class TaskRecovery:
         """A task that its agent has not heard of, and its process cannot tell; what is left of it is kept. Raises OSError, CruError."""
         context = self._parts.store.folder
         folder = context / FOLDER / task_id
-        record = read_record(folder)
-        if record is None:
+        try:
+            record = load_record(folder)
+        except (FileNotFoundError, NotADirectoryError):
             clear_old(context, task_id)
+            return None
+        except BadRecord as error:
+            self._warn(f"what became of task {task_id} is not known, and its files were left as they are: {error}")
+            clear_untold(context, task_id)
             return None
         if is_owner_alive(record) and not (record.owner == os.getpid() and record.is_cut_off):
             if record.owner == os.getpid():
@@ -86,11 +107,20 @@ class TaskRecovery:
         await _end_left(record)
         changes = await self._keep_changes(folder, record)
         conversation = context if record.parent == MAIN else context / FOLDER / record.parent
-        if self._told.setdefault(conversation, ToldEnds(conversation)).has(record):
+        ends = self._told.setdefault(conversation, ToldEnds(conversation))
+        if ends.has(record):
             clear_untold(context, task_id)
             return None
+        for problem in ends.problems:
+            self._warn(problem)
         write_record(folder, record)  # from now on it is lost for certain
         return LeftTask(record, folder, changes)
+
+    def _warn(self, text: str) -> None:
+        """Once."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._parts.bus.stream.warn(text)
 
     async def _keep_changes(self, folder: Path, record: TaskRecord) -> str:
         """Of its worktree, which goes; a kill in the middle does no harm."""

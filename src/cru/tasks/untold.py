@@ -11,6 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from cru.contexts.entries import ARCHIVE, LOG
 from cru.contexts.log_tail import newest_entries
 from cru.events.payloads import FailureKind
@@ -50,10 +53,18 @@ def untold_tasks(context: Path) -> list[str]:
         return []
 
 
+class _Report(Struct):
+    """The metadata of an entry that tells the ends of tasks: their ids."""
+
+    tasks: tuple[str, ...] = ()
+
+
 class ToldEnds:
-    """What the log in a folder, of the agent that started tasks, has of their ends; it is read once, when something is first asked."""
+    """What the log in a folder, of the agent that started tasks, has of their ends; it is read once, when something is first asked.
+    problems: what was passed over, and may have told one"""
 
     def __init__(self, conversation: Path) -> None:
+        self.problems: list[str] = []
         self._conversation = conversation
         self._reports: dict[str, int] | None = None
 
@@ -71,8 +82,14 @@ class ToldEnds:
         """By the ids of tasks, when their ends were told last."""
         reports: dict[str, int] = {}
         for entry in self._entries('"tasks"'):
-            tasks = entry.metadata.get("tasks")
-            for task_id in tasks if isinstance(tasks, list) else ():
+            try:
+                report = msgspec.convert(entry.metadata, _Report)
+            except msgspec.ValidationError as error:
+                self.problems.append(
+                    f"entry {entry.id} in {self._conversation} names no tasks, and was passed over: {error}"
+                )
+                continue
+            for task_id in report.tasks:
                 reports[task_id] = max(entry.timestamp, reports.get(task_id, 0))
         return reports
 
