@@ -121,6 +121,7 @@ def test_a_rule_that_asks_asks_on_a_terminal(home: HomeDir, key: str, code: int)
     home.configure('[permissions]\nask = ["bash:*"]\n')
     with pty("-P", "bash", '{"command": "touch made"}', home=home) as terminal:
         terminal.expect("touch made")
+        terminal.expect("no > ")
         terminal.line(key)
         assert terminal.wait() == code
     assert (home.project / "made").exists() is (code == 0)

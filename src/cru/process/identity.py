@@ -52,12 +52,12 @@ def end_process(pid: int, identity: str, grace: float = 2.0) -> bool:
     if not identity or process_identity(pid) != identity:
         return False
     roots = Root(pid)
-    _signal_all(members(roots) or [-pid], signal.SIGTERM, signal.SIGCONT)
+    signal_all(members(roots) or [-pid], signal.SIGTERM, signal.SIGCONT)
     deadline = time.monotonic() + grace
     while (alive := _alive(pid, roots)) and time.monotonic() < deadline:
         time.sleep(0.02)
     while alive:
-        _signal_all(alive, signal.SIGKILL)
+        signal_all(alive, signal.SIGKILL)
         time.sleep(0.02)
         alive = _alive(pid, roots) if time.monotonic() < deadline + grace else []
     return True
@@ -70,7 +70,8 @@ def _alive(pid: int, root: Root) -> list[int]:
     return [-pid] if _ask_ps(pid) else []
 
 
-def _signal_all(pids: list[int], *numbers: signal.Signals) -> None:
+def signal_all(pids: list[int], *numbers: signal.Signals) -> None:
+    """Those that are there yet, and ours."""
     for pid in pids:
         for number in numbers:
             try:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cru.process.descent import UNKNOWN, Root, members
 from cru.process.guardian import Guardian
+from cru.process.identity import signal_all
 from cru.process.marks import has_numbers, number_of, numbers_of
 from cru.process.run import Ending
 
@@ -48,14 +49,14 @@ async def _end(mark: str, grace: float) -> EndedProcesses:
     deadline = loop.time() + grace
     asked = set[int]()
     while alive and loop.time() < deadline:
-        _signal([pid for pid in alive if pid not in asked], signal.SIGTERM, signal.SIGCONT)
+        signal_all([pid for pid in alive if pid not in asked], signal.SIGTERM, signal.SIGCONT)
         asked.update(alive)
         await asyncio.sleep(0.01)
         alive = members(root) or []
     for _ in range(10):  # a process may fork between the look and the signal
         if not alive:
             break
-        _signal(alive, signal.SIGKILL)
+        signal_all(alive, signal.SIGKILL)
         alive = members(root) or []
     return EndedProcesses(names, not alive)
 
@@ -74,12 +75,3 @@ def _name(pid: int) -> str:
             return file.read().strip()
     except OSError:
         return "a process"
-
-
-def _signal(pids: list[int], *numbers: signal.Signals) -> None:
-    for pid in pids:
-        for number in numbers:
-            try:
-                os.kill(pid, number)
-            except (ProcessLookupError, PermissionError):
-                pass
