@@ -32,6 +32,7 @@ class CommandRow(Struct, frozen=True):
 
 MCP_HINT = "[tools | prompts | resources | restart name]"
 TASKS_HINT = "[cancel id]"
+VAULT_HINT = "[search words | read note | links note]"
 PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
 TABLE = (
     CommandRow("agents", "the agents that may work below the main one (cru agents)", "tasks.agents", reads=True),
@@ -52,6 +53,7 @@ TABLE = (
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
     CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
     CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
+    CommandRow("vault", "the notes: how many, search them, show one, its links (cru vault)", "vault.vault", VAULT_HINT, reads=True),
 )  # fmt: skip
 
 

@@ -80,16 +80,18 @@ async def search_notes(args: VaultSearch, call: _Call) -> ToolResult:
     hidden = call.shown("vault_search")
     hits: list[Hit] = await call.live.run(lambda vault: vault.search(args.query, 1000 if hidden.hidden else args.limit))
     shown = [hit for hit in hits if call.may_show(hidden, hit.path)][: args.limit]
-    lines = [line for hit in shown for line in _hit_lines(hit)]
+    lines = [line for hit in shown for line in hit_lines(hit)]
     return ToolResult("\n".join([*(lines or ["(no note has that)"]), *hidden.notes()]))
 
 
-def _hit_lines(hit: Hit) -> list[str]:
+def hit_lines(hit: Hit) -> list[str]:
+    """A note that was found, with what was found in it."""
     snippet = visible(hit.snippet.translate(_MARKS))
-    return [_line(hit.path, hit.title), *([f"    {snippet}"] if snippet else [])]
+    return [note_line(hit.path, hit.title), *([f"    {snippet}"] if snippet else [])]
 
 
-def _line(path: str, title: str) -> str:
+def note_line(path: str, title: str) -> str:
+    """Its path, and its title if the path does not say that."""
     stem = os.path.splitext(path.rpartition("/")[2])[0]
     return visible(path if stem == title else f"{path}  ({title})")
 
@@ -141,7 +143,7 @@ async def show_links(args: VaultLinks, call: _Call) -> ToolResult:
         raise ToolError(await _no_such_note(args.path, call, "vault_links"))
     lines = []
     for name, notes in parts:
-        shown = [_line(note.path, note.title) for note in notes if call.may_show(hidden, note.path)]
+        shown = [note_line(note.path, note.title) for note in notes if call.may_show(hidden, note.path)]
         lines += [f"{name}:", *(f"  {line}" for line in shown or ["(nothing)"])]
     dangling = await call.live.run(lambda vault: [link for link in vault.dangling() if link.path == args.path])
     lines += [f"line {link.line}: [[{visible(link.target)}]] leads to no note" for link in dangling]

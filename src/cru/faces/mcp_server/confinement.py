@@ -1,4 +1,5 @@
-"""ClientCalls of a client stay within the project: whatever the mode and the rules allow, and whoever was asked."""
+"""Calls of a client stay within the project, those of the vault's tools within the vault: whatever the mode and the rules allow, and
+whoever was asked."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ if TYPE_CHECKING:
     from cru.engine.parts import Parts
     from cru.events.bus import Bus
     from cru.events.stamp import Event
+    from cru.tools.protocol import Tool
 
 LAST = 1_000_000
 """The priority: whatever other handlers have changed is what is judged."""
 
 
 class Confinement:
-    """A handler that refuses calls of the client with paths outside of the project root, links followed.
+    """A handler that refuses calls of the client with paths outside of where their tool may be, links followed.
 
     parts: of the session that it guards, set once that is built
     """
@@ -38,11 +40,28 @@ class Confinement:
         if call.origin != "model" or not call.valid or self.parts is None:
             return None
         tool = self.parts.tools.find(call.name)
-        for _, path in tool.paths(call.args) if tool is not None else ():
-            if not self._is_inside(path):
-                return cancel(f"{path} is outside of the project, and this server serves nothing else")
+        if tool is None:
+            return None
+        root, place = self._place(tool, self.parts)
+        for _, path in tool.paths(call.args):
+            if not self._is_below(root, path):
+                return cancel(f"{path} is outside of {place}, and this server serves nothing else")
         return None
 
-    def _is_inside(self, path: str) -> bool:
+    def _place(self, tool: Tool, parts: Parts) -> tuple[str, str]:
+        """Where a tool may be, and what that is called."""
+        vault = parts.services.vault
+        if vault is not None and is_vault_tool(tool):
+            return os.path.realpath(vault.root), "the vault"
+        return self._root, "the project"
+
+    def _is_below(self, root: str, path: str) -> bool:
         real = os.path.realpath(os.path.join(self._root, os.path.expanduser(path)))
-        return real == self._root or real.startswith(os.path.join(self._root, ""))
+        return real == root or real.startswith(os.path.join(root, ""))
+
+
+def is_vault_tool(tool: Tool) -> bool:
+    """Whether it is one of cru's own over the vault, not a plugin's of such a name."""
+    from cru.tools.notes import VaultTool
+
+    return isinstance(tool, VaultTool)

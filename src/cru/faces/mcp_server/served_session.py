@@ -25,10 +25,10 @@ from cru.faces.mcp_server.session_tools import SessionTools
 from cru.tools.protocol import Tool
 from cru.values.errors import CruError
 
-SERVED = ("read", "ls", "glob", "grep", "write", "edit", "list_contexts", "read_context", "send_prompt")
+VAULT = ("vault_search", "vault_read", "vault_write", "vault_links")
+"""These are there only if a vault is configured."""
+SERVED = ("read", "ls", "glob", "grep", "write", "edit", "list_contexts", "read_context", "send_prompt", *VAULT)
 """The tools that are served unless others are named."""
-LATER = ("vault_search", "vault_read", "vault_write", "vault_links")
-"""Names that will be served."""
 Tell = Callable[[str], None]
 T = TypeVar("T")
 
@@ -50,6 +50,10 @@ class ServedSession:
         self._tell = tell
         self._alone = asyncio.Lock()
 
+    @property
+    def has_vault(self) -> bool:
+        return self._parts.services.vault is not None
+
     def tools(self) -> list[Tool]:
         """Those that are served, in the order of their registration."""
         tools = (self._parts.tools.find(name) for name in self._parts.tools.names())
@@ -64,11 +68,8 @@ class ServedSession:
 
     async def _call(self, name: str, arguments: str) -> CallResult:
         tool = self._parts.tools.find(name)
-        if name in LATER and (tool is None or not self._is_served(tool)):
-            return CallResult(f"{name} is not available yet", True)
         if tool is None or not self._is_served(tool):
-            known = ", ".join(tool.spec.name for tool in self.tools())
-            return CallResult(f"there is no tool {name!r} here; there are: {known}", True)
+            return CallResult(self._no_such_tool(name), True)
         try:
             async with AsyncExitStack() as stack:
                 if not tool.parallel:
@@ -80,6 +81,12 @@ class ServedSession:
             return CallResult(str(error), True)
         self._tell(f"{tool.spec.name}: {'failed' if outcome.is_error else 'done'}")
         return CallResult(outcome.content, outcome.is_error)
+
+    def _no_such_tool(self, name: str) -> str:
+        if name in VAULT and not self.has_vault:
+            return f"there is no tool {name!r} here: no vault is configured (cru vault init FOLDER)"
+        known = ", ".join(tool.spec.name for tool in self.tools())
+        return f"there is no tool {name!r} here; there are: {known}"
 
 
 @asynccontextmanager

@@ -16,8 +16,11 @@ from cru.tools.protocol import Tool
 
 INSTRUCTIONS = (
     "Tools of cru, a command-line agent, for one project on this machine. Paths are relative to the project's root, and nothing outside "
-    "of it can be reached. cru's rules and hooks judge each call; some need the leave of a person. send_prompt lets cru's own agent do "
-    "a piece of work."
+    "of it can be reached.{vault} cru's rules and hooks judge each call; some need the leave of a person. send_prompt lets cru's own "
+    "agent do a piece of work."
+)
+VAULT_INSTRUCTIONS = (
+    " The vault_ tools are for the person's vault of Markdown notes; its paths are relative to that folder."
 )
 
 
@@ -33,7 +36,7 @@ def make_server(served: ServedSession, calls: ClientCalls) -> Server[Any]:
         "cru",
         version=__version__,
         title="cru",
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS.format(vault=VAULT_INSTRUCTIONS if served.has_vault else ""),
         on_list_tools=list_tools,
         on_call_tool=calls.call,
     )

@@ -25,7 +25,8 @@ cru mcp serve               serve this project's tools over MCP to the program t
   --token-file FILE         clients show this token (or CRU_MCP_TOKEN); without one only this machine's own addresses are served
   --allow-host NAME[:PORT],…    by which names clients call this machine: for 0.0.0.0, behind a proxy, through a tunnel
   --mode MODE               ask, auto, plan or trust (-t), for calls of clients and prompts they send
-  --tools GLOB,…            which tools (read, ls, glob, grep, write, edit, list_contexts, read_context, send_prompt)
+  --tools GLOB,…            which tools (read, ls, glob, grep, write, edit, list_contexts, read_context, send_prompt,
+                            and with a vault vault_search, vault_read, vault_write, vault_links)
 Questions go to the client's person (elicitation); a client that has nobody to ask is refused what needs leave.
 """
 TOKEN = "CRU_MCP_TOKEN"
