@@ -8,6 +8,7 @@ import pytest
 from tests.vault.support import open_vault
 
 from cru.vault import BadQuery
+from cru.vault.search import full_text
 from cru.vault.search.full_text import BEGIN, END, search
 from cru.vault.search.query import parse_search
 
@@ -19,35 +20,67 @@ NOTES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("query", "paths"),
-    [
-        ("retry policy", ["sub/Retry policy.md", "other.md", "retry.md"]),
-        ('"retry policy"', ["sub/Retry policy.md", "retry.md"]),
-        ("retry*", ["other.md", "retry.md", "sub/Retry policy.md"]),
-        ("RETRY GROßE", ["retry.md"]),
-        ("policy -retry", ["policy.md"]),
-        ("virtue OR doubles", ["other.md", "retry.md"]),
-        ("policy virtue OR doubles", ["other.md", "retry.md"]),
-        ("heading:backoff", ["retry.md"]),
-        ("title:policy", ["policy.md", "sub/Retry policy.md"]),
-        ("#net", ["retry.md", "sub/Retry policy.md"]),
-        ("tag:net/http", ["retry.md"]),
-        ("policy -tag:net", ["other.md", "policy.md"]),
-        ("path:sub/", ["sub/Retry policy.md"]),
-        ("status:open", ["retry.md"]),
-        ("owners:bob", ["other.md"]),
-        ("due:2026-01-02 policy", ["policy.md"]),
-        ("-status:open policy retry", ["other.md", "sub/Retry policy.md"]),
-        ("nowhere", []),
-        ("NEAR(retry policy)", []),
-        ("title:x OR AND NOT ( ) * ^ + ' ; --", []),
-    ],
-)
+QUERIES = [
+    ("retry policy", ["sub/Retry policy.md", "other.md", "retry.md"]),
+    ('"retry policy"', ["sub/Retry policy.md", "retry.md"]),
+    ("retry*", ["other.md", "retry.md", "sub/Retry policy.md"]),
+    ("RETRY GROßE", ["retry.md"]),
+    ("policy -retry", ["policy.md"]),
+    ("virtue OR doubles", ["other.md", "retry.md"]),
+    ("policy virtue OR doubles", ["other.md", "retry.md"]),
+    ("heading:backoff", ["retry.md"]),
+    ("title:policy", ["policy.md", "sub/Retry policy.md"]),
+    ("#net", ["retry.md", "sub/Retry policy.md"]),
+    ("tag:net/http", ["retry.md"]),
+    ("policy -tag:net", ["other.md", "policy.md"]),
+    ("path:sub/", ["sub/Retry policy.md"]),
+    ("status:open", ["retry.md"]),
+    ("owners:bob", ["other.md"]),
+    ("due:2026-01-02 policy", ["policy.md"]),
+    ("-status:open policy retry", ["other.md", "sub/Retry policy.md"]),
+    ("nowhere", []),
+    ("NEAR(retry policy)", []),
+    ("title:x OR AND NOT ( ) * ^ + ' ; --", []),
+]
+
+
+@pytest.mark.parametrize(("query", "paths"), QUERIES)
 def test_search(tmp_path: Path, query: str, paths: list[str]) -> None:
     with open_vault(tmp_path, NOTES) as index:
         hits = search(index.connection, parse_search(query))
         assert sorted(hit.path for hit in hits) == sorted(paths)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_words_that_more_notes_have_than_are_compared_find_the_same(
+    tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_vault(tmp_path, NOTES) as index:
+        for query, paths in QUERIES:
+            monkeypatch.setattr(full_text, "MOST_RANKED", most)
+            hits = search(index.connection, parse_search(query))
+            assert sorted(hit.path for hit in hits) == sorted(paths), query
+            assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True), query
+            assert len(search(index.connection, parse_search(query), limit=1)) == min(1, len(paths)), query
+
+
+def test_of_words_that_most_notes_have_those_in_names_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = {f"{n}.md": "the plan of it" for n in range(30)}
+    notes |= {"the plan.md": "x " * 500, "h.md": "# The\n" + "the plan " * 9, "z.md": "the plan rarely"}
+    monkeypatch.setattr(full_text, "MOST_RANKED", 10)
+    with open_vault(tmp_path, notes) as index:
+
+        def first(query: str, count: int) -> list[str]:
+            return [hit.path for hit in search(index.connection, parse_search(query), count)]
+
+        assert first("the plan", 1) == ["the plan.md"]
+        assert first("the", 2) == ["the plan.md", "h.md"]
+        assert first("rarely OR plan", 1) == ["z.md"], "a rare word says more than one that all have"
+        assert first("the plan path:z", 5) == ["z.md"] and len(first("the", 99)) == 33
+        [hit] = search(index.connection, parse_search("the plan"), 1)
+        assert hit.score > 0 and hit.snippet == " ".join(["x"] * 24) + "…"
 
 
 def test_the_best_come_first(tmp_path: Path) -> None:

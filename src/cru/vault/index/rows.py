@@ -154,11 +154,12 @@ def _write_parts(connection: sqlite3.Connection, id: int, row: NoteRow) -> None:
             for n, task in enumerate(note.tasks)
         ],
     )
+    names = (id, note.title, " ".join(note.tags), "\n".join(each.text for each in note.headings))
+    connection.execute("INSERT INTO names (rowid, title, tags, headings) VALUES (?, ?, ?, ?)", names)
     connection.execute(
         "INSERT INTO texts (rowid, title, tags, headings, body) VALUES (?, ?, ?, ?, ?)",
-        (id, note.title, " ".join(note.tags), "\n".join(each.text for each in note.headings),
-         row.data[note.body :].decode(errors="replace")),
-    )  # fmt: skip
+        (*names, row.data[note.body :].decode(errors="replace")),
+    )
 
 
 def _searchable(note: Note) -> list[tuple[str, str]]:
@@ -184,3 +185,4 @@ def _remove_parts(connection: sqlite3.Connection, id: int) -> None:
     for table in _OF_NOTE:
         connection.execute(f"DELETE FROM {table} WHERE note = ?", (id,))
     connection.execute("DELETE FROM texts WHERE rowid = ?", (id,))
+    connection.execute("DELETE FROM names WHERE rowid = ?", (id,))

@@ -11,7 +11,7 @@ from pathlib import Path
 from cru.files.regular import PRIVATE
 from cru.vault import IndexUnusable
 
-VERSION = 1
+VERSION = 2
 """A file's name has it, so cru of another version uses a file of its own."""
 LOCK_SECONDS = 30
 
@@ -52,10 +52,11 @@ CREATE TABLE tasks (
     PRIMARY KEY (note, n)) WITHOUT ROWID;
 CREATE INDEX tasks_status ON tasks (status);
 CREATE VIRTUAL TABLE texts USING fts5 (title, tags, headings, body, tokenize = "unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE names USING fts5 (title, tags, headings, tokenize = "unicode61 remove_diacritics 2");
 """
 """notes.key, targets.key: keys.path_key; targets.text: keys.full_target; targets.note, targets.file: what it leads to, NULL if to nothing;
-links.target: NULL for a place in the note itself; texts.rowid = notes.id; notes.is_settled: 0 if the file may have changed within
-the same tick of its clock in which it was read."""
+links.target: NULL for a place in the note itself; texts.rowid, names.rowid = notes.id; names: the short columns of texts once more, for
+words that most notes have; notes.is_settled: 0 if the file may have changed within the same tick of its clock in which it was read."""
 
 
 def index_file(folder: Path) -> Path:

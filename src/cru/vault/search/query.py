@@ -4,6 +4,7 @@ it), `path:folder/`, `title:word`, and `key:value` of the front matter or an inl
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -40,16 +41,23 @@ class Filter(Struct, frozen=True):
 
 
 class SearchQuery(Struct, frozen=True):
-    """match: an expression of FTS5, "" for any text; words: what is looked for, for the semantic search; filters: all must hold."""
+    """match: an expression of FTS5, "" for any text; words: what is looked for, for the semantic search; filters: all must hold;
+    terms: what match is made of but for what must not be there: expressions of each of which one must be found."""
 
     match: str
     words: str
     filters: tuple[Filter, ...] = ()
+    terms: tuple[tuple[str, ...], ...] = ()
+
+
+def all_of(terms: Iterable[Sequence[str]]) -> str:
+    """The expression of FTS5 for one expression of each."""
+    return " AND ".join(f"({' OR '.join(each)})" if len(each) > 1 else each[0] for each in terms)
 
 
 def parse_search(text: str) -> SearchQuery:
     """Raises BadQuery."""
-    terms: list[str] = []
+    terms: list[tuple[str, ...]] = []
     excluded: list[str] = []
     filters: list[Filter] = []
     plain: list[str] = []
@@ -68,16 +76,16 @@ def parse_search(text: str) -> SearchQuery:
             excluded.append(term)
             continue
         plain.append(token["phrase"] or token["word"] or (token["value"] or "").strip('"'))
-        terms[-1:] = [f"({terms[-1]} OR {term})"] if joins_next else [*terms[-1:], term]
+        terms[-1:] = [(*terms[-1], term)] if joins_next else [*terms[-1:], (term,)]
         joins_next = False
     if excluded and not terms:
         raise BadQuery(
             "a search needs something to look for besides what must not be there", "add a word: retry -draft"
         )
-    match = " AND ".join(terms)
-    return SearchQuery(
-        f"({match}) NOT ({' OR '.join(excluded)})" if excluded else match, " ".join(plain), tuple(filters)
-    )
+    match = all_of(terms)
+    if excluded:
+        match = f"({match}) NOT ({' OR '.join(excluded)})"
+    return SearchQuery(match, " ".join(plain), tuple(filters), tuple(terms))
 
 
 def _tokens(text: str) -> list[re.Match[str]]:
