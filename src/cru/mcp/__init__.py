@@ -4,7 +4,8 @@ McpError
 ├── SdkMissing       the SDK is not installed
 ├── BadServer        a definition that cannot be used: no command and no url, a variable that is not set, …
 ├── ServerUnavailable     it is switched off, did not start, or is gone
-│   └── UnknownServer    there is none of that name
+│   ├── UnknownServer    there is none of that name
+│   └── SessionForgotten it does not know the session any more, and did nothing
 ├── CallTimeout      it did not answer in time
 └── RequestFailed       it answered with an error, or with what is no answer
 """
@@ -35,6 +36,10 @@ class ServerUnavailable(McpError):
 
 
 class UnknownServer(ServerUnavailable):
+    pass
+
+
+class SessionForgotten(ServerUnavailable):
     pass
 
 

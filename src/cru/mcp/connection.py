@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from cru.files.glob import matches_text, parse_glob
-from cru.mcp import CallTimeout, RequestFailed, ServerUnavailable
+from cru.mcp import CallTimeout, RequestFailed, ServerUnavailable, SessionForgotten
+from cru.mcp.attempt import ATTEMPT, Attempt
 from cru.mcp.callbacks import Callbacks
 from cru.mcp.clocks import CallClocks
 from cru.mcp.content import RemoteResult, SaveFile, contents_text, join_blocks, read_result
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each attempt to connect again; after the last one somebody must ask for it."""
+GENTLE_SECONDS = 1.0
+"""For other requests to come to an end over a connection that is given up."""
 RELIST_PAUSE = 0.5
 """Seconds between two listings of tools, however often a server says that they have changed."""
 
@@ -78,6 +81,9 @@ class ServerConnection:
         self._changed = changed
         self._auth = auth
         self._client: Client | None = None
+        self._old: Client | None = None
+        """A connection that is to end."""
+        self._asking = 0
         self._transport: ServerTransport | None = None
         self._task: asyncio.Task[None] | None = None
         self._clocks = CallClocks()
@@ -85,6 +91,8 @@ class ServerConnection:
         self._stop = asyncio.Event()
         self._lost = asyncio.Event()
         self._relist = asyncio.Event()
+        self._breach: RequestFailed | None = None
+        """What the server did that the connection is ended for."""
 
     @property
     def name(self) -> str:
@@ -152,15 +160,44 @@ class ServerConnection:
         raise ServerUnavailable(f"the MCP server {self.name} is not there: {self.facts.why}", self.facts.hint)
 
     async def ask(self, work: Callable[[Client], Awaitable[T]], what: str) -> T:
-        """Have it do something. Raises McpError; cancelled, the server is told."""
+        """Have it do something. Raises McpError; cancelled, the server is told. Once more if the server had forgotten the session: it
+        has not looked at the request then."""
+        try:
+            return await self._ask_once(work, what)
+        except SessionForgotten:
+            return await self._ask_once(work, what)
+
+    async def _ask_once(self, work: Callable[[Client], Awaitable[T]], what: str) -> T:
         client, transport = await self.ready(), self._transport
+        attempt = Attempt()
+        token = ATTEMPT.set(attempt)
+        self._asking += 1
         try:
             return await work(client)
         except Exception as error:
+            if attempt.is_forgotten:
+                self._lose(client, gently=True)
+                raise SessionForgotten(f"the MCP server {self.name} forgets its sessions at once") from error
             failure = await translate_call_error(error, self.name, what, transport)
             if is_lost(error):
-                self._lost.set()
+                self._lose(client)
             raise failure from error
+        finally:
+            self._asking -= 1
+            ATTEMPT.reset(token)
+
+    def _lose(self, client: Client, *, gently: bool = False) -> None:
+        """Nobody uses this connection any more: who asks waits for the next one. gently: what is being asked may come to its end."""
+        if self._client is client:
+            self._client = None
+            self._settled.clear()
+            self._old = client
+        if self._old is not client:
+            return
+        if gently and self._asking > 1:
+            asyncio.get_running_loop().call_later(GENTLE_SECONDS, self._lose, client)
+        else:
+            self._lost.set()
 
     async def call(
         self,
@@ -244,6 +281,7 @@ class ServerConnection:
     async def _serve(self) -> ConnectionFailure:
         """One connection from its beginning to its end; why it ended."""
         self._lost.clear()
+        self._breach = None
         try:
             self.definition.check()
             await load_sdk()
@@ -257,11 +295,11 @@ class ServerConnection:
                 self.facts.starts += 1
                 self._set(ServerState.READY)
                 await self._stay(client)
-            failure: Exception = ServerUnavailable("the connection was lost")
+            failure: Exception = self._breach or ServerUnavailable("the connection was lost")
         except Exception as error:  # noqa: BLE001  the boundary around the SDK and a stranger's server: told as the server's state
             failure = error
         finally:
-            self._client = None
+            self._client = self._old = None
         return describe_failure(failure, self.definition, self._transport)
 
     async def _connect(self, stack: AsyncExitStack) -> Client:
@@ -322,6 +360,7 @@ class ServerConnection:
         if isinstance(message, ToolListChangedNotification):
             self._relist.set()
         elif isinstance(message, RequestFailed):
+            self._breach = message
             self._lost.set()
 
 

@@ -48,7 +48,8 @@ def describe_failure(
             _hide(why, transport), f"mcp.servers.{name}.start_timeout sets how long it may take", retries=False
         )
     why = _words(leaf)
-    end = transport.describe_end() if transport is not None else ""
+    is_breach = isinstance(leaf, RequestFailed)  # what it did says more than how it was ended for that
+    end = transport.describe_end() if transport is not None and not is_breach else ""
     if end and not isinstance(leaf, CruError):
         why = f"it has ended ({end})" if _is_closed(leaf) else f"{why} ({end})"
     elif end:
@@ -73,6 +74,9 @@ async def translate_call_error(error: Exception, server: str, what: str, transpo
         end = await transport.wait_end() if transport is not None else ""
         text = f"the MCP server {server} has ended{f' ({end})' if end else ''} while {what} was asked: it may have run"
         return ServerUnavailable(_hide(text, transport), "it is started again; then call it again")
+    if _is_broken(leaf):
+        text = f"the answer of {server} broke off while {what} was asked: it may have run ({_words(leaf)})"
+        return RequestFailed(_hide(text, transport))
     number = f" {code}" if isinstance(code, int) else ""
     return RequestFailed(_hide(f"{server} answered {what} with an error{number}: {_words(leaf)}", transport))
 
@@ -90,6 +94,13 @@ def _is_closed(error: Exception) -> bool:
     text = str(error)
     closed = getattr(error, "code", None) == CONNECTION_CLOSED and "closed" in text.lower()
     return closed or isinstance(error, ClosedResourceError | BrokenResourceError) or "Session terminated" in text
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether an answer came in part, or not at all, over a connection that holds."""
+    from mcp_types import CONNECTION_CLOSED
+
+    return getattr(error, "code", None) == CONNECTION_CLOSED
 
 
 def _is_timeout(error: Exception) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from cru.mcp import BadServer, McpServer, ServerUnavailable
+from cru.mcp import BadServer, McpServer, RequestFailed, ServerUnavailable
+from cru.mcp.attempt import ATTEMPT
+from cru.mcp.flood import NotificationGate
 from cru.mcp.listing import screen_tools
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 LARGEST_EVENT = 64 * 1024 * 1024
 """Bytes of one message."""
 CONNECT_SECONDS = 30.0
+SESSION = "mcp-session-id"
+"""The header of a request within a session: the status 404 says then that the server has forgotten it, and did nothing."""
 
 
 class ScreenedStream:
@@ -26,6 +30,7 @@ class ScreenedStream:
     def __init__(self, stream: Any, problems: list[str]) -> None:
         self._stream = stream
         self._problems = problems
+        self._gate = NotificationGate()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -41,9 +46,19 @@ class ScreenedStream:
         return self
 
     async def __anext__(self) -> Any:
-        item = await self._stream.__anext__()
-        screen_tools(getattr(item, "message", None), self._problems)
-        return item
+        from mcp_types import JSONRPCNotification
+
+        while True:
+            item = await self._stream.__anext__()
+            message = getattr(item, "message", None)
+            if isinstance(message, JSONRPCNotification):
+                try:
+                    if not self._gate.admits():
+                        continue
+                except RequestFailed as failure:
+                    return failure
+            screen_tools(message, self._problems)
+            return item
 
 
 class HttpTransport:
@@ -72,7 +87,8 @@ class HttpTransport:
         from mcp.shared._httpx_utils import create_mcp_http_client
 
         limits = Timeout(CONNECT_SECONDS, read=self._server.call_timeout + 1)
-        client = create_mcp_http_client(dict(self._server.headers), limits, self._auth or self._kept_auth())
+        headers = {"accept-encoding": "identity", **self._server.headers}
+        client = create_mcp_http_client(headers, limits, self._auth or self._kept_auth())
         client.event_hooks = {"request": [self._check_request], "response": [self._check_response]}
         async with client:
             transport = streamable_http_client(self._server.url, http_client=client, max_sse_event_size=LARGEST_EVENT)
@@ -98,7 +114,14 @@ class HttpTransport:
             raise BadServer(f"it leads to {request.url.host}, and {why}")
 
     async def _check_response(self, response: httpx2.Response) -> None:
-        if response.status_code == 401:
+        from cru.mcp.http_body import bound_body
+
+        bound_body(response, LARGEST_EVENT)
+        if response.status_code == 404 and SESSION in response.request.headers:
+            attempt = ATTEMPT.get()
+            if attempt is not None:
+                attempt.is_forgotten = True
+        elif response.status_code == 401:
             from cru.mcp.oauth import login_wanted
 
             self.refusal = login_wanted(self._name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cru.mcp import RequestFailed, ServerUnavailable
+from cru.mcp.flood import NotificationGate
 from cru.mcp.listing import screen_tools
 from cru.process.child import Child, Program
 from cru.process.pipes import PipeReader, PipeWriter
@@ -24,8 +24,6 @@ STDERR_KEPT = 8 * 1024
 LAST_WORDS = 600
 GRACE = 2.0
 """Seconds for a server to end by itself once its input is closed."""
-NOTIFICATIONS = 500
-"""A second; what comes beyond that is left out."""
 
 
 class StdioTransport:
@@ -38,14 +36,14 @@ class StdioTransport:
         self.refusal: ServerUnavailable | None = None
         self.ended = asyncio.Event()
         self._closed = asyncio.Event()
-        self.dropped = self.unreadable = 0
-        """Notifications beyond the limit, and lines that are no messages."""
+        self.unreadable = 0
+        """Lines that are no messages."""
+        self.gate = NotificationGate()
         self._stderr = bytearray()
         self._child: Child | None = None
         self._is_ended_here = False
         self._tasks: list[asyncio.Task[None]] = []
         self._streams: list[Any] = []
-        self._second, self._count = 0.0, 0
 
     async def __aenter__(self) -> Any:
         """Raises StartError."""
@@ -138,8 +136,9 @@ class StdioTransport:
                     line.clear()
                 line += rest
                 if len(line) > LONGEST_LINE:
-                    await send(RequestFailed(f"a message is longer than {LONGEST_LINE:,} bytes"))
-                    return
+                    raise RequestFailed(f"a message is longer than {LONGEST_LINE:,} bytes")
+        except RequestFailed as failure:
+            await send(failure)
         finally:
             self.ended.set()
 
@@ -154,18 +153,10 @@ class StdioTransport:
         except ValueError:
             self.unreadable += 1
             return
-        if isinstance(message, JSONRPCNotification) and self._is_flood():
-            self.dropped += 1
+        if isinstance(message, JSONRPCNotification) and not self.gate.admits():
             return
         screen_tools(message, self.problems)
         await send(SessionMessage(message))
-
-    def _is_flood(self) -> bool:
-        now = time.monotonic()
-        if now - self._second >= 1:
-            self._second, self._count = now, 0
-        self._count += 1
-        return self._count > NOTIFICATIONS
 
     async def _write(self, messages: Any) -> None:
         async for item in messages:
