@@ -1,16 +1,24 @@
-"""A client of `cru mcp serve`: the SDK's own, which starts the server or finds it at an address."""
+"""A client of `cru mcp serve`: the SDK's own. One test has it start the server itself; for the others the kit does, so that it is forked."""
 
 from __future__ import annotations
 
+import io
+import os
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
+from mcp.server.stdio import stdio_server
 from tests.kit import HomeDir
+from tests.kit.forked import run_process
 from tests.kit.run import program
+from tests.kit.waiting import PATIENCE
 
 from mcp import StdioServerParameters
 
@@ -55,12 +63,43 @@ class Caller:
 
 @asynccontextmanager
 async def served(
-    home: HomeDir, *words: str, person: Person | None = None, era: str = "legacy"
+    home: HomeDir, *words: str, person: Person | None = None, era: str = "legacy", started: bool = False
 ) -> AsyncIterator[Caller]:
-    """A server on standard input and output for the block."""
+    """A server on standard input and output for the block; `started`: by the SDK, as other agents do."""
+    callback = person.elicit if person is not None else None
+    transport = _started(home, *words) if started else _forked(home, *words)
+    async with Client(transport, elicitation_callback=callback, mode=era) as client:
+        yield Caller(client)
+
+
+def _started(home: HomeDir, *words: str) -> Any:
     parameters = StdioServerParameters(
         command=str(program()), args=["mcp", "serve", *words], env=home.env, cwd=str(home.project)
     )
-    callback = person.elicit if person is not None else None
-    async with Client(stdio_client(parameters), elicitation_callback=callback, mode=era) as client:
-        yield Caller(client)
+    return stdio_client(parameters)
+
+
+@asynccontextmanager
+async def _forked(home: HomeDir, *words: str) -> AsyncIterator[Any]:
+    """The streams of a server; its input is closed after the block, and it has to end then."""
+    with run_process(
+        [str(program()), "mcp", "serve", *words],
+        cwd=home.project, env=home.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as server:  # fmt: skip
+        assert server.stdin is not None and server.stdout is not None
+        with io.TextIOWrapper(server.stdout, "utf-8") as output, io.TextIOWrapper(server.stdin, "utf-8") as input:
+            async with stdio_server(anyio.wrap_file(output), anyio.wrap_file(input)) as streams:
+                try:
+                    yield streams
+                finally:
+                    input.close()
+                    await _end(server)
+
+
+async def _end(server: subprocess.Popen[bytes]) -> None:
+    with anyio.CancelScope(shield=True):
+        try:
+            await anyio.to_thread.run_sync(server.wait, PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
+            raise

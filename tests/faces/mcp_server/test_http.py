@@ -17,7 +17,6 @@ from mcp.shared.exceptions import MCPError
 from tests.faces.mcp_server.serving import ERAS, Caller, Person
 from tests.kit import HomeDir, cru, start
 
-pytestmark = pytest.mark.real_start
 TOKEN = "0123456789abcdef0123"
 
 

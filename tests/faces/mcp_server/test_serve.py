@@ -15,7 +15,6 @@ from tests.kit import HomeDir, cru, start, wait_until
 from tests.kit.processes import is_running
 from tests.kit.run import program
 
-pytestmark = pytest.mark.real_start
 USUAL = {"read", "ls", "glob", "grep", "write", "edit", "list_contexts", "read_context", "send_prompt"}
 
 
@@ -48,9 +47,10 @@ def use(
     *words: str,
     person: Person | None = None,
     era: str = "legacy",
+    started: bool = False,
 ) -> None:
     async def run() -> None:
-        async with served(home, *words, person=person, era=era) as call:
+        async with served(home, *words, person=person, era=era, started=started) as call:
             await work(call)
 
     asyncio.run(run())
@@ -69,7 +69,7 @@ def test_a_client_reads_and_writes_with_the_leave_of_its_person(here: HomeDir, e
         assert (await call("write", file_path="d.txt", content="1")).startswith("Created d.txt")
         assert (await call("write", file_path="d.txt", content="2")).startswith("Replaced d.txt")
 
-    use(here, work, person=person, era=era)
+    use(here, work, person=person, era=era, started=True)
     assert [q.message.splitlines()[0] for q in person.questions] == [
         "write: b.txt",
         *["write: c.txt"] * 2,

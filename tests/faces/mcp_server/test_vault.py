@@ -10,7 +10,6 @@ from tests.faces.mcp_server.serving import ERAS, Caller, Person, served
 from tests.kit import HomeDir
 from tests.vault.support import write_notes
 
-pytestmark = pytest.mark.real_start
 TOOLS = ["vault_search", "vault_read", "vault_write", "vault_links"]
 NOTES = {
     "Home.md": "See [[Retry policy]] and [[Nowhere]].\n",
