@@ -1,4 +1,4 @@
-"""A client of `cru mcp serve`: the SDK's own. One test has it start the server itself; for the others the kit does, so that it is forked."""
+"""A client of `cru mcp serve`: the SDK's own. One test has it start the server; for the others the kit does, so that it is forked."""
 
 from __future__ import annotations
 
