@@ -41,6 +41,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "trigger-elicitation-request": ({}, "decline"),
     "trigger-url-elicitation": ({"url": "https://example.com/x"}, "decline"),
     "trigger-sampling-request": ({"prompt": "say yes", "maxTokens": 5}, "a sample"),
+    "simulate-research-query": ({"topic": "tides", "ambiguous": True}, "# Research Report: tides"),
 }
 PROMPTS = {
     "simple-prompt": "This is a simple prompt without arguments.",
@@ -67,7 +68,6 @@ def test_every_tool_is_called(tmp_path: Path) -> None:
     assert first.split() == [f"mcp_everything_{name}" for name in CALLS], first
     for (name, (_, says)), text in zip(CALLS.items(), read, strict=True):
         assert says in text, (name, text)
-    assert "the tool simulate-research-query is left out: it can be called as a task of the protocol only" in done.err
     assert done.code == 0 and "Traceback" not in done.err, done
 
 

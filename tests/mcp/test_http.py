@@ -12,7 +12,8 @@ from tests.mcp.scripted_http import Exchange, Rule, ScriptedServer, call, connec
 
 from cru.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood
 from cru.mcp import http as mcp_http
-from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.connection import ServerConnection
+from cru.mcp.facts import ServerState
 
 Work = Callable[[ServerConnection, ScriptedServer], Awaitable[None]]
 
@@ -322,3 +323,44 @@ def test_a_protocol_version_that_nobody_speaks_is_told(tmp_path: Path) -> None:
 
     with scripted(rule) as server:
         asyncio.run(run(server.url))
+
+
+def tasks(exchange: Exchange) -> bool:
+    """A server whose tool is a task only; its result is there, unless the task is to go on for ever."""
+    task = {"taskId": "7", "status": "working", "createdAt": "2026-01-01", "lastUpdatedAt": "2026-01-01", "ttl": None}
+    match exchange.message.get("method"):
+        case "tools/list":
+            schema = {"type": "object"}
+            exchange.result(
+                {"tools": [{"name": "work", "inputSchema": schema, "execution": {"taskSupport": "required"}}]}
+            )
+        case "tools/call":
+            assert "task" in exchange.message["params"]
+            exchange.result({"task": task})
+        case "tasks/result" if exchange.server.session == "slow":
+            exchange.stream()
+            exchange.rfile.read(1)  # until the client hangs up
+        case "tasks/result":
+            assert exchange.message["params"]["taskId"] == "7"
+            exchange.text("researched")
+        case "tasks/cancel":
+            exchange.result({**task, "status": "cancelled"})
+        case _:
+            return False
+    return True
+
+
+def test_a_tool_that_is_a_task_only_is_called_as_one(tmp_path: Path) -> None:
+    async def work(connection: ServerConnection, server: ScriptedServer) -> None:
+        assert await call(connection) == "researched"
+
+    use(tmp_path, tasks, work)
+
+
+def test_a_task_that_nobody_waits_for_any_more_is_cancelled(tmp_path: Path) -> None:
+    async def work(connection: ServerConnection, server: ScriptedServer) -> None:
+        with pytest.raises(CallTimeout):
+            await call(connection)
+        assert server.seen.count("tasks/cancel") == 1
+
+    use(tmp_path, tasks, work, session="slow", call_timeout=0.5)

@@ -11,7 +11,8 @@ import pytest
 from tests.mcp.scripted_http import call, connected
 
 from cru.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood, stdio
-from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.connection import ServerConnection
+from cru.mcp.facts import ServerState
 
 PROGRAM = """
 import json, os, sys, time

@@ -16,8 +16,9 @@ from cru.events.payloads import McpAttached, ToolDiscovered
 from cru.events.stream import Notice, Published, StateChanged
 from cru.mcp import McpSettings
 from cru.mcp.configured import ConfiguredServers
-from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.connection import ServerConnection
 from cru.mcp.definition import ServerDefinition
+from cru.mcp.facts import ServerState
 from cru.mcp.listing_cache import ListingCache
 from cru.mcp.place import ServerPlace
 from cru.mcp.pool import ServerPool

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.engine.commands import CommandResult
-from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.connection import ServerConnection
+from cru.mcp.facts import ServerState
 from cru.mcp.pool import ServerPool
 from cru.values.mcp_names import join_names
 

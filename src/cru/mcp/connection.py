@@ -6,10 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec import Struct
 
 from cru.files.glob import matches_text, parse_glob
 from cru.mcp import CallTimeout, RequestFailed, ServerUnavailable, SessionForgotten
@@ -19,11 +16,13 @@ from cru.mcp.clocks import CallClocks
 from cru.mcp.content import RemoteResult, SaveFile, contents_text, join_blocks, read_result
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.errors import ConnectionFailure, describe_failure, is_lost, translate_call_error
-from cru.mcp.listing import RemotePrompt, RemoteResource, RemoteTool
+from cru.mcp.facts import ServerFacts, ServerState
+from cru.mcp.listing import RemotePrompt, RemoteResource
 from cru.mcp.place import ServerPlace
 from cru.mcp.ports import ServerRequests
-from cru.mcp.requests import list_prompts, list_resources, list_tools
+from cru.mcp.requests import hear_changes, list_prompts, list_resources, list_tools
 from cru.mcp.sdk import load_sdk
+from cru.mcp.tasks import call_as_task
 from cru.mcp.transport import ServerTransport, make_transport
 
 if TYPE_CHECKING:
@@ -37,30 +36,6 @@ GENTLE_SECONDS = 1.0
 """For other requests to come to an end over a connection that is given up."""
 RELIST_PAUSE = 0.5
 """Seconds between two listings of tools, however often a server says that they have changed."""
-
-
-class ServerState(StrEnum):
-    OFF = "off"
-    IDLE = "not started"
-    STARTING = "starting"
-    READY = "ready"
-    LOST = "lost"
-    FAILED = "failed"
-
-
-class ServerFacts(Struct):
-    """What is known of a server; `why`: why it does not work, and the next step."""
-
-    state: ServerState = ServerState.IDLE
-    why: str = ""
-    hint: str = ""
-    tools: tuple[RemoteTool, ...] = ()
-    prompts: tuple[RemotePrompt, ...] = ()
-    left_out: tuple[str, ...] = ()
-    version: str = ""
-    title: str = ""
-    seconds: float = 0.0
-    starts: int = 0
 
 
 class ServerConnection:
@@ -209,6 +184,8 @@ class ServerConnection:
         """What came of a call. Raises McpError."""
 
         async def work(client: Client) -> Any:
+            if any(known.name == tool and known.as_task for known in self.facts.tools):
+                return await call_as_task(client, tool, args)
             return await client.call_tool(tool, args, progress_callback=progress)
 
         return read_result(await self._timed(self.ask(work, f"the tool {tool}")), save)
@@ -334,7 +311,7 @@ class ServerConnection:
         assert self._transport is not None
         lost = [asyncio.ensure_future(event.wait()) for event in (self._lost, self._transport.ended)]
         changes = asyncio.ensure_future(self._relist_on_change(client))
-        listening = asyncio.ensure_future(_listen(client, self._relist))
+        listening = asyncio.ensure_future(hear_changes(client, self._relist))
         tasks = [*lost, changes, listening]
         try:
             await asyncio.wait([*lost, changes], return_when=asyncio.FIRST_COMPLETED)
@@ -362,22 +339,6 @@ class ServerConnection:
         elif isinstance(message, RequestFailed):
             self._breach = message
             self._lost.set()
-
-
-async def _listen(client: Client, changed: asyncio.Event) -> None:
-    """Newer servers tell of changes only to who asks."""
-    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-    from mcp.shared.exceptions import MCPError
-
-    capability = client.server_capabilities.tools
-    if capability is None or not capability.list_changed:
-        return
-    try:
-        async with client.listen(tools_list_changed=True) as events:
-            async for _ in events:
-                changed.set()
-    except (ListenNotSupportedError, SubscriptionLost, MCPError):
-        return  # it tells by notifications, or not at all
 
 
 def _client_info() -> Any:

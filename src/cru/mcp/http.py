@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cru.mcp import BadServer, McpServer, RequestFailed, ServerUnavailable
 from cru.mcp.attempt import ATTEMPT
 from cru.mcp.flood import NotificationGate
-from cru.mcp.listing import screen_tools
+from cru.mcp.listing import screen_result
 
 if TYPE_CHECKING:
     import httpx2
@@ -57,7 +57,7 @@ class ScreenedStream:
                         continue
                 except RequestFailed as failure:
                     return failure
-            screen_tools(message, self._problems)
+            screen_result(message, self._problems)
             return item
 
 

@@ -26,12 +26,14 @@ class RemoteTool(Struct, frozen=True):
     name: the server's own
     schema: of its arguments, a JSON Schema
     reads_only: the server says so
+    as_task: it can be called as a task of the protocol only
     """
 
     name: str
     description: str = ""
     schema: dict[str, Any] = {}
     reads_only: bool = False
+    as_task: bool = False
 
 
 class RemoteResource(Struct, frozen=True):
@@ -67,17 +69,13 @@ def read_tool(tool: mcp_types.Tool) -> tuple[RemoteTool | None, str]:
     shown = clean_text(name, 100)
     if not name or name != shown:
         return None, f"the tool {shown!r} is left out: its name has characters that cannot be seen"
-    if tool.execution is not None and tool.execution.task_support == "required":
-        return (
-            None,
-            f"the tool {shown} is left out: it can be called as a task of the protocol only, which is not supported",
-        )
     if why := _why_unusable(schema):
         return None, f"the tool {shown} is left out: {why}"
     hints = tool.annotations
     description = clean_text(tool.description or tool.title)
     reads_only = bool(hints is not None and hints.read_only_hint)
-    return RemoteTool(name, description, _clean(schema, 0), reads_only), ""
+    as_task = tool.execution is not None and tool.execution.task_support == "required"
+    return RemoteTool(name, description, _clean(schema, 0), reads_only, as_task), ""
 
 
 def _why_unusable(schema: dict[str, Any]) -> str:
@@ -122,19 +120,27 @@ def read_prompt(prompt: mcp_types.Prompt) -> RemotePrompt:
     return RemotePrompt(prompt.name, clean_text(prompt.description or prompt.title), arguments)
 
 
-def screen_tools(message: object, problems: list[str]) -> None:
-    """Take tools out of a listing that the SDK would refuse: for it, one of them makes the whole listing none."""
+def screen_result(message: object, problems: list[str]) -> None:
+    """Make of an answer what the SDK takes. problems: gets what was left out of it"""
     from mcp_types import JSONRPCResponse
 
-    listed = message.result.get("tools") if isinstance(message, JSONRPCResponse) else None
-    if not isinstance(message, JSONRPCResponse) or not isinstance(listed, list):
+    if isinstance(message, JSONRPCResponse):
+        _screen_tools(message.result, problems)
+        if isinstance(message.result.get("task"), dict):  # the SDK takes results of calls only
+            message.result.setdefault("content", [])
+
+
+def _screen_tools(result: dict[str, Any], problems: list[str]) -> None:
+    """Take tools out of a listing that the SDK would refuse: for it, one of them makes the whole listing none."""
+    listed = result.get("tools")
+    if not isinstance(listed, list):
         return
     kept = [tool for tool in listed if _is_tool(tool)]
     for tool in listed if len(kept) < len(listed) else ():
         if not _is_tool(tool):
             name = clean_text(str(tool.get("name", tool) if isinstance(tool, dict) else tool), 100)
             problems.append(f"the tool {name} is left out: its schema is none of an object")
-    message.result["tools"] = kept
+    result["tools"] = kept
 
 
 def _is_tool(tool: object) -> bool:

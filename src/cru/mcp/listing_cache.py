@@ -17,7 +17,7 @@ from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing import RemoteTool
 
 if TYPE_CHECKING:
-    from cru.mcp.connection import ServerFacts
+    from cru.mcp.facts import ServerFacts
 
 FOLDER = "mcp_tools"
 """Below cru's home."""

@@ -1,7 +1,8 @@
-"""What a server offers, page by page."""
+"""What a server offers, page by page, and when that changes."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -69,3 +70,19 @@ async def _pages(request: Callable[..., Awaitable[Any]], field: str) -> list[Any
         if cursor is None or len(items) >= MOST:
             break
     return items[:MOST]
+
+
+async def hear_changes(client: Client, changed: asyncio.Event) -> None:
+    """Newer servers tell of changes only to who asks."""
+    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.shared.exceptions import MCPError
+
+    capability = client.server_capabilities.tools
+    if capability is None or not capability.list_changed:
+        return
+    try:
+        async with client.listen(tools_list_changed=True) as events:
+            async for _ in events:
+                changed.set()
+    except (ListenNotSupportedError, SubscriptionLost, MCPError):
+        return  # it tells by notifications, or not at all

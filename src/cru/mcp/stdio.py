@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cru.mcp import RequestFailed, ServerUnavailable
 from cru.mcp.flood import NotificationGate
-from cru.mcp.listing import screen_tools
+from cru.mcp.listing import screen_result
 from cru.process.child import Child, Program
 from cru.process.pipes import PipeReader, PipeWriter
 from cru.process.run import end
@@ -155,7 +155,7 @@ class StdioTransport:
             return
         if isinstance(message, JSONRPCNotification) and not self.gate.admits():
             return
-        screen_tools(message, self.problems)
+        screen_result(message, self.problems)
         await send(SessionMessage(message))
 
     async def _write(self, messages: Any) -> None:

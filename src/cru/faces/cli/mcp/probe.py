@@ -11,8 +11,9 @@ from cru.faces.cli.console import complain, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.mcp.servers import KnownServers
 from cru.mcp import BadServer, McpError
-from cru.mcp.connection import ServerConnection, ServerState
+from cru.mcp.connection import ServerConnection
 from cru.mcp.definition import ServerDefinition
+from cru.mcp.facts import ServerState
 from cru.mcp.ports import NoRequests
 from cru.values.mcp_names import join_names
 
