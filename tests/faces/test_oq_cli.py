@@ -209,3 +209,27 @@ def test_whatever_ends_it_ends_its_filter_too(home: HomeDir, number: int) -> Non
         os.kill(run.pid, number)
         wait_until(lambda: not working(home))
         assert run.wait().code in (-number, 128 + number)
+
+
+ENDED_EARLY = """#!/usr/bin/env python3
+import fcntl, os, time
+real, first = fcntl.fcntl, os.getpid()
+def late(*args):
+    while os.getppid() == first:
+        time.sleep(0.01)
+    return real(*args)
+fcntl.fcntl = late
+from cru.faces.cli.main import main
+main()
+"""
+
+
+@pytest.mark.real_start
+def test_a_filter_whose_process_was_gone_before_it_began_ends_too(home: HomeDir) -> None:
+    script = home.path / "late.py"
+    script.write_text(ENDED_EARLY)
+    script.chmod(0o755)
+    with start("oq", "-n", "last(range(1e12))", home=home, script=script) as run:
+        wait_until(lambda: len(working(home)) >= 2)
+        run.kill()
+        wait_until(lambda: not working(home))

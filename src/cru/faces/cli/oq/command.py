@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -57,6 +58,8 @@ def _fork() -> int:
     if sys.platform == "linux":  # SIGIO comes when nobody has the other end any more, and ends this
         fcntl.fcntl(read, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(read, fcntl.F_SETFL, os.O_ASYNC)
+        if select.select([read], [], [], 0)[0]:  # the other process had gone before: no SIGIO comes
+            os._exit(128 + signal.SIGIO)
     return 0
 
 
