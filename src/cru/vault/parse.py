@@ -120,9 +120,9 @@ class _NoteReader:
                 if event == "Rule" and not depth:
                     self._add_block(BlockKind.RULE, "", place["start"] + body, place["end"] + body)
                 continue
-            [(what, value)] = event.items()
-            if what == "Text":
+            if "Text" in event:
                 continue
+            [(what, value)] = event.items()
             if what == "Start":
                 self._start(value, place["start"] + body, place["end"] + body, is_top=not depth)
                 depth += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,7 @@ from cru.files.selection import EVERYTHING, FileSelection
 from cru.vault import IndexUnusable
 from cru.vault.index.changes import ChangeKind, NoteChange, with_renames
 from cru.vault.index.resolve import affected_targets, resolve_targets
-from cru.vault.index.rows import NoteRow, remove_note, write_note
+from cru.vault.index.rows import NoteRow, NoteWriter
 from cru.vault.index.scan import LEFT_OUT, Listing, NoteFile, list_vault, stat_note
 from cru.vault.index.schema import open_index, remove_index, transaction
 from cru.vault.keys import fold, name_key, path_key
@@ -25,7 +26,9 @@ from cru.vault.parse import parse_note
 
 _TICK_NS = 2_000_000_000
 """A file that changed so shortly before it was read may change again within the same tick of its clock: it is read once more."""
-_AT_ONCE = 500
+_UNRESOLVED = "unresolved"
+"""The name of the fact that links were written and not resolved yet."""
+_AT_ONCE = 1000
 """Notes that one transaction writes: others do not wait longer, and a stop loses no more."""
 
 
@@ -38,12 +41,11 @@ class Update(Struct, frozen=True):
 
 
 class _Touched:
-    """What links may lead elsewhere after a write: names and titles of notes, and targets that are new."""
+    """What links may lead elsewhere after a write: names and titles of notes."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.titles: set[str] = set()
-        self.targets: set[tuple[int, str]] = set()
 
     def add(self, path: str, *titles: str) -> None:
         self.names.add(name_key(path_key(path)))
@@ -112,9 +114,11 @@ class NoteIndex:
             new = [
                 file for path, file in sorted(listing.notes.items()) if known.get(path) != (file.size, file.mtime_ns)
             ]
-            changes = [change for part in _parts(new, progress) for change in self._write(part, ())]
+            resolves = len(new) <= max(len(known), _AT_ONCE)
+            changes = [change for part in _parts(new, progress) for change in self._write(part, (), resolves=resolves)]
             changes += self._write((), gone)
             self._write_files(listing)
+            self._resolve_left()
             problems = [f"{path}: {problem}" for path, problem in self._problems()]
         return self._report(
             Update(with_renames(changes), (*listing.problems, *problems), len(listing.notes) - len(new))
@@ -143,18 +147,19 @@ class NoteIndex:
         ):
             yield from ((path, problem) for problem in problems.split("\n"))
 
-    def _write(self, files: Iterable[NoteFile], gone: Iterable[str]) -> list[NoteChange]:
+    def _write(self, files: Iterable[NoteFile], gone: Iterable[str], *, resolves: bool = True) -> list[NoteChange]:
+        """resolves: False leaves the links to _resolve_left, of this process or of one that comes after its end"""
         read = [row for file in files if (row := self._read(file)) is not None]
         changes: list[NoteChange] = []
         touched = _Touched()
         with transaction(self.connection) as connection:
+            writer = NoteWriter(connection)
             for path in gone:
-                if before := remove_note(connection, path):
+                if before := writer.remove(path):
                     touched.add(path, before.title)
                     changes.append(NoteChange(ChangeKind.DELETED, path, digest=before.digest))
             for row in read:
-                written = write_note(connection, row)
-                touched.targets.update(written.targets)
+                written = writer.add(row)
                 if written.before is None:
                     touched.add(row.path, row.note.title)
                 elif written.before.title != row.note.title:
@@ -164,8 +169,21 @@ class NoteIndex:
                     changes.append(
                         NoteChange(kind, row.path, row.note.title, len(row.note.blocks), written.part, "", row.digest)
                     )
-            resolve_targets(connection, touched.targets | affected_targets(connection, touched.names, touched.titles))
+            writer.flush()
+            if resolves:
+                affected = affected_targets(connection, touched.names, touched.titles)
+                resolve_targets(connection, affected.union(writer.new_targets))
+            elif files:
+                connection.execute("INSERT OR IGNORE INTO facts VALUES (?, '')", (_UNRESOLVED,))
         return changes
+
+    def _resolve_left(self) -> None:
+        """The links of notes that were written with `resolves=False`: while most notes are not there yet, most would be looked up twice."""
+        of = "SELECT 1 FROM facts WHERE name = ?"
+        if self.connection.execute(of, (_UNRESOLVED,)).fetchone():
+            with transaction(self.connection) as connection:
+                resolve_targets(connection, connection.execute("SELECT id, text FROM targets").fetchall())
+                connection.execute("DELETE FROM facts WHERE name = ?", (_UNRESOLVED,))
 
     def _read(self, file: NoteFile) -> NoteRow | None:
         """None if it is gone meanwhile."""
@@ -174,7 +192,7 @@ class NoteIndex:
                 file, f"it has {file.size:,} bytes and is not indexed (max_note_kb)", str(file.size).encode()
             )
         try:
-            data = read_regular(self.root / file.path, self._limit)
+            data = read_regular(os.path.join(self.root, file.path), self._limit)
         except FileNotFoundError:
             return None
         except OSError as error:
