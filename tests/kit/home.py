@@ -24,7 +24,9 @@ class HomeDir:
         """A clean environment: PATH with the `cru` under test first, HOME, LANG, TERM, and what coverage of children needs."""
         kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
         path = os.pathsep.join((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"))
-        return {"PATH": path, "HOME": str(self.path), "LANG": "C.UTF-8", "TERM": "dumb", **kept}
+        # to load the model for search by meaning costs a second a run: a test that wants it sets it to ""
+        own = {"PATH": path, "HOME": str(self.path), "LANG": "C.UTF-8", "TERM": "dumb", "CRU_EMBEDDINGS": "off"}
+        return {**own, **kept}
 
     def configure(self, config: str = "", url: str = "") -> None:
         """Write config.toml. With a url, `model`, `base_url` and `api_key` are set unless the text sets them itself."""

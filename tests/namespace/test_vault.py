@@ -59,10 +59,12 @@ ERRORS = {
     "cru.vault.create_note({NOTE})": "Kiln error: Home.md is there already",
     "cru.vault.create_note({OUT})": "Kiln error: not a note of this vault",
     "cru.vault.list(-1)": "cru.vault.list: limit must be",
+    'cru.vault.search("x", {MODE})': 'cru.vault.search: mode must be "text", "semantic" or "hybrid"',
     "cru.vault.get(1)": "cru.vault.get: path must be a string",
 }
 TABLES: dict[str, dict[str, object]] = {
     "LIMIT": {"limit": 1}, "THRESHOLD": {"threshold": 1000}, "NOTE": {"path": "Home"}, "OUT": {"path": "../x"},
+    "MODE": {"mode": "fast"},
 }  # fmt: skip
 
 

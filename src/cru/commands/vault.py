@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from cru.commands.context import CommandContext
@@ -12,6 +12,7 @@ from cru.engine.commands import CommandResult
 from cru.tools.notes import hit_lines, note_line
 from cru.values.visible import visible
 from cru.vault.index.records import NoteRecord
+from cru.vault.live import LiveVault
 from cru.vault.vault import Vault
 
 NONE = "no vault is configured: `cru vault init FOLDER` makes one"
@@ -32,7 +33,7 @@ async def vault(context: CommandContext, words: str) -> CommandResult:
         raise BadCommand(f"/vault has no `{verb}`", did_you_mean(verb, VERBS) or f"it has {', '.join(VERBS)}")
     if not rest.strip():
         raise BadCommand(f"/vault {verb} needs {'words' if show is _search else 'a note'}", f"/vault {verb} …")
-    return CommandResult(await live.run(partial(show, rest.strip())))
+    return CommandResult(await show(rest.strip(), live))
 
 
 def _status(vault: Vault) -> str:
@@ -47,16 +48,26 @@ def _status(vault: Vault) -> str:
     return "\n".join([*lines, *([f"… and {more:,} more: `cru vault`"] if more > 0 else [])])
 
 
-def _search(words: str, vault: Vault) -> str:
-    return "\n".join(line for hit in vault.search(words, SHOWN_HITS) for line in hit_lines(hit)) or "no note has that"
+async def _search(words: str, live: LiveVault) -> str:
+    result = await live.search(words, SHOWN_HITS)
+    lines = [line for hit in result.hits for line in hit_lines(hit)] or ["no note has that"]
+    return "\n".join([*lines, *([f"({result.notice})"] if result.notice else [])])
 
 
-def _read(name: str, vault: Vault) -> str:
+async def _read(name: str, live: LiveVault) -> str:
+    return await live.run(partial(_text, name))
+
+
+async def _links(name: str, live: LiveVault) -> str:
+    return await live.run(partial(_links_of, name))
+
+
+def _text(name: str, vault: Vault) -> str:
     note = vault.find(name)
     return "\n".join([note_line(note.path, note.title), "", visible(vault.read(note.path), keep="\n\t").rstrip("\n")])
 
 
-def _links(name: str, vault: Vault) -> str:
+def _links_of(name: str, vault: Vault) -> str:
     note = vault.find(name)
     dangling = [link for link in vault.dangling() if link.path == note.path]
     lines = [
@@ -71,4 +82,4 @@ def _arrow(mark: str, note: NoteRecord) -> str:
     return f"  {mark} {note_line(note.path, note.title)}"
 
 
-VERBS: dict[str, Callable[[str, Vault], str]] = {"search": _search, "read": _read, "links": _links}
+VERBS: dict[str, Callable[[str, LiveVault], Awaitable[str]]] = {"search": _search, "read": _read, "links": _links}

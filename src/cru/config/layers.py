@@ -39,6 +39,7 @@ OTHERS = (
     "CRU_SESSION_ID",
     "CRU_RUN_ID",
     "CRU_DEBUG",
+    "CRU_EMBEDDINGS",
     "CRU_HOOK",
     "CRU_HOOK_DATA",
     "CRU_TOOL_NAME",

@@ -3,7 +3,7 @@ there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cru.namespace.absent import tell_absent
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Record = dict[str, Any]
 NO_VAULT = "no vault is configured (`cru vault init FOLDER`)"
-_SEARCH_KEYS = ("limit", "threshold")
+_SEARCH_KEYS = ("limit", "threshold", "mode")
+_MODES = ("text", "semantic", "hybrid")
 _NOTE_KEYS = ("path", "body", "frontmatter", "overwrite")
 
 
@@ -55,8 +56,9 @@ async def get(path: str) -> Record | None:
 
 
 async def search(query: str, opts: dict[str, Any] | None = None) -> list[Record]:
-    """vault.search(text, {limit=20, threshold}?) -> {{path, title, score, snippet}, ...}, the best first, in the language of
-    `cru vault search`. Scores compare within one search only. Raises NamespaceError.
+    """vault.search(text, {limit=20, threshold, mode="text"|"semantic"|"hybrid"}?) -> {{path, title, score, snippet}, ...}, the best first,
+    in the language of `cru vault search`: by words, by meaning, or by both; without `mode` by both if that is installed
+    (`pip install 'cru[semantic]'`). Scores compare within one search only. Raises NamespaceError.
 
     Example: #cru.vault.search("retry policy", {limit=5}) --> 0
     """
@@ -67,13 +69,18 @@ async def search(query: str, opts: dict[str, Any] | None = None) -> list[Record]
     threshold = chosen.get("threshold")
     least = None if threshold is None else number(where, "threshold", threshold)
 
-    def look(vault: Vault) -> list[Record]:
+    mode = chosen.get("mode")
+    if mode is not None and mode not in _MODES:
+        raise BadArgument(f'{where}: mode must be "text", "semantic" or "hybrid"')
+
+    async def look(vault: LiveVault) -> list[Record]:
         from cru.vault.plain import plain_hit
+        from cru.vault.search.modes import SearchMode
 
-        hits = vault.search(words, limit)
-        return [plain_hit(hit) for hit in hits if least is None or hit.score >= least]
+        result = await vault.search(words, limit, SearchMode(mode) if mode else None)
+        return [plain_hit(hit) for hit in result.hits if least is None or hit.score >= least]
 
-    return await ask("vault.search", look, [])
+    return await ask_live("vault.search", look, [])
 
 
 async def outlinks(path: str) -> list[str]:
@@ -142,12 +149,17 @@ def live() -> LiveVault | None:
 
 async def ask(name: str, look: Callable[[Vault], T], without: T, prefix: str = "Kiln error") -> T:
     """What `look` finds; `without` if there is no vault, which the plugin is told once. Raises NamespaceError."""
+    return await ask_live(name, lambda vault: vault.run(look), without, prefix)
+
+
+async def ask_live(name: str, look: Callable[[LiveVault], Awaitable[T]], without: T, prefix: str = "Kiln error") -> T:
+    """The same of the vault of the session."""
     vault = live()
     if vault is None:
         tell_absent(name, NO_VAULT)
         return without
     try:
-        return await vault.run(look)
+        return await look(vault)
     except NamespaceError:
         raise
     except CruError as error:

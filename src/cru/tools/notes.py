@@ -30,6 +30,7 @@ from cru.vault.index.records import NoteRecord
 from cru.vault.live import LiveVault
 from cru.vault.note_path import note_path
 from cru.vault.search.full_text import BEGIN, END, Hit
+from cru.vault.search.modes import SearchMode
 from cru.vault.vault import Vault
 
 _MARKS = str.maketrans({BEGIN: "**", END: "**"})
@@ -39,6 +40,7 @@ Positive = Annotated[int, Meta(ge=1)]
 class VaultSearch(Struct, frozen=True, forbid_unknown_fields=True):
     query: Some
     limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    mode: SearchMode | None = None
 
 
 class VaultRead(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,10 +80,11 @@ class _Call(Struct, frozen=True):
 
 async def search_notes(args: VaultSearch, call: _Call) -> ToolResult:
     hidden = call.shown("vault_search")
-    hits: list[Hit] = await call.live.run(lambda vault: vault.search(args.query, 1000 if hidden.hidden else args.limit))
-    shown = [hit for hit in hits if call.may_show(hidden, hit.path)][: args.limit]
-    lines = [line for hit in shown for line in hit_lines(hit)]
-    return ToolResult("\n".join([*(lines or ["(no note has that)"]), *hidden.notes()]))
+    result = await call.live.search(args.query, 1000 if hidden.hidden else args.limit, args.mode)
+    shown = [hit for hit in result.hits if call.may_show(hidden, hit.path)][: args.limit]
+    lines = [line for hit in shown for line in hit_lines(hit)] or ["(no note has that)"]
+    notice = [f"[{result.notice}]"] if result.notice else []
+    return ToolResult("\n".join([*lines, *hidden.notes(), *notice]))
 
 
 def hit_lines(hit: Hit) -> list[str]:
@@ -166,9 +169,11 @@ _ROWS: dict[str, _Row] = {
     "vault_search": _Row(
         VaultSearch, search_notes, "read",
         'Find notes in the person\'s vault, the best first: words (all of them), "a phrase", start*, -not, a OR b, #tag, path:folder/, '
-        "title:word, key:value of the front matter. Gives paths and what was found.",
+        "title:word, key:value of the front matter. Gives paths and what was found. It goes by words, and by what they mean, in sixteen "
+        "languages, if that is installed.",
         {"query": {"type": "string", "minLength": 1, "description": "what to look for"},
-         "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "notes at most (10)"}},
+         "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "notes at most (10)"},
+         "mode": {"type": "string", "enum": [*SearchMode], "description": "words, meaning, or both (both if that is installed)"}},
         of_note=False,
     ),
     "vault_read": _Row(

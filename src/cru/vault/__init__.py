@@ -6,14 +6,17 @@ VaultError
 ├── NoteExists       a note would be overwritten
 ├── BadNotePath      a path that leads out of the vault, or is no name of a note
 ├── BadQuery         a search or a graph query that cannot be understood
+├── NoEmbeddings     search by meaning is not installed, or its model cannot be loaded
 └── IndexUnusable    the index cannot be opened or written
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from cru.values.errors import CruError
 
@@ -50,6 +53,19 @@ class IndexUnusable(VaultError):
     pass
 
 
+class NoEmbeddings(VaultError):
+    pass
+
+
+class SearchSetting(StrEnum):
+    """How notes are looked for unless a search says it. AUTO: by words and by meaning if the extra `semantic` is there."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    SEMANTIC = "semantic"
+    HYBRID = "hybrid"
+
+
 class VaultSettings(Struct, frozen=True):
     """`[vault]`: where the notes are, and what of them is read.
 
@@ -58,6 +74,7 @@ class VaultSettings(Struct, frozen=True):
     exclude: globs of paths below the folder that are left out
     max_note_kb: a larger note is listed by its name and not read
     grounding: characters of the notes that are put beside a prompt; 0: none are
+    search_mode: of a search that does not say its own
     """
 
     path: str = ""
@@ -65,6 +82,14 @@ class VaultSettings(Struct, frozen=True):
     exclude: list[str] = []
     max_note_kb: Annotated[int, Meta(ge=1)] = 4096
     grounding: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    search_mode: SearchSetting = SearchSetting.AUTO
+
+
+def with_environment(settings: VaultSettings, env: Mapping[str, str]) -> VaultSettings:
+    """The settings on a machine whose environment may say CRU_EMBEDDINGS=off: nothing is embedded unless a search asks for it."""
+    if env.get("CRU_EMBEDDINGS") != "off":
+        return settings
+    return structs.replace(settings, search_mode=SearchSetting.TEXT)
 
 
 class VaultTable(Struct, frozen=True):
@@ -80,4 +105,6 @@ DOCS: dict[str, str] = {
     "vault.exclude": "globs of paths in it that are left out, as in .gitignore: `private/`, `*.draft.md`",
     "vault.max_note_kb": "a note larger than this is listed by its name, but its text is not indexed",
     "vault.grounding": "characters of the best notes that are put beside each prompt; 0: none are",
+    "vault.search_mode": "how notes are looked for unless a search says it: by words (`text`), by meaning (`semantic`), both (`hybrid`); "
+    "`auto`: by both if the extra `semantic` is installed",
 }

@@ -9,15 +9,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cru.vault import VaultSettings
+from cru.vault import NoEmbeddings, VaultSettings
 from cru.vault.index.changes import ChangeKind, NoteChange
+from cru.vault.search.modes import SearchMode, SearchResult
 
 if TYPE_CHECKING:
+    from cru.vault.semantic.store import Coverage
     from cru.vault.vault import Vault
 
 T = TypeVar("T")
 FRESH_SECONDS = 2.0
 """So long after a look at the folder nobody looks again because of a question."""
+EMBED_SECONDS = 3.0
+"""So long the first search by meaning waits for notes to be embedded; then it answers, and the rest follows while nobody waits."""
+PIECE_SECONDS = 0.2
+"""The end of a session waits for one piece at most."""
 
 
 async def _tell_nobody(changes: Sequence[NoteChange]) -> None:
@@ -39,6 +45,8 @@ class LiveVault:
         self._looked = 0.0
         self._untold: list[NoteChange] = []
         self._lock = threading.RLock()
+        self._is_closing = False
+        self._embedding: asyncio.Task[None] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -52,6 +60,24 @@ class LiveVault:
         finally:
             await self._tell()
 
+    async def search(self, text: str, limit: int, mode: SearchMode | None = None) -> SearchResult:
+        """As Vault.search_notes, once notes have had some time to be embedded. Raises as `run`, BadQuery, NoEmbeddings."""
+
+        def look(vault: Vault) -> SearchResult:
+            if (mode or vault.default_mode()) is not SearchMode.TEXT:
+                self._embed(vault, EMBED_SECONDS, is_asked=mode is not None)
+            return vault.search_notes(text, limit, mode)
+
+        result = await self.run(look)
+        if result.mode is not SearchMode.TEXT:
+            self.embed_rest()
+        return result
+
+    def embed_rest(self) -> None:
+        """Embed what is not embedded yet, in pieces, as long as the session goes on."""
+        if not self._is_closing and (self._embedding is None or self._embedding.done()):
+            self._embedding = asyncio.create_task(self._embed_rest(), name="cru: embed notes")
+
     async def refresh(self, paths: Sequence[str] = ()) -> None:
         """Read these notes again, or look at the whole folder, and tell what has changed. Raises as `run`."""
 
@@ -64,6 +90,9 @@ class LiveVault:
         await self.run(look)
 
     async def close(self) -> None:
+        self._is_closing = True
+        if self._embedding is not None:
+            await asyncio.wait({self._embedding})
         if self._vault is not None:
             await asyncio.to_thread(self._vault.close)
 
@@ -77,6 +106,24 @@ class LiveVault:
                 return work(vault)
             finally:
                 self._untold += vault.take_changes()
+
+    def _embed(self, vault: Vault, seconds: float, *, is_asked: bool) -> Coverage | None:
+        """None if it cannot be: a search says that by itself, unless it was asked to go by meaning, which raises NoEmbeddings."""
+        try:
+            return vault.embed(seconds, stop=lambda: self._is_closing)
+        except NoEmbeddings:
+            if is_asked:
+                raise
+            return None
+
+    async def _embed_rest(self) -> None:
+        """Ends when all is embedded, or a piece brings nothing new: notes that cannot be read wait for the next search."""
+        before, vault = -1, self._vault
+        while vault is not None and not self._is_closing:
+            state = await asyncio.to_thread(self._embed, vault, PIECE_SECONDS, is_asked=False)
+            if state is None or state.is_complete or state.embedded == before:
+                return
+            before = state.embedded
 
     def _opened(self) -> Vault:
         if self._vault is None:

@@ -15,11 +15,12 @@ _STRIP = str.maketrans("", "", BEGIN + END)
 
 def plain_notes(vault: Vault, notes: Sequence[NoteRecord]) -> list[dict[str, Any]]:
     """{path, title, content_hash, tags, links_to, properties, updated_at, has_embedding} of each. links_to: paths of notes; updated_at:
-    RFC 3339, None if it is not known."""
+    RFC 3339, None if it is not known; has_embedding: whether a search by meaning finds it."""
     linked = vault.linked(note.id for note in notes)
     others = {id for ids in linked.values() for id in ids}
     paths = {note.id: note.path for note in (*notes, *vault.by_id(others - linked.keys()))}
-    return [_plain(note, sorted(paths[id] for id in linked[note.id])) for note in notes]
+    embedded = vault.embedded(linked)
+    return [_plain(note, sorted(paths[id] for id in linked[note.id]), note.id in embedded) for note in notes]
 
 
 def plain_note(vault: Vault, note: NoteRecord) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def plain_hit(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _plain(note: NoteRecord, links_to: list[str]) -> dict[str, Any]:
+def _plain(note: NoteRecord, links_to: list[str], has_embedding: bool) -> dict[str, Any]:
     at = note.updated_at
     return {
         "path": note.path,
@@ -61,5 +62,5 @@ def _plain(note: NoteRecord, links_to: list[str]) -> dict[str, Any]:
         "links_to": links_to,
         "properties": note.properties,
         "updated_at": None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds"),
-        "has_embedding": False,
+        "has_embedding": has_embedding,
     }

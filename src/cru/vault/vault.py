@@ -12,7 +12,16 @@ from typing import Any
 from cru.config.closest import closest
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
-from cru.vault import BadNotePath, NoSuchNote, NoteExists, NoVault, VaultError, VaultSettings
+from cru.vault import (
+    BadNotePath,
+    NoEmbeddings,
+    NoSuchNote,
+    NoteExists,
+    NoVault,
+    SearchSetting,
+    VaultError,
+    VaultSettings,
+)
 from cru.vault.graph import links
 from cru.vault.graph.parse import parse_graph_query
 from cru.vault.graph.run import run_graph_query
@@ -27,7 +36,11 @@ from cru.vault.notes import Note
 from cru.vault.parse import parse_note
 from cru.vault.rename import RenameRecord, UndoneRename, rename_note, undo_rename
 from cru.vault.search.full_text import Hit, search
-from cru.vault.search.query import parse_search
+from cru.vault.search.modes import SearchMode, SearchResult, fuse
+from cru.vault.search.query import SearchQuery, parse_search
+from cru.vault.semantic.index import SemanticIndex
+from cru.vault.semantic.model import Embedder, is_installed, load_embedder
+from cru.vault.semantic.store import Coverage, embedded_notes
 
 
 def find_vault(settings: VaultSettings, home: Path) -> Vault:
@@ -43,10 +56,19 @@ def find_vault(settings: VaultSettings, home: Path) -> Vault:
     return Vault(root, home, settings)
 
 
-class Vault:
-    """name: what scripts call it. Threads take turns."""
+FUSED = 100
+"""Notes of either search that are looked at for one of both."""
 
-    def __init__(self, root: Path, home: Path, settings: VaultSettings) -> None:
+
+class Vault:
+    """name: what scripts call it. Threads take turns.
+
+    load: what makes vectors of texts, loaded when somebody searches by meaning
+    """
+
+    def __init__(
+        self, root: Path, home: Path, settings: VaultSettings, load: Callable[[], Embedder] = load_embedder
+    ) -> None:
         self.root = root.resolve()
         self.name = settings.name or self.root.name
         self.folder = home / "vaults" / _folder_name(self.root)
@@ -54,6 +76,8 @@ class Vault:
         self._index = NoteIndex(
             self.root, index_file(self.folder), selection_of(settings.exclude), settings.max_note_kb * 1024
         )
+        self._setting = settings.search_mode
+        self._semantic = SemanticIndex(lambda: self._index.connection, self._lock, self._index.read_row, load)
 
     def close(self) -> None:
         with self._lock:
@@ -77,6 +101,7 @@ class Vault:
 
     def rebuild(self, progress: Callable[[int, int], object] = lambda done, of: None) -> Update:
         with self._lock:
+            self._semantic.reset()
             return self._index.rebuild(progress)
 
     def take_changes(self) -> list[NoteChange]:
@@ -162,13 +187,83 @@ class Vault:
         with self._lock:
             return count_notes(self._index.connection)
 
+    def is_first_time(self, name: str) -> bool:
+        """Whether this was never asked of this index before, under that name."""
+        with self._lock:
+            sql = "INSERT OR IGNORE INTO facts VALUES (?, '')"
+            return self._index.connection.execute(sql, (name,)).rowcount > 0
+
     # search and graph
 
     def search(self, text: str, limit: int = 20) -> list[Hit]:
-        """Raises BadQuery."""
+        """By words. Raises BadQuery."""
+        return self._search_text(parse_search(text), limit)
+
+    def search_notes(self, text: str, limit: int = 20, mode: SearchMode | None = None) -> SearchResult:
+        """By words, by meaning, or both, of the notes that are embedded by now. Raises BadQuery, and NoEmbeddings if a search by meaning
+        was asked for and cannot be had.
+
+        mode: None for that of the settings, or by words if it cannot be had
+        """
         query = parse_search(text)
+        chosen = mode or self.default_mode()
+        if chosen is SearchMode.TEXT or not query.match:
+            return SearchResult(self._search_text(query, limit), SearchMode.TEXT)
+        try:
+            return self._search_meaning(query, limit, chosen)
+        except NoEmbeddings as error:
+            if mode is not None:
+                raise
+            return SearchResult(self._search_text(query, limit), SearchMode.TEXT, f"by words only: {error.message}")
+
+    def similar(self, text: str, limit: int, least: float) -> list[Hit]:
+        """The embedded notes whose meaning is nearest to a text, whatever signs are in it. Raises NoEmbeddings.
+
+        least: a note that is less similar is left out (the cosine, at most 1)
+        """
+        hits = self._semantic.search(SearchQuery(text, text), limit)
+        return [hit for hit in hits if hit.score >= least]
+
+    def default_mode(self) -> SearchMode:
+        """Of a search that does not say its own."""
+        if self._setting is SearchSetting.AUTO:
+            return SearchMode.HYBRID if is_installed() else SearchMode.TEXT
+        return SearchMode(self._setting)
+
+    def embed(
+        self,
+        seconds: float | None = None,
+        progress: Callable[[int, int], object] = lambda done, of: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Coverage:
+        """Embed what is not embedded yet, for about so long. Others may ask in between. Raises NoEmbeddings."""
+        return self._semantic.embed(seconds, progress, stop)
+
+    def coverage(self) -> Coverage:
+        return self._semantic.coverage()
+
+    def embedded(self, ids: Iterable[int]) -> set[int]:
+        """Those of these notes that a search by meaning finds."""
+        with self._lock:
+            return embedded_notes(self._index.connection, ids)
+
+    def _search_text(self, query: SearchQuery, limit: int) -> list[Hit]:
         with self._lock:
             return search(self._index.connection, query, limit)
+
+    def _search_meaning(self, query: SearchQuery, limit: int, mode: SearchMode) -> SearchResult:
+        if mode is SearchMode.SEMANTIC:
+            hits = self._semantic.search(query, limit)
+        else:
+            most = max(limit, FUSED)
+            hits = fuse(self._search_text(query, most), self._semantic.search(query, most), limit)
+        state = self.coverage()
+        notice = (
+            ""
+            if state.is_complete
+            else f"{state.embedded:,} of {state.notes:,} notes are known by their meaning so far"
+        )
+        return SearchResult(hits, mode, notice)
 
     def outlinks(self, id: int) -> list[NoteRecord]:
         return self._linked(links.outlinks, id)

@@ -204,6 +204,11 @@ class NoteIndex:
             file.path, parse_note(file.path, data), data, _digest(data), file.size, file.mtime_ns, is_settled
         )
 
+    def read_row(self, path: str) -> NoteRow | None:
+        """A note as it is in the folder now, None if it is gone. Nothing is written; any thread may ask."""
+        file = stat_note(self.root, path)
+        return self._read(file) if file else None
+
     def _write_files(self, listing: Listing) -> None:
         known = {path for (path,) in self.connection.execute("SELECT path FROM files")}
         if known == listing.files:

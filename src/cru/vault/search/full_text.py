@@ -36,7 +36,7 @@ class Hit(Struct, frozen=True):
 
 def search(connection: sqlite3.Connection, query: SearchQuery, limit: int = 20) -> list[Hit]:
     """Raises BadQuery."""
-    conditions, values = _conditions(query.filters)
+    conditions, values = filter_conditions(query.filters)
     if not query.match:
         if not query.filters:
             raise BadQuery("there is nothing to look for", "give a word, #tag, path: or key:value")
@@ -144,7 +144,7 @@ def _first_words(text: str) -> str:
     return " ".join(words[:_SNIPPET_WORDS]) + ("…" if len(words) > _SNIPPET_WORDS else "")
 
 
-def _conditions(filters: tuple[Filter, ...]) -> tuple[str, list[Any]]:
+def filter_conditions(filters: tuple[Filter, ...]) -> tuple[str, list[Any]]:
     """SQL over `notes AS n`."""
     parts: list[str] = []
     values: list[Any] = []

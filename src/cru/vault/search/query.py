@@ -41,13 +41,16 @@ class Filter(Struct, frozen=True):
 
 
 class SearchQuery(Struct, frozen=True):
-    """match: an expression of FTS5, "" for any text; words: what is looked for, for the semantic search; filters: all must hold;
-    terms: what match is made of but for what must not be there: expressions of each of which one must be found."""
+    """match: an expression of FTS5, "" for any text; words: what is looked for, for a search by meaning; filters: all must hold;
+    terms: what match is made of but for what must not be there: expressions of each of which one must be found; required, excluded:
+    expressions for what was written so that those very words must be there (phrases, start*, title:), or must not, "" for nothing."""
 
     match: str
     words: str
     filters: tuple[Filter, ...] = ()
     terms: tuple[tuple[str, ...], ...] = ()
+    required: str = ""
+    excluded: str = ""
 
 
 def all_of(terms: Iterable[Sequence[str]]) -> str:
@@ -55,9 +58,26 @@ def all_of(terms: Iterable[Sequence[str]]) -> str:
     return " AND ".join(f"({' OR '.join(each)})" if len(each) > 1 else each[0] for each in terms)
 
 
+class _Terms:
+    """What a note must have. Each is expressions of FTS5 of which one is enough, and exact if those very words are meant."""
+
+    def __init__(self) -> None:
+        self._terms: list[tuple[tuple[str, ...], bool]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._terms)
+
+    def add(self, term: str, is_exact: bool, *, is_alternative: bool) -> None:
+        others, others_are = self._terms.pop() if is_alternative and self._terms else ((), True)
+        self._terms.append(((*others, term), is_exact and others_are))
+
+    def all(self, *, exact_only: bool = False) -> tuple[tuple[str, ...], ...]:
+        return tuple(each for each, is_exact in self._terms if is_exact or not exact_only)
+
+
 def parse_search(text: str) -> SearchQuery:
     """Raises BadQuery."""
-    terms: list[tuple[str, ...]] = []
+    terms = _Terms()
     excluded: list[str] = []
     filters: list[Filter] = []
     plain: list[str] = []
@@ -75,17 +95,18 @@ def parse_search(text: str) -> SearchQuery:
         if token["not"]:
             excluded.append(term)
             continue
-        plain.append(token["phrase"] or token["word"] or (token["value"] or "").strip('"'))
-        terms[-1:] = [(*terms[-1], term)] if joins_next else [*terms[-1:], (term,)]
+        plain.append(_written(token).rstrip("*"))
+        terms.add(term, token["word"] is None or term.endswith("*"), is_alternative=joins_next)
         joins_next = False
     if excluded and not terms:
         raise BadQuery(
             "a search needs something to look for besides what must not be there", "add a word: retry -draft"
         )
-    match = all_of(terms)
+    match, without = all_of(terms.all()), " OR ".join(excluded)
     if excluded:
-        match = f"({match}) NOT ({' OR '.join(excluded)})"
-    return SearchQuery(match, " ".join(plain), tuple(filters), tuple(terms))
+        match = f"({match}) NOT ({without})"
+    required = all_of(terms.all(exact_only=True))
+    return SearchQuery(match, " ".join(plain), tuple(filters), terms.all(), required, without)
 
 
 def _tokens(text: str) -> list[re.Match[str]]:
@@ -116,7 +137,7 @@ def _filter(token: re.Match[str]) -> Filter | None:
 
 def _term(token: re.Match[str]) -> str:
     """An expression of FTS5 that no text can break out of: each word in quotation marks."""
-    written = token["phrase"] or token["word"] or (token["value"] or "").strip('"')
+    written = _written(token)
     words = _WORDS.findall(written)
     if not words:
         return ""
@@ -125,3 +146,7 @@ def _term(token: re.Match[str]) -> str:
         term += "*"
     column = _COLUMNS.get(token["key"] or "")
     return f"{column} : {term}" if column else term
+
+
+def _written(token: re.Match[str]) -> str:
+    return token["phrase"] or token["word"] or (token["value"] or "").strip('"')

@@ -16,7 +16,7 @@ from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path, start_of
 from cru.faces.cli.vault import lines
-from cru.vault import VaultTable
+from cru.vault import VaultTable, with_environment
 from cru.vault.index.index import Update
 from cru.vault.index.records import NoteRecord
 from cru.vault.plain import plain_hit, plain_note, plain_rows
@@ -26,6 +26,7 @@ HELP = """\
 cru vault init FOLDER        use a folder of Markdown as the vault (made if it is missing), and index it
 cru vault [status]           where it is, how much is in it, what cannot be read
 cru vault search TEXT…       the best notes; words, "a phrase", start*, -not, a OR b, #tag, path:folder/, key:value (-n 20)
+                             --mode text|semantic|hybrid: by words, by meaning, by both (pip install 'cru[semantic]')
 cru vault read NOTE          the text of a note, by its title or path
 cru vault links NOTE         what it links to, what links to it, links to nothing
 cru vault neighbors NOTE     what is at most so many links away (-d 1)
@@ -36,7 +37,7 @@ cru vault tags               every tag, and how many notes have it
 cru vault query QUERY        outlinks("Title") | ->[] | .[].title · SELECT inlinks FROM 'Title' · MATCH (a {title: 'T'})-[]->(b) RETURN b
 cru vault rename OLD NEW     another path; the links to it follow
 cru vault undo               take the last rename back
-cru vault index              bring the index up to date (--rebuild: make it anew)
+cru vault index              bring the index up to date (--rebuild: make it anew), for search by meaning, too
 cru vault graph              a page to look around in, written as a file (-o FILE, --open, --svg)
 --json gives results for programs. What a query needs: docs/vault.md
 """
@@ -74,7 +75,7 @@ class Verb(Struct, frozen=True):
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     args = CommandArguments(
-        "vault", words, help=HELP, values=("-n", "-d", "-o"), switches=("--json", "--open", "--svg", "--rebuild"),
+        "vault", words, help=HELP, values=("-n", "-d", "-o", "--mode"), switches=("--json", "--open", "--svg", "--rebuild"),
         verbs=("init", *VERBS), most=1000,
     )  # fmt: skip
     if args.show_help():
@@ -86,7 +87,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     _check(args, name, verb, rest)
     start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
     settings = load_settings(start)[0].with_defaults((VaultTable,)).of(VaultTable).vault
-    vault = find_vault(settings, start.home)
+    vault = find_vault(with_environment(settings, start.env), start.home)
     try:
         if name != "index":
             _update(vault)
@@ -112,7 +113,7 @@ def _check(args: CommandArguments, name: str, verb: Verb, words: list[str]) -> N
         raise UsageProblem(
             f"`cru vault {name}` does not take {words[len(verb.words)]}", f"{form}; a name with spaces is quoted"
         )
-    for option in ("-n", "-d", "-o", "--open", "--svg", "--rebuild"):
+    for option in ("-n", "-d", "-o", "--mode", "--open", "--svg", "--rebuild"):
         if args.has(option) and option not in verb.options:
             raise UsageProblem(f"`cru vault {name}` does not take {option}", f"{form} {' '.join(verb.options)}".strip())
 
@@ -166,10 +167,17 @@ def _status(request: VaultRequest) -> int:
 
 
 def _search(request: VaultRequest) -> int:
-    hits = request.vault.search(request.words[0], _count(request.args, "-n", 20, 1000))
-    if not hits:
+    from cru.faces.cli.vault.meaning import embed_for_search, search_mode, suggest_install
+
+    limit, mode = _count(request.args, "-n", 20, 1000), search_mode(request.args)
+    embed_for_search(request.vault, mode)
+    result = request.vault.search_notes(request.words[0], limit, mode)
+    if not result.hits:
         say("no note has that")
-    return request.answer([plain_hit(hit) for hit in hits], lambda: lines.show_hits(hits))
+    if result.notice:
+        say(result.notice)
+    suggest_install(request.vault, mode)
+    return request.answer([plain_hit(hit) for hit in result.hits], lambda: lines.show_hits(result.hits))
 
 
 def _read(request: VaultRequest) -> int:
@@ -250,8 +258,13 @@ def _undo(request: VaultRequest) -> int:
 
 
 def _index(request: VaultRequest) -> int:
+    from cru.faces.cli.vault.meaning import embed_all
+
     update = _update(request.vault, anew=request.args.has("--rebuild"))
+    state = embed_all(request.vault)
     value = lines.count_changes(update)
+    if state is not None:
+        value["embedded"] = state.embedded
     return request.answer(value, lambda: lines.show_update(value))
 
 
@@ -274,7 +287,7 @@ def _graph(request: VaultRequest) -> int:
 NOTE = ("NOTE",)
 VERBS: dict[str, Verb] = {
     "status": Verb(_status),
-    "search": Verb(_search, ("TEXT",), ("-n",), many=True),
+    "search": Verb(_search, ("TEXT",), ("-n", "--mode"), many=True),
     "read": Verb(_read, NOTE),
     "links": Verb(_links, NOTE),
     "neighbors": Verb(_neighbors, NOTE, ("-d",)),
