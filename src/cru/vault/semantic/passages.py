@@ -75,7 +75,7 @@ def _pieces(block: NoteBlock, data: bytes) -> Iterable[tuple[int, int]]:
     """A block, or if it is long parts of it, divided behind a sentence if possible, else behind a word."""
     start, end = block.start, block.end
     if block.kind is BlockKind.CODE:
-        end = min(end, start + _CODE_BYTES)
+        end = _between_characters(data, min(end, start + _CODE_BYTES))
     while end - start > 2 * PASSAGE_BYTES:
         cut = _cut(data, start)
         yield start, cut
@@ -90,7 +90,11 @@ def _cut(data: bytes, start: int) -> int:
         quality = 2 if data[match.start() - 1 : match.start()] in b".!?;:" else 1 if b"\n" in match[0] else 0
         if quality >= rank:
             best, rank = match.end(), quality
-    if rank < 0:  # not in the middle of a character
-        while data[best] & 0xC0 == 0x80:
-            best -= 1
-    return best
+    return _between_characters(data, best)
+
+
+def _between_characters(data: bytes, at: int) -> int:
+    """There, or where the character begins in the middle of which that is."""
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
