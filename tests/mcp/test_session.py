@@ -178,7 +178,7 @@ def test_settings_choose_among_the_tools(tmp_path: Path) -> None:
         (Call("mcp_small_progress", {}), "done"),
         (Call("mcp_small_flood", {}), "flooded"),
         (Call("mcp_small_echo", {}), "bad arguments for mcp_small_echo: `text`: it is missing"),
-        (Call("mcp_small_echo", "[1]"), "must be an object"),
+        (Call("mcp_small_echo", "[1]"), "must be a JSON object, got a list"),
         (Call("mcp_small_nothing", {}), "there is no tool `mcp_small_nothing`"),
         (Call("mcp_small_ask", {}), '{"action": "decline"}'),
         (Call("mcp_small_sample", {}), "nobody permits it"),

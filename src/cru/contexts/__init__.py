@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from cru.files.regular import read_regular
+from cru.files.regular import open_regular, read_regular
 from cru.values.errors import CruError
 
 
@@ -134,6 +134,16 @@ def read_error(path: Path | str, error: OSError) -> StoreUnreadable:
     return StoreUnreadable(
         f"cannot read {path}: {os_error_text(error)}", "make it readable for this user, or move it away"
     )
+
+
+def open_if_exists(path: Path) -> int | None:
+    """A file descriptor for reading; None if there is no such file. Raises StoreUnreadable."""
+    try:
+        return open_regular(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise read_error(path, error) from error
 
 
 def read_if_exists(path: Path) -> bytes | None:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts import read_error
+from cru.contexts import open_if_exists
 from cru.contexts.entries import BROKEN, TORN, LogProblem, decode, decode_lines, line_key, short_error
 from cru.files.lines import blocks_forward, count_lines, lines_backward
-from cru.files.regular import open_regular
 from cru.values.messages import Entry
 
 
@@ -38,12 +37,9 @@ def read_tail(path: Path, count: int, kinds: Collection[str]) -> LogTail:
 def newest_entries(path: Path, problems: list[LogProblem], part: bytes = b"") -> Iterator[Entry]:
     """The entries of a log or an archive, the newest first; only those in whose lines `part` stands. Lines that are none are added to
     `problems`. Raises StoreUnreadable."""
-    try:
-        fd = open_regular(path)
-    except FileNotFoundError:
+    fd = open_if_exists(path)
+    if fd is None:
         return
-    except OSError as error:
-        raise read_error(path, error) from error
     try:
         end = os.fstat(fd).st_size
         for from_end, line in enumerate(lines_backward(fd, end)):
@@ -62,13 +58,10 @@ def newest_entries(path: Path, problems: list[LogProblem], part: bytes = b"") ->
 def oldest_entries(path: Path) -> Iterator[Iterator[Entry]]:
     """The entries of a log or an archive as it is now, the oldest first, read while they are asked for. Lines that are none are passed
     over. Raises StoreUnreadable."""
-    try:
-        fd = open_regular(path)
-    except FileNotFoundError:
+    fd = open_if_exists(path)
+    if fd is None:
         yield iter(())
         return
-    except OSError as error:
-        raise read_error(path, error) from error
     try:
         blocks = blocks_forward(fd, 0, os.fstat(fd).st_size)
         yield (entry for block in blocks for entry in decode_lines(block, 1)[0])

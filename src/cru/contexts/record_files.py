@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from cru.contexts import read_error
+from cru.contexts import open_if_exists
 from cru.contexts.line_file import list_numbers, numbered_path
 from cru.files.lines import blocks_forward, count_lines, lines_backward
-from cru.files.regular import open_regular
 
 
 class RecordFiles:
@@ -49,12 +48,9 @@ class RecordFiles:
 
     @staticmethod
     def _open(path: Path, opened: dict[tuple[int, int], _OpenFile]) -> None:
-        try:
-            fd = open_regular(path)
-        except FileNotFoundError:
+        fd = open_if_exists(path)
+        if fd is None:
             return
-        except OSError as error:
-            raise read_error(path, error) from error
         status = os.fstat(fd)
         if (status.st_dev, status.st_ino) in opened:
             os.close(fd)

@@ -14,6 +14,7 @@ from cru.events.calling import describe_error, from_outside
 from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError
+from cru.tools.arguments import decode_object
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.values.messages import ToolSpec
 
@@ -141,12 +142,7 @@ class PluginTool:
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Raises ArgumentError that names the field and why."""
-        try:
-            fields = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ArgumentError(f"not JSON: {error}") from error
-        if not isinstance(fields, dict):
-            raise ArgumentError("the arguments must be an object")
+        fields = decode_object(arguments)
         known: Mapping[str, Any] = self.spec.parameters["properties"]
         for name in self.spec.parameters["required"]:
             if name not in fields:

@@ -14,24 +14,11 @@ def make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., A
 
     async def absent(*_: object, **__: object) -> object:
         tell_absent(name, reason)
-        return _value(answer, f"cru.{name}: {reason}")
+        if answer is AbsentAnswer.RAISES:
+            raise NotAvailable(f"cru.{name}: {reason}")
+        return Values((None, f"cru.{name}: {reason}"))
 
     return absent
-
-
-def _value(answer: AbsentAnswer, reason: str) -> object:
-    match answer:
-        case AbsentAnswer.EMPTY:
-            return []
-        case AbsentAnswer.FALSE:
-            return False
-        case AbsentAnswer.PAIR:
-            return Values((None, reason))
-        case AbsentAnswer.FAILURE:
-            return {"success": False, "error": reason}
-        case AbsentAnswer.RAISES:
-            raise NotAvailable(reason)
-    return None
 
 
 def tell_absent(name: str, reason: str) -> None:

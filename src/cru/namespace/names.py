@@ -271,11 +271,7 @@ CONSTANTS = {name: ROOM + target for name, target in _CONSTANTS.items()}
 class AbsentAnswer(Enum):
     """What a name answers whose thing is not in this version, in the words of its contract."""
 
-    EMPTY = "an empty table"
-    NIL = "nil"
-    FALSE = "false"
     PAIR = "(nil, why)"
-    FAILURE = "{success = false, error = why}"
     RAISES = "an error"
 
 

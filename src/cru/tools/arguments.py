@@ -127,11 +127,8 @@ _NAMES = {
 
 
 def check_arguments(kind: type[Struct], arguments: str | Mapping[str, object]) -> dict[str, object]:
-    """The arguments as given, validated against `kind`; null for an argument that may be left out counts as left out.
-
-    Accepts the model's JSON text ("" counts as {}) or an object already parsed. Raises ArgumentError.
-    """
-    decoded = _decode(arguments) if isinstance(arguments, str) else dict(arguments)
+    """The arguments as given, validated against `kind`; null for one that may be left out counts as left out. Raises ArgumentError."""
+    decoded = decode_object(arguments)
     optional = kind.__struct_encode_fields__[len(kind.__struct_fields__) - len(kind.__struct_defaults__) :]
     present = {key: value for key, value in decoded.items() if value is not None or key not in optional}
     parse_arguments(kind, present)
@@ -146,9 +143,12 @@ def parse_arguments(kind: type[S], arguments: Mapping[str, object]) -> S:
         raise ArgumentError(_explain(str(error), kind)) from error
 
 
-def _decode(text: str) -> dict[str, object]:
+def decode_object(arguments: str | Mapping[str, object]) -> dict[str, object]:
+    """The arguments by their names, from the model's JSON text ("" counts as {}) or as already parsed. Raises ArgumentError."""
+    if not isinstance(arguments, str):
+        return dict(arguments)
     try:
-        value = msgspec.json.decode(text) if text.strip() else {}
+        value = msgspec.json.decode(arguments) if arguments.strip() else {}
     except ValueError as error:
         raise ArgumentError(f"the arguments are not valid JSON: {error}") from error
     except RecursionError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cru.mcp import CallTimeout, McpError
+from cru.tools.arguments import decode_object
 from cru.tools.protocol import (
     OUTPUT_FOLDER,
     Access,
@@ -49,12 +50,7 @@ class McpTool:
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Only that they are an object with what must be there; the server looks at the rest. Raises ArgumentError."""
-        try:
-            decoded = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ArgumentError(f"not JSON: {error}") from error
-        if not isinstance(decoded, dict):
-            raise ArgumentError("the arguments must be an object")
+        decoded = decode_object(arguments)
         required = self.remote.schema.get("required")
         missing = [name for name in required if name not in decoded] if isinstance(required, list) else []
         if missing:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-import msgspec
-
+from cru.tools.arguments import decode_object
 from cru.tools.mcp import McpTool
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
 from cru.values.messages import ToolSpec
@@ -46,11 +45,8 @@ class SearchTool:
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Raises ArgumentError."""
-        try:
-            decoded = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ArgumentError(f"not JSON: {error}") from error
-        if not isinstance(decoded, dict) or not isinstance(decoded.get("query", ""), str):
+        decoded = decode_object(arguments)
+        if not isinstance(decoded.get("query", ""), str):
             raise ArgumentError("`query`: expected text")
         return decoded
 

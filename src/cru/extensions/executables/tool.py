@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
 from msgspec.structs import replace
 
 from cru.extensions.executables.calls import ProgramContext, call_tool
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
+from cru.tools.arguments import decode_object
+from cru.tools.protocol import Access, Kind, ToolContext, ToolResult
 from cru.values.messages import ToolSpec
 
 
@@ -31,13 +31,7 @@ class ExecutableTool:
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Raises ArgumentError."""
-        try:
-            decoded = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ArgumentError(f"not JSON: {error}") from error
-        if not isinstance(decoded, dict):
-            raise ArgumentError("the arguments must be an object")
-        return decoded
+        return decode_object(arguments)
 
     def subject(self, args: Mapping[str, object]) -> str:
         """What the plugin says that a call is about (`summary_params`)."""
