@@ -68,6 +68,10 @@ ROWS = (
     Row("agents-round", "a round of the agent above them", "× alone", 1.5, None, runners.agents),
     Row("agents-first", "a call of `task` → the first request of its sub-agent", "ms", 15, None, runners.agents),
     Row("fleet-2", "300 tasks of a queue, two workers", "× the time of one", 0.59, None, runners.fleet),
+    Row("vault-index", "10 MB of notes read for the first time (7,440 notes)", "ms", 2000, None, runners.vault),
+    Row("vault-change", "one note that changed, p95", "ms", 20, None, runners.vault),
+    Row("vault-search", "a search for two words as frequent as in the notes, 100,000 notes, p95", "ms", 10, None, runners.vault),
+    Row("vault-neighbours", "neighbours of a note to depth 2, 100,000 notes, p95", "ms", 5, None, runners.vault),
 )  # fmt: skip
 
 

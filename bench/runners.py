@@ -234,6 +234,11 @@ def fleet(reps: int) -> dict[str, Sample]:
     return _figures("bench.fleet", "300")
 
 
+def vault(reps: int) -> dict[str, Sample]:
+    """vault.py: 10 MB of notes, and 100,000 notes."""
+    return {name: Sample(*sample) for name, sample in json.loads(output_of("vault.py", "--json") or "{}").items()}
+
+
 def _figures(module: str, *words: str) -> dict[str, Sample]:
     """What a bench that needs the kit of the tests says of the cru that is installed here; {} without a development environment."""
     python = ROOT / ".venv" / "bin" / "python"
