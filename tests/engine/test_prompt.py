@@ -6,8 +6,16 @@ import pytest
 
 from cru.contexts import ContextSettings
 from cru.contexts.store import FileContext
+from cru.engine.guides import GuideReader
 from cru.engine.round import ModelReply, ReplyCall
-from cru.engine.system_prompt import GUIDE_LIMIT, PromptSources, build_sections
+from cru.engine.system_prompt import (
+    GUIDE_LIMIT,
+    GuidePlaces,
+    Guides,
+    GuideSettings,
+    PromptSources,
+    build_sections,
+)
 from cru.values.messages import Span
 
 
@@ -16,7 +24,10 @@ def spans(tmp_path: Path, username: str = "user", below: str = "") -> tuple[Span
     folder.mkdir(parents=True, exist_ok=True)
     project = tmp_path / "project"
     (project / below).mkdir(parents=True, exist_ok=True)
-    places = PromptSources(tmp_path / "home", project, project / below, tmp_path / "user", "You are cru.")
+    where = GuidePlaces(tmp_path / "home", tmp_path / "user", project, project / below)
+    settings = GuideSettings()
+    guides = Guides(where, settings, lambda: GuideReader(where, settings, lambda _: ""))
+    places = PromptSources(where.home, where.root, where.cwd, where.user_home, "You are cru.", guides=guides)
     return build_sections(FileContext(folder, ContextSettings()), places, username, True)
 
 

@@ -92,8 +92,7 @@ def build(
     context_settings = settings.of(ContextSettings)
     parent_name = parent_context(start, settings.of(EngineSettings).max_nested_runs)
     home = Home(start.home, context_settings)
-    problems = home.prepare()
-    store = wiring.open_store(home, start)
+    problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
     servers = find_servers(start, settings, layers)
@@ -102,13 +101,15 @@ def build(
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     vault = _find_vault(start, settings)
     gate = wiring.build_gate(start, settings, layers, store, vault.readable if vault else ())
+    guides = wiring.find_guides(start, settings.of(EngineSettings).guides, gate, start.root, start.cwd)
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=children_env(start), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
-        username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
+        username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings, guides),
+        guides=guides,
         compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)

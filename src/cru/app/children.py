@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.app import wiring
-from cru.app.start import Start, card_places, user_home
+from cru.app.start import Start, card_places
 from cru.bundled import BASE
 from cru.contexts import ContextSettings, write_errors
 from cru.contexts.home import Home
@@ -19,8 +18,9 @@ from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
-from cru.engine.system_prompt import PromptSources, build_sections
+from cru.engine.system_prompt import Guides, PromptSources, build_sections
 from cru.events.stamp import Origin
+from cru.permissions.gate import Gate
 from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
 from cru.tasks.control import ControlPipe
@@ -62,6 +62,7 @@ class ChildBuilder(Struct):
             ),
             spec.stream,
         )  # fmt: skip
+        guides = self._guides(spec, parent, gate)
         trace = LineFile(spec.folder / "trace.jsonl", store.record_limits, self.redact)
         choose = choose_for(self.models.check, spec)
         parts = replace(
@@ -70,21 +71,28 @@ class ChildBuilder(Struct):
             recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
-            sections=self._sections(store, spec, parent.root),
+            sections=self._sections(store, spec, guides),
             services=replace(parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False),
             lifecycle=Lifecycle(before_round=parent.lifecycle.before_round, missing=parent.lifecycle.missing),
             ledger=parent.ledger.child(on_usage=spec.count), fuel_limit=spec.fuel_limit,
-            card=None,
+            card=None, guides=guides,
         )  # fmt: skip
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
 
-    def _sections(self, store: FileContext, spec: ChildSpec, above: Path) -> SectionSource:
-        """The card's prompt, the project's guides, and where it works."""
-        start, about = self.start, self.settings
-        root = spec.root or above
+    def _guides(self, spec: ChildSpec, above: Parts, gate: Gate) -> Guides:
+        """The project's guides, as they stand where it works."""
+        start = self.start
+        root = spec.root or above.root
         cwd = start.cwd if root == start.root else root
-        sources = PromptSources(start.home, root, cwd, user_home(start), spec.card.prompt or BASE, spec.card.name)
+        return wiring.find_guides(start, above.settings.guides, gate, root, cwd)
+
+    def _sections(self, store: FileContext, spec: ChildSpec, guides: Guides) -> SectionSource:
+        """The card's prompt, the guides, and where it works."""
+        start, about = self.start, self.settings
+        where = guides.places
+        base = spec.card.prompt or BASE
+        sources = PromptSources(start.home, where.root, where.cwd, where.user_home, base, spec.card.name, guides=guides)
         return lambda: build_sections(store, sources, about.username, reflection=False)
 
 

@@ -16,6 +16,7 @@ from cru.engine.commands import Commands
 from cru.engine.history import History
 from cru.engine.recorder import Recorder
 from cru.engine.spending import BudgetSettings, UsageLedger
+from cru.engine.system_prompt import Guides, GuideSettings
 from cru.events.bus import Bus
 from cru.models import ModelPrice
 from cru.models.protocol import Model
@@ -208,6 +209,7 @@ class Parts(Struct, kw_only=True):
     commands: what `/name` may be
     fuel_limit: where a person changes a sub-agent's fuel; "": it is the main agent
     card: of the main agent, None: it has none
+    guides: finds those of folders in which something is read; None: nobody looks
     """
 
     bus: Bus
@@ -234,6 +236,7 @@ class Parts(Struct, kw_only=True):
     ledger: UsageLedger = field(default_factory=UsageLedger)
     fuel_limit: str = ""
     card: CardMark | None = None
+    guides: Guides | None = None
 
     async def take_arrivals(self, resolved: ResolvedModel) -> None:
         """Let tools that have come join the others."""
@@ -297,6 +300,7 @@ class EngineSettings(Struct, frozen=True):
     max_nested_runs: int = 5
     on_interrupted: Literal["ask-model", "retry", "fail"] = "ask-model"
     budget: BudgetSettings = BudgetSettings()
+    guides: GuideSettings = GuideSettings()
 
 
 DOCS: dict[str, str] = {
@@ -313,6 +317,11 @@ DOCS: dict[str, str] = {
     "no_tool_calls": "Offer the model no tools: requests carry none, and calls that it makes all the same are refused.",
     "on_interrupted": "What --resume does with calls that were running when a run was killed: tell the model that they may have run, run "
     "them again, or fail. Tools that only read run again in any case.",
+    "guides": "Which files of people are read as [guides](contexts.md#guides).",
+    "guides.files": "Names of guides; of those in one folder the first that has text counts. `[]`: none are read.",
+    "guides.claude_folder": "Whether `.claude/CLAUDE.md`, `.claude/rules/` and CLAUDE.local.md are read beside them, if CLAUDE.md is.",
+    "guides.imports": "Whether `@path` in a guide brings that file along.",
+    "guides.subfolders": "Whether guides below the working directory go to the model with the first file that it reads there.",
     "budget": "What one prompt may use, its sub-agents included, before a person is asked, or the run stops "
     "([budgets](models.md#budgets)); 0 = any amount.",
     "budget.max_tokens": "Tokens of its requests and replies, cached ones too.",

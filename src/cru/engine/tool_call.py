@@ -20,6 +20,7 @@ from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
 from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
 from cru.engine.prompts import context_texts
+from cru.engine.system_prompt import guides_of_call
 from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
 from cru.events.bus import Outcome
 from cru.events.calling import check
@@ -293,7 +294,8 @@ async def _finish(
         if other.halt and not answer.halt:
             halted_by = other_owner
         answer = add(answer, other)
-    content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer)]))
+    guides = guides_of_call(parts.guides, parts.history, call.name, prepared.real_paths) if kind is None else []
+    content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer), *guides]))
     log_writer.result(parts, call, content, result.is_error, which=which, tasks=result.tasks)
     settled = await parts.bus.dispatch(
         ToolSettled(call.name, args, text, content, call.id, result.is_error, spilled.path)

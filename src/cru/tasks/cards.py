@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from cru.config.check import in_plain_words
 from cru.config.closest import closest, did_you_mean
+from cru.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
-from cru.tasks.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import AGENT_ALIASES
 
