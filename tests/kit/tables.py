@@ -22,6 +22,7 @@ from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
+from cru.revisions import DOCS as UNDO
 from cru.tools import protocol as tools
 from cru.vault import DOCS as VAULT
 
@@ -139,7 +140,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {**VAULT, **MCP_DOCS}
+    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO}
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

@@ -353,7 +353,7 @@ def test_how_crucibles_terminal_looks_is_accepted_in_silence(home: HomeDir) -> N
 
 def test_a_plugin_that_looks_for_what_is_not_there_lives_and_is_told_once(home: HomeDir) -> None:
     code = (
-        'local sessions, why = cru.sessions.undo_history("x")\n'
+        'local sessions, why = cru.sessions.review_list_hunks("x")\n'
         'cru.toast(#cru.vault.search("x") + #crucible.search("x") + #cru.mcp.servers() .. tostring(sessions) .. type(why))\n'
         'cru.toast(tostring(cru.mcp.call("a", "b", {}).success) .. tostring(cru.mcp.has_tool("a", "b")) .. tostring(cru.kiln.active))'
     )

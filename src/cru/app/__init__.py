@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
+    from cru.revisions.keeper import ChangeKeeper
 
 
 class SessionBundle(Struct):
@@ -143,11 +144,41 @@ def _find_vault(start: Start, settings: Settings) -> SessionVault | None:
     return SessionVault.of(start, settings)
 
 
+def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
+    """Files are kept before tools change them; nothing of that is loaded before one does."""
+    changes = parts.services.changes
+    changes.context = parts.store.name
+    if settings.is_set("undo"):
+        from cru.revisions import UndoTable
+
+        if not settings.of(UndoTable).undo.enabled:
+            return
+
+    def make() -> ChangeKeeper:
+        from cru.revisions import UndoTable
+        from cru.revisions.keeper import ChangeKeeper
+        from cru.revisions.store import RevisionStore, project_folder
+
+        chosen = settings.of(UndoTable) if settings.has(UndoTable) else UndoTable()
+        keeper = ChangeKeeper(RevisionStore(project_folder(start.home, start.root), chosen.undo), parts.bus.stream.warn)
+
+        async def close() -> None:
+            keeper.close()
+
+        parts.lifecycle.closing.append(close)
+        return keeper
+
+    changes.make = make
+    changes.lend(parts)
+
+
 def _lend_spawner(
     parts: Parts, start: Start, settings: Settings, home: Home, models: ModelPool, redact: wiring.Redact
 ) -> None:
-    """Tools may start sub-agents; nothing of them is loaded before one does. What they leave running ends with the session."""
+    """Tools may start sub-agents; nothing of them is loaded before one does. What they leave running ends with the session, and
+    files are kept before they change them."""
     _end_left_running(parts)
+    _keep_changed_files(parts, start, settings)
 
     def spawner() -> Spawner:
         from cru.app.children import ChildBuilder, make_tasks

@@ -16,7 +16,7 @@ from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
-from cru.engine.parts import Lifecycle, Parts, SectionSource
+from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import Guides, PromptSources, build_sections
 from cru.events.stamp import Origin
@@ -72,11 +72,15 @@ class ChildBuilder(Struct):
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
             sections=self._sections(store, spec, guides),
-            services=replace(parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False),
+            services=replace(
+                parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False,
+                changes=parent.services.changes if spec.root is None else FileChanges(),
+            ),
             lifecycle=Lifecycle(before_round=parent.lifecycle.before_round, missing=parent.lifecycle.missing),
             ledger=parent.ledger.child(on_usage=spec.count), fuel_limit=spec.fuel_limit,
             card=None, guides=guides,
         )  # fmt: skip
+        parts.services.changes.lend(parts)
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
 

@@ -58,7 +58,7 @@ SETTINGS: tuple[type[Struct], ...] = (
     ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, TaskTable, FaceSettings, PluginSettings,
     HookSettings,
 )  # fmt: skip
-RARE_SETTINGS = {"vault": "cru.vault:VaultTable", "mcp": "cru.mcp:McpTable"}
+RARE_SETTINGS = {"vault": "cru.vault:VaultTable", "mcp": "cru.mcp:McpTable", "undo": "cru.revisions:UndoTable"}
 """Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
 
 

@@ -42,6 +42,7 @@ TABLE = (
         "[words]",
     ),
     CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost.cost", reads=True),
+    CommandRow("diff", "what the last turn changed in files; the last N turns, or all of them", "undo.diff", "[N | all]", reads=True),
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
@@ -49,10 +50,14 @@ TABLE = (
     CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),
     CommandRow("quit", "the same as /exit", "session.leave", reads=True),
+    CommandRow("redo", "bring again what the last /undo took back, until the next prompt", "undo.redo", "[--leave]"),
     CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session.stop", at_once=True),
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
     CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
     CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
+    CommandRow(
+        "undo", "take the last turn back, or the last N: its messages and its files (cru history)", "undo.undo", "[N] [--leave]",
+    ),
     CommandRow("vault", "the notes: how many, search them, show one, its links (cru vault)", "vault.vault", VAULT_HINT, reads=True),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection
+from typing import Final
 
 import msgspec
 from msgspec import Struct, field
@@ -187,6 +188,28 @@ def anchor_keeps(entry: Entry) -> Collection[str] | None:
     if kind in (_CREATED, _ARCHIVAL) or (kind == _COMPACTION and "summary" in entry.metadata):
         return ()
     return None
+
+
+UNDO: Final = "undo"
+REDO: Final = "redo"
+"""Kinds of anchors that take turns back and bring them again."""
+REDOES = "redoes"
+"""What a redo anchor has: the undo anchor that it takes back."""
+
+
+def apply_anchor(
+    anchor: Entry, keep: Collection[str], visible: list[Entry], undone: dict[str, list[Entry]]
+) -> list[Entry]:
+    """What is visible behind an anchor. `undone` has what was visible before each undo that may still be redone; it is brought up to
+    date. A redo of what is not there any more keeps what it can."""
+    kind = anchor.metadata.get("kind")
+    if kind == UNDO:
+        undone[anchor.id] = visible
+    elif kind == REDO:
+        visible = undone.pop(str(anchor.metadata.get(REDOES)), visible)
+    else:
+        undone.clear()
+    return [entry for entry in visible if entry.id in keep]
 
 
 def summary_of(anchor: Entry) -> str | None:

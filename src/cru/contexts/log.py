@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -14,6 +14,7 @@ from cru.contexts.entries import (
     TORN,
     LogProblem,
     anchor_keeps,
+    apply_anchor,
     decode,
     decode_lines,
     encode,
@@ -21,7 +22,7 @@ from cru.contexts.entries import (
     replace_surrogates,
 )
 from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
-from cru.values.messages import Entry
+from cru.values.messages import MESSAGE, Entry
 
 _TAIL = 64
 _BLOCK = 1 << 18
@@ -53,6 +54,7 @@ class Log:
         self.entries: list[Entry] = []
         self.visible: list[Entry] = []
         self.last_anchor: Entry | None = None
+        self.undone: dict[str, list[Entry]] = {}  # what a redo makes visible again, by the anchor of its undo
         self._offset = 0  # bytes that were understood
         self._lines = 0  # lines among them
         self._tail = b""  # the last of these bytes, to notice a file rewritten in place
@@ -190,11 +192,18 @@ class Log:
             keep = anchor_keeps(entries[at])
             if keep is not None:
                 self.last_anchor = entries[at]
-                self.visible = [e for e in (*self.visible, *entries[start:at]) if e.id in keep]
+                self._end_redo(entries[start:at])
+                self.visible = apply_anchor(entries[at], keep, [*self.visible, *entries[start:at]], self.undone)
                 self.entries = [*self.visible, entries[at]]
                 start = at + 1
+        self._end_redo(entries[start:])
         self.visible += entries[start:]
         self.entries += entries[start:]
+
+    def _end_redo(self, following: Sequence[Entry]) -> None:
+        """What was said since an undo takes the place of what it has undone, which is not held any more then."""
+        if self.undone and any(entry.entry_type == MESSAGE for entry in following):
+            self.undone.clear()
 
     def append(self, entries: tuple[Entry, ...]) -> None:
         """Write all entries with one call. They are the operating system's when this returns. Raises StoreUnwritable, LogLost."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, dropwhile, takewhile
 from pathlib import Path
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 OLD, SUMMARY, TRANSCRIPT = "context.json", "summary.md", "transcript.md"
 ANCHOR_VERSION = 1
+AnchorKind = Literal["compaction", "archive", "undo", "redo"]
 # Texts that only the user writes, and may keep elsewhere.
 LINKABLE = ("system_prompt.md",)
 
@@ -101,9 +102,13 @@ class ContextStore(Protocol):
         """The last anchor's summary, "" if there is none."""
         ...
 
-    def anchor(self, kind: Literal["compaction", "archive"], summary: str, keep: Sequence[str]) -> Entry:
+    def anchor(self, kind: AnchorKind, summary: str, keep: Sequence[str], more: Mapping[str, object] = {}) -> Entry:
         """Log an anchor that keeps the visible entries with these ids; other ids have no effect. summary.md gets its summary, for people
-        and programs: what counts is the log."""
+        and programs: what counts is the log. `more` joins its metadata."""
+        ...
+
+    def undone(self) -> dict[str, list[Entry]]:
+        """What was visible before each undo that may be redone now, by its anchor's id, the last undo last."""
         ...
 
     def everything(self) -> Iterator[Entry]:
@@ -284,8 +289,8 @@ class FileContext:
         text = summary_of(self._log.last_anchor) if self._log.last_anchor else None
         return self.read_text(SUMMARY) if text is None else text
 
-    def anchor(self, kind: Literal["compaction", "archive"], summary: str, keep: Sequence[str]) -> Entry:
-        metadata = {"kind": kind, "keep": list(keep), "version": ANCHOR_VERSION}
+    def anchor(self, kind: AnchorKind, summary: str, keep: Sequence[str], more: Mapping[str, object] = {}) -> Entry:
+        metadata = {"kind": kind, "keep": list(keep), "version": ANCHOR_VERSION, **more}
         entry = Entry(new_id(), now(), "system", self.name, summary, ANCHOR, "system", metadata=metadata)
         self.append(entry)
         try:
@@ -293,6 +298,10 @@ class FileContext:
         except StoreUnwritable as error:  # the log has it, and counts
             self._log.problems.append(LogProblem(SUMMARY, 0, error.message))
         return entry
+
+    def undone(self) -> dict[str, list[Entry]]:
+        self._load()
+        return self._log.undone
 
     def everything(self) -> Iterator[Entry]:
         self._log.refresh()

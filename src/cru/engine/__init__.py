@@ -9,6 +9,8 @@ EngineError
 ├── MayHaveRun      a call was running when the run was killed, and the policy is to let a person look
 ├── CardMissing     a prompt was asked of an agent with a card, and the run that is to go on with it has none
 ├── KeyPassedBy     a prompt with a key was left unfinished, and another one followed it
+├── NothingToUndo   there is no turn to take back, or none to bring again
+├── UndoRefused     files were changed by somebody else since, or something runs that changes them (exit 3)
 ├── UnknownCommand  `/word` that nobody has registered (exit 2)
 └── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
 """
@@ -52,6 +54,14 @@ class CardMissing(EngineError):
 
 class KeyPassedBy(EngineError):
     pass
+
+
+class NothingToUndo(EngineError):
+    pass
+
+
+class UndoRefused(EngineError):
+    code = 3
 
 
 class UnknownCommand(EngineError):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from cru.engine.parts import Parts
-from cru.events.payloads import FailureKind
+from cru.events.answers import add
+from cru.events.bus import Outcome
+from cru.events.payloads import FailureKind, ToolBeforeCall
 from cru.tools.protocol import ArgumentError, ContinuingTool, Tool
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
@@ -75,3 +78,18 @@ def describe_call(parts: Parts, tool: Tool | None, args: dict[str, object]) -> s
     except Exception as error:  # noqa: BLE001  the boundary around tools: reported, and the question is asked without it
         report_failure(parts, tool, error)
         return ""
+
+
+async def announce_mended(
+    parts: Parts, tool: Tool, outcome: Outcome[ToolBeforeCall], checked: CheckedArguments
+) -> tuple[Outcome[ToolBeforeCall], CheckedArguments]:
+    """A call that a handler has made valid, announced again: some guards hear of valid calls only (docs/decisions/0029). An allow
+    covers what it was given to, so one of the first time does not count."""
+    first = (
+        replace(outcome.answer, decision="none", reason="") if outcome.answer.decision == "allow" else outcome.answer
+    )
+    mended = replace(outcome.payload, args=checked.args, valid=True, error="")
+    again = await parts.bus.dispatch(mended)
+    if again.payload.args is not mended.args:
+        checked = check_again(parts, tool, again.payload.args)
+    return replace(again, answer=add(first, again.answer), owners=again.owners or outcome.owners), checked

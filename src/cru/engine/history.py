@@ -12,7 +12,7 @@ from typing import get_args
 
 import msgspec
 
-from cru.contexts.entries import anchor_keeps
+from cru.contexts.entries import anchor_keeps, apply_anchor
 from cru.engine.turn import PromptSource
 from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message, Thinking, ToolCall
 
@@ -169,13 +169,13 @@ def _weight_of_call(call: ToolCall) -> int:
 def visible_at(entries: Iterable[Entry], upto: str) -> list[Entry]:
     """What counted when the entry `upto` was the newest: what each anchor keeps of what was seen before it, and what followed."""
     seen: list[Entry] = []
+    undone: dict[str, list[Entry]] = {}
     for entry in entries:
         kept = anchor_keeps(entry)
         if kept is None:
             seen.append(entry)
         else:
-            names = set(kept)
-            seen = [e for e in seen if e.id in names]
+            seen = apply_anchor(entry, set(kept), list(seen), undone)
         if entry.id == upto:
             break
     return seen

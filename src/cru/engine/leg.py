@@ -56,7 +56,7 @@ class Leg:
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
         self._machine.to(LegState.RECEIVING)
-        self.ref = self.ref or log_writer.prompt(self.parts, self._prompt).id
+        self.ref = log_writer.begin_leg(self.parts, self._prompt, self.ref)
 
     async def run(self) -> LegResult:
         """All states before settling; raises only what is a defect. Cancelling the task interrupts the leg."""

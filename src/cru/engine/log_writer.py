@@ -35,6 +35,14 @@ def entry(kind: str, content: str = "", **fields: Any) -> Entry:
     return Entry(id=new_id(), timestamp=int(time.time()), content=content, entry_type=kind, **fields)
 
 
+def begin_leg(parts: Parts, prompt_of_leg: Prompt, ref: str) -> str:
+    """The log entry of its prompt, which is there already if `ref` is given; the files that it changes are its own."""
+    ref = ref or prompt(parts, prompt_of_leg).id
+    if not parts.bus.origin.depth:
+        parts.services.changes.prompt = ref
+    return ref
+
+
 def prompt(parts: Parts, prompt: Prompt) -> Entry:
     """The original text of a prompt, before anybody had a say."""
     logged = _prompt(parts, prompt)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from cru.engine.turn import TaskReport
     from cru.mcp.pool import ServerPool
     from cru.net.transport import Transport
+    from cru.revisions.keeper import ChangeKeeper
+    from cru.revisions.records import ChangedBy, ChangeOrigin
     from cru.vault.live import LiveVault
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
@@ -123,9 +125,52 @@ class BackgroundWork(Waker, Protocol):
         """Ids of the tasks that the reports tell which were taken since the last call."""
         ...
 
+    def running_agents(self) -> tuple[str, ...]:
+        """The sub-agents that are at work, for people."""
+        ...
+
     async def wait_for_agents(self) -> bool:
         """Wait until there is something to take; False if no sub-agent runs that could bring it."""
         ...
+
+
+class FileChanges(Struct):
+    """What the session changes in files, its sub-agents included.
+
+    make: makes what keeps them, when something is first changed; None: nothing is kept
+    context: the name of the main agent's context
+    prompt: the log entry of the prompt that is being answered
+    known: what `make` has made
+    """
+
+    make: Callable[[], ChangeKeeper] | None = None
+    context: str = ""
+    prompt: str = ""
+    known: ChangeKeeper | None = None
+
+    def keeper(self) -> ChangeKeeper | None:
+        if self.known is None and self.make is not None:
+            self.known = self.make()
+        return self.known
+
+    def lend(self, parts: Parts) -> None:
+        """What tools of this agent are about to replace is kept."""
+
+        def keep(path: str, data: bytes, tool: str, call_id: str) -> None:
+            from cru.revisions.records import ChangedBy
+
+            if keeper := self.keeper():
+                keeper.keep(path, data, self.origin(parts, ChangedBy.TOOL, tool, call_id))
+
+        if self.make is not None:
+            parts.tool_services.keep_file = keep
+
+    def origin(self, parts: Parts, by: ChangedBy, tool: str = "", call_id: str = "") -> ChangeOrigin:
+        """Who changes a file in this moment."""
+        from cru.revisions.records import ChangeOrigin
+
+        agent = parts.bus.origin.agent_id if parts.bus.origin.depth else ""
+        return ChangeOrigin(by, parts.bus.origin.session_id, self.context, self.prompt, tool, call_id, agent)
 
 
 class SessionServices(Struct, kw_only=True):
@@ -145,6 +190,7 @@ class SessionServices(Struct, kw_only=True):
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     vault: the notes
+    changes: of files, as far as they can be taken back
     """
 
     settings: SettingsView | None = None
@@ -161,6 +207,7 @@ class SessionServices(Struct, kw_only=True):
     is_chat: bool = False
     is_verbose: bool = False
     vault: LiveVault | None = None
+    changes: FileChanges = field(default_factory=FileChanges)
 
 
 class Lifecycle(Struct):

@@ -109,7 +109,13 @@ class ToolOutcome(Struct, frozen=True):
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
-    from cru.engine.call_arguments import CheckedArguments, check_again, check_arguments, decode_loosely
+    from cru.engine.call_arguments import (
+        CheckedArguments,
+        announce_mended,
+        check_again,
+        check_arguments,
+        decode_loosely,
+    )
 
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
@@ -124,7 +130,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
     if tool is not None and outcome.payload.args is not before.args:
         checked = check_again(parts, tool, outcome.payload.args)
         if before.error and not checked.problem and not outcome.answer.stops:
-            outcome, checked = await _announce_mended(parts, tool, outcome, checked)
+            outcome, checked = await announce_mended(parts, tool, outcome, checked)
     answer, owners = outcome.answer, outcome.by
     args = checked.args if tool is not None else outcome.payload.args
     prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners)
@@ -164,23 +170,6 @@ def _describe_before(parts: Parts, tool: Tool | None, call: ToolBeforeCall) -> s
     from cru.engine.call_arguments import describe_call
 
     return describe_call(parts, tool, call.args)
-
-
-async def _announce_mended(
-    parts: Parts, tool: Tool, outcome: Outcome[ToolBeforeCall], checked: CheckedArguments
-) -> tuple[Outcome[ToolBeforeCall], CheckedArguments]:
-    """A call that a handler has made valid, announced again: some guards hear of valid calls only (docs/decisions/0029). An allow
-    covers what it was given to, so one of the first time does not count."""
-    from cru.engine.call_arguments import check_again
-
-    first = (
-        replace(outcome.answer, decision="none", reason="") if outcome.answer.decision == "allow" else outcome.answer
-    )
-    mended = replace(outcome.payload, args=checked.args, valid=True, error="")
-    again = await parts.bus.dispatch(mended)
-    if again.payload.args is not mended.args:
-        checked = check_again(parts, tool, again.payload.args)
-    return replace(again, answer=add(first, again.answer), owners=again.owners or outcome.owners), checked
 
 
 async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
@@ -266,7 +255,12 @@ async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[T
     env = {**parts.env, **prepared.env} if prepared.env else parts.env
     context = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services)
     try:
-        result = await tool.run(prepared.args, context)
+        if tool.kind == "write" and not getattr(tool, "keeps_files", False) and parts.services.changes.make is not None:
+            from cru.engine.recorded_changes import run_recorded
+
+            result = await run_recorded(parts, tool, prepared.args, context, prepared.paths)
+        else:
+            result = await tool.run(prepared.args, context)
     except ToolTimeout as error:
         text = f"{error.partial}\n[{error.message}]" if error.partial else error.message
         return ToolResult(text, is_error=True), FailureKind.TIMEOUT

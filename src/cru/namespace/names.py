@@ -188,6 +188,7 @@ _NAMES = {
     "sessions.undo": "sessions.turns:undo",
     "sessions.can_undo": "sessions.turns:can_undo",
     "sessions.undo_depth": "sessions.turns:undo_depth",
+    "sessions.undo_history": "sessions.turns:undo_history",
     "sessions.cache_stats": "sessions.turns:cache_stats",
     "get_session": "session:get_session",
     "on_session_start": "session:on_session_start",
@@ -289,9 +290,9 @@ class AbsentFamily(NamedTuple):
 _ABSENT: dict[str, AbsentFamily] = {
     "context.": AbsentFamily("cru validates no replies yet", {AbsentAnswer.PAIR: "register_validator"}),
     "sessions.": AbsentFamily(
-        "cru keeps no reviews and no history of undone turns, checks no replies, and leaves questions to the person",
+        "cru keeps no reviews, checks no replies, and leaves questions to the person",
         {
-            AbsentAnswer.PAIR: "interaction_respond set_output_validation undo_history review_list_hunks review_set_state "
+            AbsentAnswer.PAIR: "interaction_respond set_output_validation review_list_hunks review_set_state "
             "review_comment review_resolve_comment"
         },
     ),

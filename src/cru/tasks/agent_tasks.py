@@ -95,6 +95,11 @@ class AgentTasks:
     def has_report(self) -> bool:
         return self.manager.completions.has_any(self._id)
 
+    def running_agents(self) -> tuple[str, ...]:
+        return tuple(
+            f"{task.record.id} ({task.record.title[:40]})" for task in self.manager.running(self._id, TaskKind.SUBAGENT)
+        )
+
     async def wait_for_agents(self) -> bool:
         return await self.manager.wait_finished(self._id, TaskKind.SUBAGENT)
 

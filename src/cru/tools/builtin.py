@@ -38,6 +38,7 @@ class ToolRow(Struct, frozen=True):
     why_ask: why a call in which the argument of that name is true needs a rule or a person, whatever the mode
     receiver: the argument that names the task which gets what the call is about
     aliases: other names of what the subject names; calls have the one that rules know
+    keeps_files: it hands what it replaces to `ToolServices.keep_file` itself
     """
 
     arguments: type[Struct]
@@ -51,12 +52,13 @@ class ToolRow(Struct, frozen=True):
     why_ask: tuple[str, str] = ("", "")
     receiver: str = ""
     aliases: Mapping[str, str] = {}
+    keeps_files: bool = False
 
 
 TABLE: dict[str, ToolRow] = {
     "read": ToolRow(a.Read, "files.read", "read", "file_path", "read", parallel=True),
-    "write": ToolRow(a.Write, "files.write", "write", "file_path", "write"),
-    "edit": ToolRow(a.Edit, "files.edit", "write", "file_path", "write"),
+    "write": ToolRow(a.Write, "files.write", "write", "file_path", "write", keeps_files=True),
+    "edit": ToolRow(a.Edit, "files.edit", "write", "file_path", "write", keeps_files=True),
     "ls": ToolRow(a.Ls, "search.ls", "read", "path", "read", default=".", parallel=True),
     "glob": ToolRow(a.Glob, "search.glob", "read", "path", "read", default=".", parallel=True),
     "grep": ToolRow(a.Grep, "grep.grep", "read", "path", "read", default=".", parallel=True),
@@ -92,6 +94,7 @@ class BuiltInTool:
         self.kind: Kind = row.kind
         self.parallel: bool = row.parallel
         self.hidden = row.hidden
+        self.keeps_files = row.keeps_files
         self._row = row
         self._options = options
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cru.tools.arguments import Edit, Read, Write
-from cru.tools.paths import encode_text, os_failure, require_regular, resolve, write_file
+from cru.tools.paths import encode_text, os_failure, require_regular, require_replaceable, resolve, write_file
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult
 
 LINE = 2_000
@@ -32,10 +32,18 @@ async def read(args: Read, running: ToolContext, options: ToolOptions) -> ToolRe
 
 async def write(args: Write, running: ToolContext, options: ToolOptions) -> ToolResult:
     data = encode_text(args.content)
-    new = write_file(resolve(running.root, args.file_path), args.file_path, data)
+    new = _write(running, "write", resolve(running.root, args.file_path), args.file_path, data)
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
     done = "Created" if new else "Replaced"
     return ToolResult(f"{done} {args.file_path} ({lines:,} {'line' if lines == 1 else 'lines'}, {len(data):,} bytes).")
+
+
+def _write(running: ToolContext, tool: str, path: Path, text: str, data: bytes) -> bool:
+    """`write_file`, with how the file was kept for `/undo`."""
+    require_replaceable(path, text)
+    if running.services.keep_file is not None:
+        running.services.keep_file(str(path), data, tool, running.call_id)
+    return write_file(path, text, data)
 
 
 def _read(path: Path, args: Read, size: int, room: int) -> str:
@@ -153,7 +161,7 @@ async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolRe
     """Line ends, mode and a byte order mark stay as they are. Nothing is written if anything is in doubt."""
     path = resolve(running.root, args.file_path)
     if not args.old_string:
-        return _create(path, args)
+        return _create(path, args, running)
     if args.old_string == args.new_string:
         raise ArgumentError("`new_string`: the same as `old_string`, so nothing would change")
     text = _load(path, args.file_path)
@@ -168,7 +176,7 @@ async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolRe
             f"`old_string` occurs {count} times in {args.file_path} (lines {places})",
             "add lines around it until it is the only one, or set `replace_all`",
         )
-    write_file(path, args.file_path, encode_text(text.replace(old, new)))
+    _write(running, "edit", path, args.file_path, encode_text(text.replace(old, new)))
     what = "1 replacement at line" if count == 1 else f"{count} replacements at lines"
     return ToolResult(f"Edited {args.file_path}: {what} {places}.")
 
@@ -179,13 +187,13 @@ def _may_show(running: ToolContext, path: str) -> bool:
     return judge is None or judge(path).decision == "allow"
 
 
-def _create(path: Path, args: Edit) -> ToolResult:
+def _create(path: Path, args: Edit, running: ToolContext) -> ToolResult:
     if path.exists() and require_regular(path, args.file_path).st_size:
         raise ToolError(
             f"`old_string` is empty, but {args.file_path} is not",
             "give the text to replace, or replace the whole file with `write`",
         )
-    write_file(path, args.file_path, encode_text(args.new_string))
+    _write(running, "edit", path, args.file_path, encode_text(args.new_string))
     return ToolResult(f"Created {args.file_path}.")
 
 

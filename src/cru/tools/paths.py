@@ -83,20 +83,22 @@ def write_file(path: Path, text: str, data: bytes) -> bool:
     Makes missing folders, keeps mode and owner of an existing file. Raises ToolError; the file is then unchanged, unless it
     could only be written in place.
     """
+    old = require_replaceable(path, text)
     try:
-        old = _require_replaceable(path, text)
         replace_file(path, data, new_mode=0o666, make_folders=True, in_place=True, sync=False)
     except OSError as error:
         raise os_failure("write", text, error) from error
     return old is None
 
 
-def _require_replaceable(path: Path, text: str) -> os.stat_result | None:
-    """The status of the existing file, None if there is none."""
+def require_replaceable(path: Path, text: str) -> os.stat_result | None:
+    """The status of the existing file, None if there is none. Raises ToolError if it cannot be written."""
     try:
         old = path.stat()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise os_failure("write", text, error) from error
     if stat.S_ISDIR(old.st_mode):
         raise ToolError(f"`{text}` is a folder")
     if not stat.S_ISREG(old.st_mode):

@@ -175,6 +175,7 @@ class ToolServices(Struct, kw_only=True):
     judge_read: what the tool `read` would be told about a path
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     spawner: makes what starts work beside the conversation, when it is first needed
+    keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
 
     store: ContextFiles | None = None
@@ -186,6 +187,7 @@ class ToolServices(Struct, kw_only=True):
     judge_read: Callable[[str], Verdict] | None = None
     hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
     spawner: Callable[[], Spawner] | None = None
+    keep_file: Callable[[str, bytes, str, str], None] | None = None
 
 
 def require(service: T | None, name: str) -> T:

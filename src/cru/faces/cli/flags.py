@@ -223,6 +223,7 @@ COMMANDS: dict[str, ManagementCommand] = {
         "a folder of notes: search it, follow its links, query, draw and rename",
         "init status search read links neighbors path orphans dangling tags query rename undo index graph",
     ),
+    "history": ManagementCommand("cru.faces.cli.history", "how files were before cru changed them; bring them back"),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": ManagementCommand(
         "cru.faces.cli.fsm.command",

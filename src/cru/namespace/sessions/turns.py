@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
-from cru.engine.history import History
+from cru.contexts.entries import UNDO
+from cru.contexts.store import ContextStore
+from cru.engine.parts import Parts
 from cru.engine.recorded_usage import read_requests, sum_up
-from cru.engine.turn import CONTINUATION_SOURCES, PromptSource
+from cru.engine.undo import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
 from cru.namespace.arguments import number, options, text, whole
 from cru.namespace.context import check_between_prompts, locked
 from cru.namespace.host import NamespaceError, Values
 from cru.namespace.sessions.open_sessions import open_sessions
 from cru.namespace.side_request import request_text
 from cru.values.errors import CruError
-from cru.values.messages import MESSAGE, Entry
-
-_BEGINNINGS: tuple[PromptSource, ...] = ("user", "queue", "command", "inbox", "task")
 
 
 def undo(session_id: str | None = None, count: int = 1) -> Values:
     """sessions.undo(id, count=1) -> how many turns the model sees no more, or (nil, message): the last
-    ones, each from its prompt on. The log keeps every line. Not while a message is being answered.
+    ones, each from its prompt on, and what they changed in files (of the main session). Nothing is done if
+    somebody else has changed such a file since. The log keeps every line. Not while a message is being answered.
 
     Example: cru.sessions.undo(nil) --> 0
     """
@@ -34,37 +33,31 @@ def undo(session_id: str | None = None, count: int = 1) -> Values:
             parts = sessions.parts
             check_between_prompts(parts, where)
             with locked(parts):
-                undone = _undo(parts.store, most)
-                parts.history = History(parts.store.visible())
-            return Values((undone, None))
+                return Values((_undo_main(parts, most), None))
         session = sessions.find(where, session_id)
         session.check_free(where)
         with session.store() as store:
-            return Values((_undo(store, most), None))
+            return Values((_undo_messages(store, most), None))
     except CruError as error:
         return Values((None, error.message))
 
 
-def _undo(store: Any, count: int) -> int:
+def _undo_main(parts: Parts, count: int) -> int:
+    if not count or not turn_starts(parts.store.visible()):
+        return 0
+    planned = plan_undo(parts, count)
+    refuse_conflicts(planned)
+    return len(carry_out(parts, planned).plan.prompts)
+
+
+def _undo_messages(store: ContextStore, count: int) -> int:
+    """What agents of such a session change belongs to the turn of the main session."""
     entries = list(store.visible())
-    starts = _turn_starts(entries)
+    starts = turn_starts(entries)
     undone = min(count, len(starts))
     if undone:
-        store.anchor("compaction", store.summary(), [entry.id for entry in entries[: starts[-undone]]])
+        store.anchor(UNDO, store.summary(), [entry.id for entry in entries[: starts[-undone]]])
     return undone
-
-
-def _turn_starts(entries: Sequence[Entry]) -> list[int]:
-    """Where turns begin: at prompts that are no continuations."""
-    return [
-        at
-        for at, entry in enumerate(entries)
-        if entry.entry_type == MESSAGE and entry.role == "user" and _begins_turn(entry.metadata.get("source"))
-    ]
-
-
-def _begins_turn(source: object) -> bool:
-    return source is None or (source in _BEGINNINGS and source not in CONTINUATION_SOURCES)
 
 
 def undo_depth(session_id: str | None = None) -> Values:
@@ -74,7 +67,7 @@ def undo_depth(session_id: str | None = None) -> Values:
     """
     try:
         with open_sessions().reading("cru.sessions.undo_depth", session_id) as store:
-            return Values((len(_turn_starts(store.visible())), None))
+            return Values((len(turn_starts(store.visible())), None))
     except CruError as error:
         return Values((None, error.message))
 
@@ -86,6 +79,19 @@ def can_undo(session_id: str | None = None) -> Values:
     """
     depth, error = undo_depth(session_id)
     return Values((None if depth is None else depth > 0, error))
+
+
+def undo_history(session_id: str | None = None) -> Values:
+    """sessions.undo_history(id) -> {{prompts = {text, ...}}, ...}: what was taken back and can be brought again with /redo, the last
+    undo first; or (nil, message).
+
+    Example: #cru.sessions.undo_history(nil) --> 0
+    """
+    try:
+        with open_sessions().reading("cru.sessions.undo_history", session_id) as store:
+            return Values(([{"prompts": list(prompts)} for prompts in undone_turns(store)], None))
+    except CruError as error:
+        return Values((None, error.message))
 
 
 async def complete(session_id: str | None = None, opts: dict[str, Any] | str | None = None, **named: Any) -> Values:

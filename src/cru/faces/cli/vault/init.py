@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from cru.config.edit import set_value
 from cru.config.layers import read_layer
 from cru.vault import VaultError, VaultSettings
 from cru.vault.vault import Vault, find_vault
 
 
-def init_vault(home: Path, folder: str, settings: VaultSettings) -> tuple[Vault, str]:
+def init_vault(home: Path, folder: str) -> tuple[Vault, str]:
     """The vault, and the folder that was the vault before, "" if there was none or the same. Other settings of `[vault]` stay.
-    Raises VaultError, ConfigError.
-
-    settings: those that hold now
-    """
+    Raises VaultError, ConfigError."""
     if not folder.strip():
         raise VaultError("the folder of the notes has no name", "cru vault init ~/notes")
     root = Path(os.path.realpath(os.path.expanduser(folder)))
@@ -34,7 +29,8 @@ def init_vault(home: Path, folder: str, settings: VaultSettings) -> tuple[Vault,
     config = home / "config.toml"
     layer = read_layer("user", config)
     table = layer.data.get("vault") if layer is not None else None
-    before = str(table.get("path", "")) if isinstance(table, dict) else ""
+    own = table if isinstance(table, dict) else {}
+    before = str(own.get("path", ""))
     set_value(config, "vault.path", str(root))
-    vault = find_vault(replace(settings, path=str(root)), home)
-    return vault, "" if os.path.realpath(os.path.expanduser(before)) == str(root) else before
+    settings = VaultSettings(str(root), **{key: own[key] for key in ("name", "exclude", "max_note_kb") if key in own})
+    return find_vault(settings, home), "" if os.path.realpath(os.path.expanduser(before)) == str(root) else before

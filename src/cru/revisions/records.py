@@ -1,0 +1,145 @@
+"""What is written down of a change of a file, as lines of JSON."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from enum import Enum
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+VERSION = 1
+ANY_MODE = -1
+
+
+class FileKind(Enum):
+    """What lies at a path. UNKNOWN: nobody has looked yet, since what changes it still runs, or was killed."""
+
+    MISSING = "missing"
+    FILE = "file"
+    LINK = "link"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+class ChangedBy(Enum):
+    TOOL = "tool"
+    COMMAND = "command"
+    UNDO = "undo"
+    REDO = "redo"
+    RESTORE = "restore"
+
+
+class PathState(Struct, frozen=True, omit_defaults=True):
+    """What lies at a path.
+
+    sha: of the content of a file, in hex, or of where a link leads; "": it was too large to look at
+    size: bytes
+    mode: permission bits; ANY_MODE: nobody knows
+    folders: of a missing file: how many folders above it are missing, too
+    """
+
+    kind: FileKind
+    sha: str = ""
+    size: int = 0
+    mode: int = ANY_MODE
+    folders: int = 0
+
+    def is_same(self, other: PathState) -> bool:
+        """Whether both are the same, as far as both are known; what nobody has looked at is the same as nothing."""
+        if self.kind is not other.kind or self.kind in (FileKind.UNKNOWN, FileKind.OTHER):
+            return False
+        if self.kind is FileKind.MISSING:
+            return True
+        modes = {self.mode, other.mode} - {ANY_MODE} if self.kind is FileKind.FILE else set[int]()
+        return bool(self.sha) and self.sha == other.sha and len(modes) < 2
+
+
+MISSING = PathState(FileKind.MISSING)
+UNKNOWN = PathState(FileKind.UNKNOWN)
+
+
+class ChangeOrigin(Struct, frozen=True, omit_defaults=True):
+    """What changed a file.
+
+    session: the id of the context
+    context: its name at that time
+    prompt: the log entry of the prompt that was being answered
+    tool, call: the name of the tool, and the call's id
+    agent: the sub-agent, "" for the main one
+    """
+
+    by: ChangedBy
+    session: str = ""
+    context: str = ""
+    prompt: str = ""
+    tool: str = ""
+    call: str = ""
+    agent: str = ""
+
+
+class FileChange(Struct, frozen=True, omit_defaults=True):
+    """One change of one file. A later line with the same id takes the place of an earlier one.
+
+    name: the bytes of a path that is no UTF-8, in hex
+    time: unix seconds
+    """
+
+    id: str
+    path: str
+    before: PathState
+    after: PathState
+    origin: ChangeOrigin
+    time: float = 0.0
+    name: str = ""
+    version: int = field(default=VERSION, name="v")
+
+    @property
+    def file(self) -> str:
+        """The path as the system knows it."""
+        return os.fsdecode(bytes.fromhex(self.name)) if self.name else self.path
+
+
+def make_change(file: str, before: PathState, after: PathState, origin: ChangeOrigin) -> FileChange:
+    raw = os.fsencode(file)
+    try:
+        path, name = raw.decode(), ""
+    except UnicodeDecodeError:
+        path, name = raw.decode("utf-8", "replace"), raw.hex()
+    return FileChange(secrets.token_hex(8), path, before, after, origin, round(time.time(), 3), name)
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(FileChange).decode
+
+
+def encode_changes(changes: Iterable[FileChange]) -> bytes:
+    return b"".join([_encode(_as_text(change)) + b"\n" for change in changes])
+
+
+def _as_text(change: FileChange) -> FileChange:
+    """Without lone surrogates, which no JSON file can hold: a model may name a call as it likes."""
+    origin = change.origin
+    texts = {name: value for name in origin.__struct_fields__ if isinstance(value := getattr(origin, name), str)}
+    clean = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items()}
+    return change if clean == texts else replace(change, origin=replace(origin, **clean))
+
+
+def decode_changes(data: bytes) -> tuple[list[FileChange], int]:
+    """The changes in their order, and how many lines are none (of a newer version, or torn by a kill)."""
+    changes: dict[str, FileChange] = {}
+    broken = 0
+    for line in data.split(b"\n"):
+        if not line:
+            continue
+        try:
+            change = _decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            broken += 1
+            continue
+        changes[change.id] = change
+    return list(changes.values()), broken

@@ -1,0 +1,203 @@
+"""The revisions of one project: contents by their SHA-256, and a line for each change. Private, bounded, and shared by all runs of cru."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cru.files.atomic import replace_file
+from cru.files.regular import PRIVATE, append_lines, open_regular, read_regular
+from cru.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
+from cru.revisions.records import FileChange, FileKind, PathState, decode_changes, encode_changes
+from cru.revisions.retention import contents_of, select_kept
+
+CHANGES, BLOBS, LOCK = "changes.jsonl", "blobs", ".lock"
+MOST_BYTES = 64 << 20
+"""Of the file of changes that is read at all."""
+
+
+def project_folder(home: Path, root: Path) -> Path:
+    """Where the revisions of a project are."""
+    real = os.path.realpath(root)
+    plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in os.path.basename(real))[:40]
+    return home / FOLDER / f"{plain}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:16]}"
+
+
+class RevisionStore:
+    """One folder. What cannot be read or written raises StoreFailed."""
+
+    def __init__(self, folder: Path, settings: UndoSettings | None = None) -> None:
+        self.folder = folder
+        self.settings = settings or UndoSettings()
+        self._is_ready = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Contents and changes that are written inside stay: nobody cleans up meanwhile."""
+        with self._locked(exclusive=False):
+            yield
+
+    def keep(self, path: str) -> PathState:
+        """What lies there, with its content kept, unless it is too large. Inside of `writing`."""
+        state, data = read_state(path, self.settings.max_file_mb << 20)
+        if data is not None:
+            self.put(state.sha, data)
+        return state
+
+    def keep_data(self, data: bytes, mode: int) -> PathState:
+        """What a file with that content will be. Inside of `writing`."""
+        sha = hashlib.sha256(data).hexdigest()
+        if len(data) > self.settings.max_file_mb << 20:
+            return PathState(FileKind.FILE, "", len(data), mode)
+        self.put(sha, data)
+        return PathState(FileKind.FILE, sha, len(data), mode)
+
+    def look(self, path: str) -> PathState:
+        """What lies there; nothing is kept. Raises StoreFailed if that cannot be read."""
+        return read_state(path, self.settings.max_file_mb << 20)[0]
+
+    def put(self, sha: str, data: bytes) -> None:
+        """Keep a content. Inside of `writing`."""
+        blob = self._blob(sha)
+        if blob.exists():
+            return
+        with _failures(blob):
+            for folder in (blob.parent.parent, blob.parent):  # each private: `parents` would not make them so
+                folder.mkdir(mode=0o700, exist_ok=True)
+            replace_file(blob, data, new_mode=PRIVATE, keep_mode=False, follow=False, sync=False)
+
+    def has(self, state: PathState) -> bool:
+        """Whether it can be brought back."""
+        if state.kind is FileKind.MISSING:
+            return True
+        return state.kind in (FileKind.FILE, FileKind.LINK) and bool(state.sha) and self._blob(state.sha).exists()
+
+    def content(self, state: PathState) -> bytes:
+        """Raises NotKept, StoreFailed."""
+        if not state.sha:
+            raise NotKept(
+                f"a file of {state.size:,} bytes is not kept", "`[undo] max_file_mb` says how large one may be"
+            )
+        blob = self._blob(state.sha)
+        try:
+            with _failures(blob):
+                data = read_regular(blob)
+        except StoreFailed as error:
+            if blob.exists():
+                raise
+            raise NotKept("this revision is kept no more") from error
+        if hashlib.sha256(data).hexdigest() != state.sha:
+            raise NotKept(f"{blob} is damaged")
+        return data
+
+    def record(self, *changes: FileChange) -> None:
+        """Write changes down. Inside of `writing`. A kill leaves them whole or not at all."""
+        self._make_folder()
+        with _failures(self.folder / CHANGES):
+            append_lines(self.folder / CHANGES, encode_changes(changes))
+
+    def changes(self) -> list[FileChange]:
+        """All of them, the oldest first."""
+        try:
+            with _failures(self.folder / CHANGES):
+                return decode_changes(read_regular(self.folder / CHANGES, MOST_BYTES))[0]
+        except StoreFailed:
+            if (self.folder / CHANGES).exists():
+                raise
+            return []
+
+    def clean(self, now: float) -> int:
+        """Forget what is too old or too much; how many changes went."""
+        if not (self.folder / CHANGES).exists():
+            return 0
+        with self._locked(exclusive=True):
+            changes = self.changes()
+            kept = select_kept(changes, self.settings, now)
+            with _failures(self.folder):
+                if len(kept) < len(changes):
+                    replace_file(self.folder / CHANGES, encode_changes(kept), follow=False, keep_mode=False, sync=False)
+                self._remove_contents(contents_of(kept))
+        return len(changes) - len(kept)
+
+    def _remove_contents(self, needed: set[str]) -> None:
+        """Those that no change names, and what a kill left of one that was being written."""
+        for part in list(_entries(self.folder / BLOBS)):
+            for blob in list(_entries(part)):
+                if part.name + blob.name not in needed:
+                    blob.unlink(missing_ok=True)
+
+    def _blob(self, sha: str) -> Path:
+        return self.folder / BLOBS / sha[:2] / sha[2:]
+
+    def _make_folder(self) -> None:
+        if self._is_ready:
+            return
+        with _failures(self.folder):
+            self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+        self._is_ready = True
+
+    @contextmanager
+    def _locked(self, *, exclusive: bool) -> Iterator[None]:
+        from fcntl import LOCK_EX, LOCK_SH, flock
+
+        self._make_folder()
+        with _failures(self.folder / LOCK):
+            handle = open_regular(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            with _failures(self.folder / LOCK):
+                flock(handle, LOCK_EX if exclusive else LOCK_SH)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _entries(folder: Path) -> Iterable[Path]:
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreFailed(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+def read_state(path: str, most: int) -> tuple[PathState, bytes | None]:
+    """What lies at a path, links not followed, and its content (of a link: where it leads) if it has at most so many bytes. Raises
+    StoreFailed."""
+    with _failures(Path(path)):
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return PathState(FileKind.MISSING, folders=_missing_folders(path)), None
+        if stat.S_ISLNK(status.st_mode):
+            data = os.fsencode(os.readlink(path))
+            return PathState(FileKind.LINK, hashlib.sha256(data).hexdigest(), len(data)), data
+        if not stat.S_ISREG(status.st_mode):
+            return PathState(FileKind.OTHER), None
+        mode = stat.S_IMODE(status.st_mode)
+        if status.st_size > most:
+            return PathState(FileKind.FILE, "", status.st_size, mode), None
+        data = read_regular(path)
+        return PathState(FileKind.FILE, hashlib.sha256(data).hexdigest(), len(data), mode), data
+
+
+def _missing_folders(path: str) -> int:
+    folder, count = os.path.dirname(path), 0
+    while folder and not os.path.lexists(folder):
+        folder, count = os.path.dirname(folder), count + 1
+    return count
+
+
+def find_stores(home: Path) -> list[RevisionStore]:
+    """Those of all projects."""
+    return [RevisionStore(folder) for folder in sorted(_entries(home / FOLDER)) if (folder / CHANGES).exists()]

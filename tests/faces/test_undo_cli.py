@@ -1,0 +1,156 @@
+"""`cru /undo`, `/redo` and `cru history` as users run them; kill -9 at each step of keeping and of taking back."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.kit import HomeDir, cru
+from tests.kit.faults import SPACE, Disk, Fault, run_with
+
+from cru.revisions.store import find_stores
+
+SCRIPT = (
+    'call: write {"file_path": "a", "content": "one\\n"}\n---\ntext: done\n---\n'
+    'call: edit {"file_path": "a", "old_string": "one", "new_string": "two"}\n---\ntext: edited\n'
+)
+CONFIG = 'model = "scripted:script.txt"\nmode = "auto"\n'
+
+
+@pytest.fixture
+def desk(home: HomeDir) -> HomeDir:
+    home.configure(CONFIG)
+    (home.project / "script.txt").write_text(SCRIPT)
+    (home.project / "a").write_text("zero\n")
+    return home
+
+
+def content(home: HomeDir) -> str:
+    return (home.project / "a").read_text()
+
+
+def test_a_turn_is_taken_back_in_another_run(desk: HomeDir) -> None:
+    assert cru("go", home=desk).out == "done\n" and content(desk) == "one\n"
+    assert cru("/undo", home=desk).out.startswith("1 turn is taken back: “go”\nfiles: a\n")
+    assert content(desk) == "zero\n"
+    again = cru("/undo", home=desk)
+    assert (again.code, again.err.splitlines()[0]) == (1, "cru: default has no turn to take back")
+    assert cru("/redo", home=desk).code == 0 and content(desk) == "one\n"
+
+
+def test_a_file_of_somebody_else_is_refused_with_its_name_and_a_status(desk: HomeDir) -> None:
+    cru("go", home=desk)
+    (desk.project / "a").write_text("mine\n")
+    done = cru("/undo", home=desk)
+    assert (
+        done.code == 3 and "changed by somebody else since, so nothing was done: " in done.err and "--leave" in done.err
+    )
+    assert content(desk) == "mine\n" and len(desk.log()) == 6
+    assert cru("/undo --leave", home=desk).code == 0 and content(desk) == "mine\n"
+
+
+def test_history_lists_shows_compares_and_restores(desk: HomeDir) -> None:
+    assert "cru has changed no file of" in cru("history", home=desk).out
+    cru("first", home=desk)
+    cru("second", home=desk)
+    listed = cru("history", "a", home=desk).out.splitlines()
+    assert [line.split()[0] for line in listed] == ["1", "2"]
+    assert "4 bytes" in listed[0] and "before edit in default" in listed[0] and "before write in default" in listed[1]
+    assert cru("history", "a", "2", home=desk).out == "zero\n"
+    assert cru("history", "a", "2", "--diff", home=desk).out.endswith("@@ -1 +1 @@\n-zero\n+two\n")
+    restored = cru("history", "a", "2", "--restore", home=desk)
+    assert restored.code == 0 and content(desk) == "zero\n"
+    assert cru("history", "a", "1", home=desk).out == "two\n"
+    assert "is as revision 3" in cru("history", "a", "3", "--restore", home=desk).out
+    [entry] = json.loads(cru("history", "--json", home=desk).out)
+    assert entry["file"] == str(desk.project / "a") and entry["changed"]["by"] == "restore"
+    revisions = json.loads(cru("history", "a", "--json", home=desk).out)
+    assert [(r["number"], r["size"], r["kept"]) for r in revisions] == [(1, 4, True), (2, 4, True), (3, 5, True)]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("history", "nothing"), 1, "cru has not changed"),
+        (("history", "a", "9"), 1, "has 1 revisions, not 9"),
+        (("history", "a", "x"), 2, "a revision is a number from 1"),
+        (("history", "a", "0"), 2, "a revision is a number from 1"),
+        (("history", "a", "1", "2"), 2, "does not take 2"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused(desk: HomeDir, words: tuple[str, ...], code: int, text: str) -> None:
+    cru("go", home=desk)
+    done = cru(*words, home=desk)
+    assert (done.code, text in done.err) == (code, True), done
+
+
+def steps_of(home: HomeDir, before: Disk, prompt: str) -> list[int]:
+    """The steps of a run that concern revisions, and one behind them."""
+    changes = run_with(Fault(), prompt, home=home).changes
+    steps = [n for n, change in enumerate(changes, 1) if change.path.startswith("revisions")]
+    assert steps
+    return [*steps, *range(steps[-1] + 1, len(changes) + 1)][:12]
+
+
+def test_killed_at_any_step_the_file_is_untouched_or_can_be_taken_back(desk: HomeDir) -> None:
+    desk.cru.mkdir(exist_ok=True)
+    before = Disk.read(desk.cru)
+    for step in steps_of(desk, before, "go"):
+        before.write(desk.cru)
+        (desk.project / "a").write_text("zero\n")
+        run_with(Fault(kill=step), "go", home=desk)
+        if content(desk) != "zero\n":
+            [store] = find_stores(desk.cru)
+            [change] = store.changes()
+            assert store.content(change.before) == b"zero\n"
+        done = cru("/undo", home=desk)
+        assert done.code == 0 and content(desk) == "zero\n", (step, done)
+
+
+def test_killed_while_it_is_taken_back_it_can_be_taken_back_again(desk: HomeDir) -> None:
+    cru("go", home=desk)
+    before = Disk.read(desk.cru)
+    steps = steps_of(desk, before, "/undo")
+    assert len(steps) > 2
+    for step in steps:
+        before.write(desk.cru)
+        (desk.project / "a").write_text("one\n")
+        run_with(Fault(kill=step), "/undo", home=desk)
+        assert content(desk) in ("one\n", "zero\n")
+        done = cru("/undo", home=desk)
+        assert content(desk) == "zero\n" and (done.code == 0 or "no turn to take back" in done.err), (step, done)
+        assert cru("/redo", home=desk).code == 0 and content(desk) == "one\n"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, number: int) -> None:
+    kinds = SPACE if number == errno.ENOSPC else ()
+    cru("go", home=desk)
+    (desk.project / "a").write_text("one\n")
+    run = run_with(Fault(fail=1, errno=number, lasting=True, kinds=kinds, path="changes.jsonl"), "more", home=desk)
+    assert run.done.code == 0 and content(desk) == "two\n"
+    assert run.done.err.count("may not be taken back by /undo") == 1 and os.strerror(number) in run.done.err
+    shown = cru("/undo", home=desk).out
+    assert "files were written of which no revision is kept: `a`" in shown and content(desk) == "two\n"
+
+
+def test_nothing_of_it_is_loaded_by_a_turn_that_changes_no_file(desk: HomeDir) -> None:
+    (desk.project / "script.txt").write_text('call: read {"file_path": "a"}\n---\ntext: done\n')
+    code = """
+import os, sys
+leave = os._exit
+def tell(status):
+    loaded = [n for n in sys.modules if n.startswith("cru.revisions") or n == "cru.engine.undo"]
+    os.write(2, str(loaded).encode())
+    leave(status)
+os._exit = tell
+from cru.faces.cli.main import main
+sys.argv = ["cru", "go"]
+sys.exit(main())
+"""
+    run = run_with(Fault(), home=desk, code=code)
+    assert run.done.err.endswith("[]") and run.done.code == 0, run.done
+    assert not Path(desk.cru / "revisions").exists()
