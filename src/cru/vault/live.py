@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cru.vault import NoEmbeddings, VaultSettings
+from cru.vault import IndexUnusable, NoEmbeddings, VaultSettings
 from cru.vault.index.changes import ChangeKind, NoteChange
 from cru.vault.search.modes import SearchMode, SearchResult
 
@@ -108,10 +108,11 @@ class LiveVault:
                 self._untold += vault.take_changes()
 
     def _embed(self, vault: Vault, seconds: float, *, is_asked: bool) -> Coverage | None:
-        """None if it cannot be: a search says that by itself, unless it was asked to go by meaning, which raises NoEmbeddings."""
+        """None if it cannot be, as on a full disk: a search says by itself how far it goes, unless it was asked to go by meaning, which
+        raises NoEmbeddings, IndexUnusable."""
         try:
             return vault.embed(seconds, stop=lambda: self._is_closing)
-        except NoEmbeddings:
+        except (NoEmbeddings, IndexUnusable):
             if is_asked:
                 raise
             return None

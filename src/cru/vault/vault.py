@@ -40,7 +40,7 @@ from cru.vault.search.modes import SearchMode, SearchResult, fuse
 from cru.vault.search.query import SearchQuery, parse_search
 from cru.vault.semantic.index import SemanticIndex
 from cru.vault.semantic.model import Embedder, is_installed, load_embedder
-from cru.vault.semantic.store import Coverage, embedded_notes
+from cru.vault.semantic.store import Coverage, FoundPassage, embedded_notes
 
 
 def find_vault(settings: VaultSettings, home: Path) -> Vault:
@@ -77,7 +77,7 @@ class Vault:
             self.root, index_file(self.folder), selection_of(settings.exclude), settings.max_note_kb * 1024
         )
         self._setting = settings.search_mode
-        self._semantic = SemanticIndex(lambda: self._index.connection, self._lock, self._index.read_row, load)
+        self._semantic = SemanticIndex(self._index, self._lock, load)
 
     def close(self) -> None:
         with self._lock:
@@ -221,8 +221,8 @@ class Vault:
 
         least: a note that is less similar is left out (the cosine, at most 1)
         """
-        hits = self._semantic.search(SearchQuery(text, text), limit)
-        return [hit for hit in hits if hit.score >= least]
+        passages = [each for each in self._semantic.search(SearchQuery(text, text), limit) if each.cosine >= least]
+        return self._with_snippets(_hits(passages), passages)
 
     def default_mode(self) -> SearchMode:
         """Of a search that does not say its own."""
@@ -252,11 +252,11 @@ class Vault:
             return search(self._index.connection, query, limit)
 
     def _search_meaning(self, query: SearchQuery, limit: int, mode: SearchMode) -> SearchResult:
-        if mode is SearchMode.SEMANTIC:
-            hits = self._semantic.search(query, limit)
-        else:
-            most = max(limit, FUSED)
-            hits = fuse(self._search_text(query, most), self._semantic.search(query, most), limit)
+        passages = self._semantic.search(query, limit if mode is SearchMode.SEMANTIC else max(limit, FUSED))
+        hits = _hits(passages)
+        if mode is SearchMode.HYBRID:
+            hits = fuse(self._search_text(query, max(limit, FUSED)), hits, limit)
+        hits = self._with_snippets(hits, passages)
         state = self.coverage()
         notice = (
             ""
@@ -264,6 +264,16 @@ class Vault:
             else f"{state.embedded:,} of {state.notes:,} notes are known by their meaning so far"
         )
         return SearchResult(hits, mode, notice)
+
+    def _with_snippets(self, hits: list[Hit], passages: list[FoundPassage]) -> list[Hit]:
+        """Those that were found by their meaning only show the passage that was meant."""
+        places = {place.note.path: place for place in passages}
+        return [
+            Hit(hit.path, hit.title, hit.score, self._semantic.snippet(places[hit.path]))
+            if not hit.snippet and hit.path in places
+            else hit
+            for hit in hits
+        ]
 
     def outlinks(self, id: int) -> list[NoteRecord]:
         return self._linked(links.outlinks, id)
@@ -312,6 +322,10 @@ class Vault:
 
     def _records(self, ids: set[int]) -> list[NoteRecord]:
         return sorted((note_by_id(self._index.connection, each) for each in ids), key=lambda note: note.path)
+
+
+def _hits(passages: Iterable[FoundPassage]) -> list[Hit]:
+    return [Hit(each.note.path, each.note.title, each.cosine, "") for each in passages]
 
 
 def _folder_name(root: Path) -> str:

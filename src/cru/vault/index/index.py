@@ -107,7 +107,7 @@ class NoteIndex:
         progress: told (notes read, notes to read)
         """
         listing = list_vault(self.root, self._selection)
-        with _index_errors(self.file):
+        with index_errors(self.file):
             rows = self.connection.execute("SELECT path, size, mtime_ns, is_settled FROM notes")
             known = {path: (size, mtime_ns) if is_settled else None for path, size, mtime_ns, is_settled in rows}
             gone = [path for path in known if path not in listing.notes]
@@ -130,7 +130,7 @@ class NoteIndex:
 
     def update_notes(self, paths: Iterable[str]) -> Update:
         """The same of several. Raises IndexUnusable."""
-        with _index_errors(self.file):
+        with index_errors(self.file):
             files = {path: stat_note(self.root, path) for path in paths}
             gone = [path for path, file in files.items() if file is None]
             changes = self._write((), gone) if gone else []
@@ -222,7 +222,8 @@ class NoteIndex:
 
 
 @contextmanager
-def _index_errors(file: Path) -> Iterator[None]:
+def index_errors(file: Path) -> Iterator[None]:
+    """Errors of SQLite as IndexUnusable."""
     try:
         yield
     except sqlite3.Error as error:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cru.vault.index.index import NoteIndex, index_errors
 from cru.vault.index.rows import NoteRow
-from cru.vault.search.full_text import Hit, filter_conditions
+from cru.vault.search.full_text import filter_conditions
 from cru.vault.search.query import SearchQuery
 from cru.vault.semantic.model import Embedder, load_embedder
 from cru.vault.semantic.passages import split_note
@@ -19,6 +21,7 @@ from cru.vault.semantic.store import (
     IndexedNote,
     coverage,
     find_passage,
+    model_name,
     pending_notes,
     prepare,
     write_vectors,
@@ -38,65 +41,76 @@ _SNIPPET = 240
 
 
 class SemanticIndex:
-    """connection: of the index, used under `lock` only; read_row: a note as it is in the folder now; load: gives what makes vectors, called
-    once."""
+    """lock: who holds it may use the connection of `index`; load: gives what makes vectors, called once."""
 
     def __init__(
-        self,
-        connection: Callable[[], sqlite3.Connection],
-        lock: AbstractContextManager[object],
-        read_row: Callable[[str], NoteRow | None],
-        load: Callable[[], Embedder] = load_embedder,
+        self, index: NoteIndex, lock: AbstractContextManager[object], load: Callable[[], Embedder] = load_embedder
     ) -> None:
-        self._read_row = read_row
-        self._connection = connection
+        self._index = index
         self._lock = lock
         self._load = load
         self._loading = threading.Lock()
         self._embedder: Embedder | None = None
-        self._table = VectorTable()
+        self._queue: list[IndexedNote] = []
+        self._table: VectorTable | None = None
+        self._coverage = ((-1, -1), Coverage(0, 0))
 
     def reset(self) -> None:
         """The index is a new one."""
-        self._table = VectorTable()
+        self._table = None
+        self._queue.clear()
+        self._coverage = ((-1, -1), Coverage(0, 0))
 
     def coverage(self) -> Coverage:
-        with self._lock:
-            return coverage(self._connection())
+        with self._connected() as connection:
+            version = (connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes)
+            if self._coverage[0] != version:
+                self._coverage = (version, coverage(connection))
+            state = self._coverage[1]
+            is_ours = self._embedder is None or model_name(connection) == self._embedder.name
+        return state if is_ours else Coverage(0, state.notes)
 
     def embed(
         self, seconds: float | None, progress: Callable[[int, int], object], stop: Callable[[], bool]
     ) -> Coverage:
         """Embed notes for about so long, None for all of them. Raises NoEmbeddings, IndexUnusable."""
         model = self._model()
-        end = None if seconds is None else time.monotonic() + seconds
-        with self._lock:
-            prepare(self._connection(), model.name)
-        state = self.coverage()
+        with self._connected() as connection:
+            if not self.coverage().is_complete:
+                prepare(connection, model.name)
+            state = self.coverage()
         progress(state.embedded, state.notes)
         skipped: set[int] = set()
-        while not stop() and (end is None or time.monotonic() < end) and (count := self._embed_some(model, skipped)):
-            state = Coverage(min(state.embedded + count, state.notes), state.notes)
+        end = None if seconds is None else time.monotonic() + seconds
+        while not state.is_complete and not stop() and (end is None or time.monotonic() < end):
+            count = self._embed_some(model, skipped)
+            # counting them in the index takes as long as embedding a few, at 100,000 notes
+            state = Coverage(state.embedded + count, state.notes)
+            if not count or state.is_complete:
+                state = self.coverage()
             progress(state.embedded, state.notes)
+            if not count:
+                break
         return self.coverage()
 
-    def search(self, query: SearchQuery, limit: int) -> list[Hit]:
-        """The notes with the passages that mean most nearly what is asked. Raises NoEmbeddings."""
+    def search(self, query: SearchQuery, limit: int) -> list[FoundPassage]:
+        """Of the notes that mean most nearly what is asked the best passage. Raises NoEmbeddings, IndexUnusable."""
         model = self._model()
         [vector] = model.embed([query.words])
-        places: list[tuple[FoundPassage, float]] = []
-        with self._lock:
-            connection = self._connection()
-            prepare(connection, model.name)
-            self._table.refresh(connection, len(vector))
+        places: list[FoundPassage] = []
+        with self._connected() as connection:
+            if model_name(connection) != model.name:
+                return []
+            self._table = self._table or VectorTable(len(vector))
+            self._table.refresh(connection)
             candidates = _candidates(connection, query)
             for passage, cosine in self._table.nearest(vector, LEAST_COSINE, candidates):
-                if len(places) == limit or (places and cosine < LEAST_PART * places[0][1]):
+                if len(places) == limit or (places and cosine < LEAST_PART * places[0].cosine):
                     break
-                place = find_passage(connection, passage)
+                place = find_passage(connection, passage, cosine)
                 if place is not None:
-                    places.append((place, cosine))
-        return [Hit(place.note.path, place.note.title, cosine, self._snippet(place)) for place, cosine in places]
+                    places.append(place)
+        return places
 
     def _model(self) -> Embedder:
         with self._loading:
@@ -104,12 +118,19 @@ class SemanticIndex:
                 self._embedder = self._load()
             return self._embedder
 
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, index_errors(self._index.file):
+            yield self._index.connection
+
     def _embed_some(self, model: Embedder, skipped: set[int]) -> int:
         """The number of notes that were embedded, or added to `skipped` because they cannot be read as the index knows them."""
-        with self._lock:
-            pending = pending_notes(self._connection(), AT_ONCE, skipped)
+        with self._connected() as connection:
+            if not self._queue:
+                self._queue = [note for note in pending_notes(connection) if note.id not in skipped]
+            batch, self._queue = self._queue[:AT_ONCE], self._queue[AT_ONCE:]
         notes = []
-        for note in pending:
+        for note in batch:
             row = self._read(note)
             if row is None:
                 skipped.add(note.id)
@@ -117,17 +138,17 @@ class SemanticIndex:
                 notes.append((note, split_note(row.note, _text_of(row))))
         if notes:
             vectors = model.embed([passage.text for _, passages in notes for passage in passages])
-            with self._lock:
-                write_vectors(self._connection(), model.name, notes, vectors)
-        return len(pending)
+            with self._connected() as connection:
+                write_vectors(connection, model.name, notes, vectors)
+        return len(batch)
 
     def _read(self, note: IndexedNote) -> NoteRow | None:
         """None if the file is gone or another one than that of the index: the next update of the index sees it."""
-        row = self._read_row(note.path)
+        row = self._index.read_row(note.path)
         return row if row is not None and row.digest == note.digest else None
 
-    def _snippet(self, place: FoundPassage) -> str:
-        """ "" if the file has changed meanwhile."""
+    def snippet(self, place: FoundPassage) -> str:
+        """The beginning of a passage; empty if the file has changed meanwhile."""
         row = self._read(place.note)
         if row is None:
             return ""

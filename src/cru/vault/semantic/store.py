@@ -80,12 +80,11 @@ def prepare(connection: sqlite3.Connection, model: str) -> None:
             )
 
 
-def pending_notes(connection: sqlite3.Connection, most: int, skipped: Iterable[int] = ()) -> list[IndexedNote]:
-    """Notes that are to be embedded; `prepare` comes first."""
-    left_out = ",".join(str(int(id)) for id in skipped)
-    sql = f"""SELECT n.id, n.path, n.title, n.hash FROM notes AS n WHERE n.id NOT IN ({left_out})
-        AND NOT EXISTS (SELECT 1 FROM embedded AS e WHERE {_IS_VALID}) ORDER BY n.mtime_ns DESC LIMIT ?"""
-    return [IndexedNote(*row) for row in connection.execute(sql, (most,))]
+def pending_notes(connection: sqlite3.Connection) -> list[IndexedNote]:
+    """Notes that are to be embedded, the newest first; `prepare` comes before."""
+    sql = f"""SELECT n.id, n.path, n.title, n.hash FROM notes AS n
+        WHERE NOT EXISTS (SELECT 1 FROM embedded AS e WHERE {_IS_VALID}) ORDER BY n.mtime_ns DESC"""
+    return [IndexedNote(*row) for row in connection.execute(sql)]
 
 
 def write_vectors(
@@ -125,19 +124,20 @@ def embedded_notes(connection: sqlite3.Connection, ids: Iterable[int]) -> set[in
 
 
 class FoundPassage(Struct, frozen=True):
-    """Where a passage is: bytes of the note."""
+    """A passage that is like a query. start, end: bytes of the note; cosine: how much, at most 1"""
 
     note: IndexedNote
     start: int
     end: int
+    cosine: float
 
 
-def find_passage(connection: sqlite3.Connection, id: int) -> FoundPassage | None:
+def find_passage(connection: sqlite3.Connection, id: int, cosine: float) -> FoundPassage | None:
     """None if its note has changed or is gone."""
     sql = f"""SELECT n.id, n.path, n.title, n.hash, p.start, p.end FROM passages AS p JOIN notes AS n ON n.id = p.note
         JOIN embedded AS e ON {_IS_VALID} WHERE p.id = ?"""
     row = connection.execute(sql, (id,)).fetchone()
-    return FoundPassage(IndexedNote(*row[:4]), row[4], row[5]) if row else None
+    return FoundPassage(IndexedNote(*row[:4]), row[4], row[5], cosine) if row else None
 
 
 def _as_bytes(vectors: NDArray[np.float32]) -> list[bytes]:

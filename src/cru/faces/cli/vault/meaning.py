@@ -7,7 +7,7 @@ import sys
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import UsageProblem
-from cru.vault import NoEmbeddings
+from cru.vault import IndexUnusable, NoEmbeddings
 from cru.vault.search.modes import SearchMode
 from cru.vault.semantic.model import INSTALL, is_installed
 from cru.vault.semantic.store import Coverage
@@ -28,12 +28,13 @@ def search_mode(args: CommandArguments) -> SearchMode | None:
 
 
 def embed_for_search(vault: Vault, mode: SearchMode | None) -> None:
-    """Give notes some time to be embedded, if the search needs it. Raises NoEmbeddings if the mode was asked for."""
+    """Give notes some time to be embedded, if the search needs it. Raises NoEmbeddings, IndexUnusable if the mode was asked for; else the
+    result says how far it goes."""
     if (mode or vault.default_mode()) is SearchMode.TEXT:
         return
     try:
         _embed(vault, SEARCH_SECONDS)
-    except NoEmbeddings:
+    except (NoEmbeddings, IndexUnusable):
         if mode is not None:
             raise
 
