@@ -20,6 +20,7 @@ from cru.vault import VaultTable, with_environment
 from cru.vault.index.index import Update
 from cru.vault.index.records import NoteRecord
 from cru.vault.plain import plain_hit, plain_note, plain_rows
+from cru.vault.search.modes import SearchMode
 from cru.vault.vault import Vault, find_vault
 
 HELP = """\
@@ -163,7 +164,14 @@ def _status(request: VaultRequest) -> int:
     counts = request.vault.counts()
     value = {"path": str(request.vault.root), "name": request.vault.name, **msgspec.to_builtins(counts)}
     value["orphans"] = len(request.vault.orphans())
-    return request.answer(value, lambda: lines.show_status(request.vault, counts, value["orphans"]))
+    value["search_mode"], value["embedded"] = request.vault.default_mode(), request.vault.coverage().embedded
+
+    def show_all() -> None:
+        lines.show_status(request.vault, counts, value["orphans"])
+        if request.vault.default_mode() is not SearchMode.TEXT:
+            show(f"{value['embedded']:8,} notes are known by their meaning")
+
+    return request.answer(value, show_all)
 
 
 def _search(request: VaultRequest) -> int:

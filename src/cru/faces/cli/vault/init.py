@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import structs
+
 from cru.config.edit import set_value
 from cru.config.layers import read_layer
-from cru.vault import VaultError, VaultSettings
+from cru.vault import SearchSetting, VaultError, VaultSettings, with_environment
 from cru.vault.vault import Vault, find_vault
 
 
@@ -33,4 +35,7 @@ def init_vault(home: Path, folder: str) -> tuple[Vault, str]:
     before = str(own.get("path", ""))
     set_value(config, "vault.path", str(root))
     settings = VaultSettings(str(root), **{key: own[key] for key in ("name", "exclude", "max_note_kb") if key in own})
-    return find_vault(settings, home), "" if os.path.realpath(os.path.expanduser(before)) == str(root) else before
+    if own.get("search_mode") in list(SearchSetting):
+        settings = structs.replace(settings, search_mode=SearchSetting(own["search_mode"]))
+    is_same = os.path.realpath(os.path.expanduser(before)) == str(root)
+    return find_vault(with_environment(settings, os.environ), home), "" if is_same else before
