@@ -141,3 +141,11 @@ def test_hostile_text_is_read(text: str) -> None:
 
 def test_a_link_kind_is_one_of_the_graph() -> None:
     assert [str(kind) for kind in LinkKind] == ["wikilink", "embed", "markdown"]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("[a:: " * 50_000, 0), ("(a:: " * 50_000, 0), ("x:: a\n" * 30_000 + "[b:: c]\n" * 30_000, 60_000)],
+)
+def test_fields_without_end_or_in_masses_take_no_longer_than_the_note_is_long(text: str, count: int) -> None:
+    assert len(parse_note("a.md", text.encode()).fields) == count

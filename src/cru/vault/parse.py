@@ -31,7 +31,9 @@ from cru.vault.notes import (
 _WORD = rb"0-9A-Za-z_\x80-\xff"
 _TAG = re.compile(rb"#(?<![#/&\\%s]#)([%s/-]+)" % (_WORD, _WORD))  # begins with what is rare, so it is found fast
 _TAG_NAME = re.compile(r"[\w/-]+")
-_FIELD = re.compile(rb"\[([^\[\]():\n]{1,80})::([^\]\n]*)\]|\(([^\[\]():\n]{1,80})::([^)\n]*)\)")
+_FIELD = re.compile(  # bounded: where nothing closes them, each beginning would look through the rest of its line
+    rb"\[([^\[\]():\n]{1,80})::([^\]\n]{0,2000})\]|\(([^\[\]():\n]{1,80})::([^)\n]{0,2000})\)"
+)
 _FIELD_LINE = re.compile(rb"^[ \t]*(?:[-*+][ \t]+)?([%s][%s \t-]{0,79})::[ \t]+(\S[^\n]*)$" % (_WORD, _WORD), re.M)
 _BLOCK_ID = re.compile(rb"(?:\A|\s)\^([0-9A-Za-z-]+)\Z")
 _TASK = re.compile(rb"\s*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([^\]\r\n])\][ \t]+([^\r\n]*)")
@@ -233,8 +235,9 @@ def _fields(
     for match in _FIELD.finditer(masked, start, end):
         key = 1 if match[1] is not None else 3
         spans[match.start()] = (match.span(key), match.span(key + 1))
+    bracketed = sorted(spans)
     for match in _FIELD_LINE.finditer(masked, start, end):
-        if not any(match.start() <= at < match.end() for at in spans):
+        if bisect_left(bracketed, match.start()) == bisect_left(bracketed, match.end()):
             spans[match.start()] = (match.span(1), match.span(2))
     return [(at, Field(_text(data, key), _text(data, value), line(at))) for at, (key, value) in sorted(spans.items())]
 
