@@ -109,3 +109,11 @@ def test_what_was_found_is_marked(tmp_path: Path) -> None:
 def test_what_cannot_be_understood_says_why(tmp_path: Path, query: str, message: str) -> None:
     with open_vault(tmp_path, NOTES) as index, pytest.raises(BadQuery, match=message):
         search(index.connection, parse_search(query))
+
+
+def test_a_long_note_that_repeats_a_word_is_shown_where_it_is_first(tmp_path: Path) -> None:
+    text = "begin " * 100 + "Before the " + "word " * 300_000
+    with open_vault(tmp_path, {"long.md": text}) as index:
+        [hit] = search(index.connection, parse_search("word"))
+        assert hit.snippet.startswith("…") and f"Before the {BEGIN}word{END} {BEGIN}word{END}" in hit.snippet
+        assert len(hit.snippet) < 500

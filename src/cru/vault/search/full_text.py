@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from itertools import islice
 from typing import Any
@@ -21,7 +22,12 @@ the others as they are found: comparing all would take 0.1 s at 100,000 notes (d
 _SNIPPET_WORDS = 24
 _BEGINNING = 400
 """Characters of a note's text from which the snippet is taken if nothing in it was looked for."""
-_SNIPPET = f"snippet(texts, 3, '{BEGIN}', '{END}', '…', {_SNIPPET_WORDS})"
+_LONG = 20_000
+"""Characters of a text from which on its snippet is not made by FTS5, which compares each place of a word with each other one: a note of
+4 MB that repeats a word took hours."""
+_WHOLE = "\x01"
+_SNIPPET = f"""CASE WHEN length(texts.body) > {_LONG} THEN char(1) || texts.body
+    ELSE snippet(texts, 3, '{BEGIN}', '{END}', '…', {_SNIPPET_WORDS}) END"""
 
 
 class Hit(Struct, frozen=True):
@@ -48,7 +54,7 @@ def search(connection: sqlite3.Connection, query: SearchQuery, limit: int = 20) 
         raise BadQuery(
             f"the search cannot be understood: {error}", 'words, "a phrase", start*, -not, #tag, key:value'
         ) from error
-    return [Hit(path, title, score, " ".join(snippet.split())) for path, title, score, snippet in rows]
+    return [Hit(path, title, score, _shown(snippet, query.words)) for path, title, score, snippet in rows]
 
 
 _Row = tuple[str, str, float, str]
@@ -137,6 +143,17 @@ class _Search:
             SELECT n.path, n.title, 0.0, {_SNIPPET} FROM texts JOIN notes AS n ON n.id = texts.rowid
             WHERE texts MATCH ? {self._conditions} ORDER BY texts.rowid DESC LIMIT ?"""
         return self._connection.execute(sql, (self._query.match, *self._values, limit)).fetchall()
+
+
+def _shown(snippet: str, words: str) -> str:
+    """On one line; of a long text the part where a word that was looked for is first."""
+    if snippet.startswith(_WHOLE):
+        word = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in re.findall(r"\w+", words)) or "$^", re.I)
+        first = word.search(snippet)
+        start = max(1, first.start() - _BEGINNING // 8) if first else 1
+        part = _first_words(snippet[start : start + _BEGINNING])
+        snippet = ("…" if start > 1 else "") + word.sub(lambda match: f"{BEGIN}{match[0]}{END}", part)
+    return " ".join(snippet.split())
 
 
 def _first_words(text: str) -> str:
