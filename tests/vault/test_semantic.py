@@ -262,6 +262,35 @@ def test_it_stops_between_pieces(tmp_path: Path) -> None:
         vault.close()
 
 
+def test_a_long_note_is_not_waited_for(tmp_path: Path) -> None:
+    write_notes(tmp_path / "notes", {"long.md": "A sentence about bread. " * 5_000})
+    model = SynonymModel()
+    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings(), lambda: model)
+    try:
+        vault.update()
+        assert vault.embed(stop=lambda: bool(model.texts)).embedded == 0
+        assert len(model.texts) == 32, "it stops within the note, and keeps nothing of it"
+        assert vault.embed().is_complete and paths(vault, "dough") == ["long.md"]
+    finally:
+        vault.close()
+
+
+def test_several_threads_embed_each_note_once(tmp_path: Path) -> None:
+    write_notes(tmp_path / "notes", {f"{number}.md": f"bread {number}\n" for number in range(200)})
+    model = SynonymModel()
+    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings(), lambda: model)
+    threads = [threading.Thread(target=vault.embed) for _ in range(4)]
+    try:
+        vault.update()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(model.texts) == 200 and vault.coverage().is_complete
+    finally:
+        vault.close()
+
+
 def test_a_search_answers_while_another_thread_embeds(tmp_path: Path) -> None:
     write_notes(tmp_path / "notes", {f"{number}.md": f"bread {number}\n" for number in range(64)})
     waiting, go = threading.Event(), threading.Event()

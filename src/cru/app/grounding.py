@@ -21,7 +21,7 @@ from cru.vault import NoEmbeddings
 from cru.vault.front_matter import read_front_matter
 from cru.vault.live import LiveVault
 from cru.vault.search.full_text import BEGIN, END, Hit
-from cru.vault.search.modes import SearchMode, fuse
+from cru.vault.search.modes import SearchMode
 from cru.vault.vault import Vault
 
 PATIENCE = 2.0
@@ -145,7 +145,7 @@ def find_notes(
     hits = shown(vault.search(query, LOOKED_AT))
     strong = [hit for hit in hits if hit.score >= WEAK * hits[0].score]
     if by_meaning:
-        strong = fuse(strong, shown(vault.similar(prompt, LOOKED_AT, LEAST_COSINE)), LOOKED_AT)
+        strong = shown(vault.similar(prompt, strong, LOOKED_AT, LEAST_COSINE))
     strong = strong[:MOST]
     room = budget // max(len(strong), 1)
     notes = []

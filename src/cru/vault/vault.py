@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ def find_vault(settings: VaultSettings, home: Path) -> Vault:
 
 FUSED = 100
 """Notes of either search that are looked at for one of both."""
+CONSIDERED = 1000
+"""Notes that are near enough to a text for its words to mean the same in them."""
 
 
 class Vault:
@@ -216,13 +218,18 @@ class Vault:
                 raise
             return SearchResult(self._search_text(query, limit), SearchMode.TEXT, f"by words only: {error.message}")
 
-    def similar(self, text: str, limit: int, least: float) -> list[Hit]:
-        """The embedded notes whose meaning is nearest to a text, whatever signs are in it. Raises NoEmbeddings.
+    def similar(self, text: str, by_words: Sequence[Hit], limit: int, least: float) -> list[Hit]:
+        """Notes for a text, whatever signs are in it: those that its words found, but for those that mean something else, and those that
+        mean nearly the same. Raises NoEmbeddings.
 
-        least: a note that is less similar is left out (the cosine, at most 1)
+        least: the cosine (at most 1) of a note that no word found
         """
-        passages = [each for each in self._semantic.search(SearchQuery(text, text), limit) if each.cosine >= least]
-        return self._with_snippets(_hits(passages), passages)
+        passages = self._semantic.search(SearchQuery(text, text), CONSIDERED)
+        if self.coverage().is_complete:
+            paths = {each.note.path for each in passages}
+            by_words = [hit for hit in by_words if hit.path in paths]
+        near = [each for each in passages if each.cosine >= least]
+        return self._with_snippets(fuse(by_words, _hits(near), limit), near)
 
     def default_mode(self) -> SearchMode:
         """Of a search that does not say its own."""

@@ -14,7 +14,7 @@ from cru.vault.index.rows import NoteRow
 from cru.vault.search.full_text import filter_conditions
 from cru.vault.search.query import SearchQuery
 from cru.vault.semantic.model import Embedder, load_embedder
-from cru.vault.semantic.passages import split_note
+from cru.vault.semantic.passages import Passage, split_note
 from cru.vault.semantic.store import (
     Coverage,
     FoundPassage,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 LEAST_COSINE = 0.1
 """What is less similar than this, or than LEAST_PART of the best, has nothing to do with the query (decision record)."""
 LEAST_PART = 0.5
-AT_ONCE = 16
-"""Notes that are embedded together: the first answer comes soon, and a stop loses no more."""
+MOST_NOTES, MOST_PASSAGES = 16, 32
+"""So many are embedded together: the first answer comes soon, and a stop loses and waits for no more."""
 _SNIPPET = 240
 """Characters of a passage that are shown."""
 
@@ -50,6 +50,7 @@ class SemanticIndex:
         self._lock = lock
         self._load = load
         self._loading = threading.Lock()
+        self._embedding = threading.Lock()
         self._embedder: Embedder | None = None
         self._queue: list[IndexedNote] = []
         self._table: VectorTable | None = None
@@ -83,7 +84,8 @@ class SemanticIndex:
         skipped: set[int] = set()
         end = None if seconds is None else time.monotonic() + seconds
         while not state.is_complete and not stop() and (end is None or time.monotonic() < end):
-            count = self._embed_some(model, skipped)
+            with self._embedding:
+                count = self._embed_some(model, skipped, stop)
             # counting them in the index takes as long as embedding a few, at 100,000 notes
             state = Coverage(state.embedded + count, state.notes)
             if not count or state.is_complete:
@@ -123,24 +125,32 @@ class SemanticIndex:
         with self._lock, index_errors(self._index.file):
             yield self._index.connection
 
-    def _embed_some(self, model: Embedder, skipped: set[int]) -> int:
+    def _embed_some(self, model: Embedder, skipped: set[int], stop: Callable[[], bool]) -> int:
         """The number of notes that were embedded, or added to `skipped` because they cannot be read as the index knows them."""
         with self._connected() as connection:
             if not self._queue:
                 self._queue = [note for note in pending_notes(connection) if note.id not in skipped]
-            batch, self._queue = self._queue[:AT_ONCE], self._queue[AT_ONCE:]
-        notes = []
-        for note in batch:
+        notes: list[tuple[IndexedNote, list[Passage]]] = []
+        texts: list[str] = []
+        count = 0
+        while self._queue and count < MOST_NOTES and len(texts) < MOST_PASSAGES:
+            note = self._queue.pop(0)
+            count += 1
             row = self._read(note)
             if row is None:
                 skipped.add(note.id)
             else:
                 notes.append((note, split_note(row.note, _text_of(row))))
+                texts += [passage.text for passage in notes[-1][1]]
+        vectors = []
+        for start in range(0, len(texts), MOST_PASSAGES):
+            if stop():
+                return 0  # they are asked for again
+            vectors.append(model.embed(texts[start : start + MOST_PASSAGES]))
         if notes:
-            vectors = model.embed([passage.text for _, passages in notes for passage in passages])
             with self._connected() as connection:
                 write_vectors(connection, model.name, notes, vectors)
-        return len(batch)
+        return count
 
     def _read(self, note: IndexedNote) -> NoteRow | None:
         """None if the file is gone or another one than that of the index: the next update of the index sees it."""

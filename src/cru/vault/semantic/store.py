@@ -91,10 +91,10 @@ def write_vectors(
     connection: sqlite3.Connection,
     model: str,
     notes: Sequence[tuple[IndexedNote, Sequence[Passage]]],
-    vectors: NDArray[np.float32],
+    vectors: Iterable[NDArray[np.float32]],
 ) -> None:
     """Keep the vectors of these notes, a row for each passage in turn. What another process has made of another model meanwhile stays."""
-    rows = iter(_as_bytes(vectors))
+    rows = (row for part in vectors for row in _as_bytes(part))
     with transaction(connection):
         if model_name(connection) != model:
             return

