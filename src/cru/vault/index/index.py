@@ -28,6 +28,7 @@ _TICK_NS = 2_000_000_000
 """A file that changed so shortly before it was read may change again within the same tick of its clock: it is read once more."""
 _UNRESOLVED = "unresolved"
 """The name of the fact that links were written and not resolved yet."""
+_BYTES_AT_ONCE = 4 << 20
 _AT_ONCE = 1000
 """Notes that one transaction writes: others do not wait longer, and a stop loses no more."""
 
@@ -245,8 +246,14 @@ def _digest(data: bytes) -> bytes:
 
 
 def _parts(files: list[NoteFile], progress: Callable[[int, int], object]) -> Iterator[list[NoteFile]]:
-    for start in range(0, len(files), _AT_ONCE):
+    start = 0
+    while start < len(files):
         progress(start, len(files))
-        yield files[start : start + _AT_ONCE]
+        end, size = start, 0
+        while end < len(files) and end - start < _AT_ONCE and size < _BYTES_AT_ONCE:
+            size += files[end].size
+            end += 1
+        yield files[start:end]
+        start = end
     if files:
         progress(len(files), len(files))
