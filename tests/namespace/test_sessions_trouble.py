@@ -186,3 +186,48 @@ return (await sessions.send_message(s["id"], "two"))[0]
     )  # fmt: skip
     assert "sub-agent general ended with the session: one" in last(here).err
     assert "two: the session is ending: nothing begins any more" in last(here).err
+
+
+def test_who_listens_no_more_gets_the_whole_answer_all_the_same(here: HomeDir, language: str, tmp_path: Path) -> None:
+    script(tmp_path, "slow", "text: I look\ncall: ls {}\n---\ndelay: 300ms\ntext: first\n")
+    source = f"scripted:{tmp_path}/slow.txt"
+    got = result(
+        here, language,
+        f"""
+        local s = sessions.create({{model = "{source}"}})
+        sessions.subscribe(s.id)
+        local next_part, parts = sessions.send_and_collect(s.id, "one"), {{}}
+        parts[1] = next_part().content
+        sessions.unsubscribe(s.id)
+        for part in next_part do parts[#parts + 1] = part.content end
+        return parts
+        """,
+        f"""
+s, _ = await sessions.create(model="{source}")
+sessions.subscribe(s["id"])
+answer = (await sessions.send_and_collect(s["id"], "one"))[0]
+parts = [(await answer())["content"]]
+sessions.unsubscribe(s["id"])
+return parts + [part["content"] async for part in answer if "content" in part]
+        """,
+    )  # fmt: skip
+    assert got == ["I look", "first"]
+
+
+def test_who_gives_up_collecting_leaves_nothing_behind(here: HomeDir, tmp_path: Path) -> None:
+    script(tmp_path, "slow", "delay: 600s\ntext: late\n")
+    got = result(
+        here, "py", "",
+        f"""
+import asyncio
+s, _ = await sessions.create(model="scripted:{tmp_path}/slow.txt")
+await sessions.send_message(s["id"], "go")
+before = asyncio.all_tasks()
+try:
+    await asyncio.wait_for(sessions.collect_subagents([s["id"]], 600), 0.05)
+except TimeoutError:
+    await asyncio.sleep(0)
+return [str(task) for task in asyncio.all_tasks() - before if "Event.wait" in str(task)]
+        """,
+    )  # fmt: skip
+    assert got == []

@@ -274,9 +274,11 @@ async def collect_subagents(ids: list[str], seconds: float = 120) -> Values:
     except CruError as error:
         return Values((None, error.message))
     waiting = [asyncio.ensure_future(tasks[name].ended.wait()) for name in names if name in tasks]
-    if waiting:
-        _, pending = await asyncio.wait(waiting, timeout=longest)
-        for future in pending:
+    try:
+        if waiting:
+            await asyncio.wait(waiting, timeout=longest)
+    finally:  # whoever asks may have been cancelled
+        for future in waiting:
             future.cancel()
     return Values(([_outcome(name, tasks.get(name)) for name in names], None))
 

@@ -130,7 +130,7 @@ class OpenSessions:
         this message and nothing else. Raises NamespaceError, and what `start_agent` does."""
         await session.turn.acquire()
         if reader is not None:
-            session.feed.add(reader, host().plugin.name)
+            session.feed.add(reader, "")  # no plugin's: `unsubscribe` does not end it
         try:
             session.record.used = time.time()
             session.save()
