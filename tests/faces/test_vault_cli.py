@@ -78,6 +78,25 @@ def test_what_cannot_be_a_vault_is_refused_and_nothing_is_changed(here: HomeDir,
     assert (here.cru / "config.toml").read_text() == before
 
 
+def test_a_relative_path_is_below_the_project_root_wherever_in_it_cru_is_started(tmp_path: Path) -> None:
+    made = home(tmp_path, config='[vault]\npath = "docs"\n')
+    (made.project / ".git").mkdir()
+    write_notes(made.project / "docs", {"Home.md": "hello\n"})
+    (made.project / "sub").mkdir()
+    for folder in (made.project, made.project / "sub"):
+        for words in (("vault", "search", "hello"), ("/vault search hello",)):
+            done = cru(*words, home=made, cwd=folder)
+            assert (done.code, done.out.splitlines()[:1], done.err) == (0, ["Home.md"], ""), (folder, words, done)
+
+
+@pytest.mark.parametrize("line", ['max_note_kb = "many"', "exclude = 3", 'grounding = "x"', "nmae = 1"])
+def test_a_table_that_is_wrong_is_told_before_anything_is_made(tmp_path: Path, line: str) -> None:
+    made = home(tmp_path, config=f"[vault]\n{line}\n")
+    done = failed(made, "init", str(tmp_path / "new"))
+    assert line.split()[0] in done.err and "Traceback" not in done.err
+    assert not (tmp_path / "new").exists() and "path" not in (made.cru / "config.toml").read_text()
+
+
 def test_without_a_vault_every_verb_says_how_to_get_one(tmp_path: Path) -> None:
     nobody = home(tmp_path)
     for words in (["status"], ["search", "x"], ["read", "x"], ["graph"], ["undo"], ["index"], []):

@@ -15,7 +15,7 @@ from cru.events import payloads as p
 from cru.events.payloads import MessageReceived
 from cru.permissions.paths import PathRoots, contains_secrets, resolve
 from cru.tools.notes import VaultTools
-from cru.vault import VaultTable, with_environment
+from cru.vault import VaultTable, located, with_environment
 from cru.vault.index.changes import ChangeKind, NoteChange
 from cru.vault.live import LiveVault
 
@@ -34,7 +34,7 @@ class SessionVault:
     @classmethod
     def of(cls, start: Start, settings: Settings) -> SessionVault | None:
         """None if none is configured. Nothing is opened."""
-        chosen = with_environment(settings.of(VaultTable).vault, start.env)
+        chosen = located(with_environment(settings.of(VaultTable).vault, start.env), start.root)
         if not chosen.path:
             return None
         live = LiveVault(chosen, start.home)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct, structs
@@ -92,6 +93,13 @@ def with_environment(settings: VaultSettings, env: Mapping[str, str]) -> VaultSe
     return structs.replace(settings, search_mode=SearchSetting.TEXT)
 
 
+def located(settings: VaultSettings, root: Path) -> VaultSettings:
+    """The settings with the whole path of the folder: a relative one is below the project root."""
+    if not settings.path:
+        return settings
+    return structs.replace(settings, path=str(root / Path(settings.path).expanduser()))
+
+
 class VaultTable(Struct, frozen=True):
     """The settings of this room."""
 
@@ -100,7 +108,7 @@ class VaultTable(Struct, frozen=True):
 
 DOCS: dict[str, str] = {
     "vault": "the folder of [notes](vault.md)",
-    "vault.path": "the folder with the notes; empty: there is none",
+    "vault.path": "the folder with the notes, a relative one below the project root; empty: there is none",
     "vault.name": "what scripts call it (`cru.kiln.active`); empty: the name of the folder",
     "vault.exclude": "globs of paths in it that are left out, as in .gitignore: `private/`, `*.draft.md`",
     "vault.max_note_kb": "a note larger than this is listed by its name, but its text is not indexed",

@@ -86,13 +86,14 @@ def test_the_question_shows_all_and_nothing_of_it_is_hidden() -> None:
 
 
 class Asking:
-    """A session whose calls ask twice."""
+    """A session whose calls ask a few times."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: int = 2) -> None:
         self.replies: list[PermissionReply | None] = []
+        self._times = times
 
     async def call(self, name: str, arguments: str) -> CallResult:
-        for _ in range(2):
+        for _ in range(self._times):
             self.replies.append(await ClientAsker(True).ask(WRITE))
         return CallResult(f"{name} {arguments}", False)
 
@@ -151,6 +152,20 @@ def test_a_late_answer_is_not_taken_for_that_of_the_next_question(monkeypatch: p
         assert asking.replies[0] is None and PermissionReply("once") not in asking.replies
         await asyncio.sleep(0.01)
         assert len(asyncio.all_tasks()) == 1  # the call has ended
+
+    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.01)
+    asyncio.run(run())
+
+
+def test_a_call_whose_client_has_gone_asks_on_and_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        asking = Asking(4)
+        call = suspended(asking)
+        assert isinstance(await call.next(), ElicitRequest)
+        async with asyncio.timeout(10):
+            while not call.is_over:
+                await asyncio.sleep(0.01)
+        assert asking.replies == [None] * 4
 
     monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.01)
     asyncio.run(run())

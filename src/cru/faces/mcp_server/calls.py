@@ -1,4 +1,4 @@
-"""ClientCalls of clients, and the questions within them, in both forms of the protocol.
+"""Calls of clients, and the questions within them, in both forms of the protocol.
 
 Up to 2025-11-25 the server asks while the call runs. From 2026-07-28 on it cannot: a call that needs an answer returns the question, and
 the client makes the call again with the answer. Meanwhile the call stands still here, under a name that nobody can guess.
@@ -75,6 +75,8 @@ class SuspendedCall:
         self.asked += 1
         self._answer = asyncio.Future()
         params = ElicitRequestFormParams(message=message, requested_schema=schema)
+        if self._question.done():  # nobody has come for the last one
+            self._question = asyncio.Future()
         self._question.set_result(ElicitRequest(params=params))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):

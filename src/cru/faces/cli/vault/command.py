@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.app import load_settings
+from cru.app import Start, load_settings
 from cru.contexts.home import Home
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path, start_of
 from cru.faces.cli.vault import lines
-from cru.vault import VaultTable, with_environment
+from cru.vault import VaultSettings, VaultTable, located, with_environment
 from cru.vault.index.index import Update
 from cru.vault.index.records import NoteRecord
 from cru.vault.plain import plain_hit, plain_note, plain_rows
@@ -82,13 +82,12 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.show_help():
         return 0
     name, *rest = args.words or ["status"]
+    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
     if name == "init":
-        return _init(parsed, args, rest)
+        return _init(start, args, rest)
     verb = VERBS[name]
     _check(args, name, verb, rest)
-    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
-    settings = load_settings(start)[0].with_defaults((VaultTable,)).of(VaultTable).vault
-    vault = find_vault(with_environment(settings, start.env), start.home)
+    vault = find_vault(_settings(start), start.home)
     try:
         if name != "index":
             _update(vault)
@@ -145,14 +144,20 @@ def _update(vault: Vault, *, anew: bool = False) -> Update:
         line.clear()
 
 
-def _init(parsed: Parsed, args: CommandArguments, words: list[str]) -> int:
+def _settings(start: Start) -> VaultSettings:
+    """Raises ConfigError."""
+    chosen = load_settings(start)[0].with_defaults((VaultTable,)).of(VaultTable).vault
+    return located(with_environment(chosen, start.env), start.root)
+
+
+def _init(start: Start, args: CommandArguments, words: list[str]) -> int:
     from cru.faces.cli.vault.init import init_vault
 
     _check(args, "init", Verb(_status, ("FOLDER",)), words)
-    vault, before = init_vault(home_path(parsed), words[0])
+    vault, before = init_vault(start.home, words[0], _settings(start))
     try:
         _update(vault)
-        request = VaultRequest(args, [], vault, home_path(parsed))
+        request = VaultRequest(args, [], vault, start.home)
         if before and not args.has("--json"):
             show(f"before, the vault was {before}")
         return _status(request)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from cru.config.edit import set_value
 from cru.config.layers import read_layer
-from cru.vault import SearchSetting, VaultError, VaultSettings, with_environment
+from cru.vault import VaultError, VaultSettings
 from cru.vault.vault import Vault, find_vault
 
 
-def init_vault(home: Path, folder: str) -> tuple[Vault, str]:
+def init_vault(home: Path, folder: str, settings: VaultSettings) -> tuple[Vault, str]:
     """The vault, and the folder that was the vault before, "" if there was none or the same. Other settings of `[vault]` stay.
-    Raises VaultError, ConfigError."""
+    Raises VaultError, ConfigError.
+
+    settings: those that hold now
+    """
     if not folder.strip():
         raise VaultError("the folder of the notes has no name", "cru vault init ~/notes")
     root = Path(os.path.realpath(os.path.expanduser(folder)))
@@ -31,11 +34,7 @@ def init_vault(home: Path, folder: str) -> tuple[Vault, str]:
     config = home / "config.toml"
     layer = read_layer("user", config)
     table = layer.data.get("vault") if layer is not None else None
-    own = table if isinstance(table, dict) else {}
-    before = str(own.get("path", ""))
+    before = str(table.get("path", "")) if isinstance(table, dict) else ""
     set_value(config, "vault.path", str(root))
-    settings = VaultSettings(str(root), **{key: own[key] for key in ("name", "exclude", "max_note_kb") if key in own})
-    if own.get("search_mode") in list(SearchSetting):
-        settings = structs.replace(settings, search_mode=SearchSetting(own["search_mode"]))
-    is_same = os.path.realpath(os.path.expanduser(before)) == str(root)
-    return find_vault(with_environment(settings, os.environ), home), "" if is_same else before
+    vault = find_vault(replace(settings, path=str(root)), home)
+    return vault, "" if os.path.realpath(os.path.expanduser(before)) == str(root) else before
