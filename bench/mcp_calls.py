@@ -38,14 +38,16 @@ CALLS = 100
 BAR = 1.3
 ARGS = {"text": "hello"}
 Ask = Callable[[], Awaitable[object]]
+Times = dict[str, list[tuple[float, float]]]
+"""Of each way the turns."""
 
 
-async def turn(ask: Ask) -> float:
-    """Microseconds a call."""
-    begin = time.perf_counter()
+async def turn(ask: Ask) -> tuple[float, float]:
+    """Microseconds a call: (wall clock, CPU of this process, which a busy machine disturbs less)."""
+    begin, cpu = time.perf_counter(), time.process_time()
     for _ in range(CALLS):
         await ask()
-    return (time.perf_counter() - begin) / CALLS * 1e6
+    return (time.perf_counter() - begin) / CALLS * 1e6, (time.process_time() - cpu) / CALLS * 1e6
 
 
 async def no_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -66,12 +68,12 @@ async def cru_ways(stack: AsyncExitStack, server: McpServer, folder: Path) -> di
     return {"cru": lambda: connection.call("echo", ARGS, lambda content, suffix: None, no_progress), "tool": ask_tool}
 
 
-async def measure(target: Any, server: McpServer, rounds: int, folder: Path) -> dict[str, list[float]]:
+async def measure(target: Any, server: McpServer, rounds: int, folder: Path) -> Times:
     """Turns of each way; target: what the SDK's client enters."""
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(target))
         ways: dict[str, Ask] = {"sdk": lambda: client.call_tool("echo", ARGS), **await cru_ways(stack, server, folder)}
-        times: dict[str, list[float]] = {name: [] for name in ways}
+        times: Times = {name: [] for name in ways}
         for number in range(rounds + 1):
             order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
             for name in order:
@@ -81,18 +83,20 @@ async def measure(target: Any, server: McpServer, rounds: int, folder: Path) -> 
     return times
 
 
-def report(title: str, times: dict[str, list[float]]) -> bool:
+def report(title: str, times: Times) -> bool:
     sdk = times["sdk"]
     is_kept = True
     for name, took in times.items():
-        ratio = statistics.median(took) / statistics.median(sdk)
-        turns = statistics.median(one / other for one, other in zip(took, sdk, strict=True))
-        print(
-            f"{title:<6} {name:<5} {statistics.median(took):8.0f} µs a call   {ratio:5.2f} x   turns {turns:5.2f} x",
-            flush=True,
-        )
-        is_kept = is_kept and ratio <= BAR
+        (wall, cpu), (sdk_wall, sdk_cpu) = medians(took), medians(sdk)
+        turns = statistics.median(own[0] / other[0] for own, other in zip(took, sdk, strict=True))
+        ratios = f"{wall / sdk_wall:5.2f} x   turns {turns:5.2f} x   CPU {cpu:6.0f} µs {cpu / sdk_cpu:5.2f} x"
+        print(f"{title:<6} {name:<5} {wall:8.0f} µs a call   {ratios}", flush=True)
+        is_kept = is_kept and wall / sdk_wall <= BAR
     return is_kept
+
+
+def medians(took: list[tuple[float, float]]) -> tuple[float, float]:
+    return statistics.median(wall for wall, _ in took), statistics.median(cpu for _, cpu in took)
 
 
 def main() -> int:
