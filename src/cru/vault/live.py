@@ -60,13 +60,15 @@ class LiveVault:
         finally:
             await self._tell()
 
-    async def search(self, text: str, limit: int, mode: SearchMode | None = None) -> SearchResult:
+    async def search(
+        self, text: str, limit: int, mode: SearchMode | None = None, may_show: Callable[[str], bool] | None = None
+    ) -> SearchResult:
         """As Vault.search_notes, once notes have had some time to be embedded. Raises as `run`, BadQuery, NoEmbeddings."""
 
         def look(vault: Vault) -> SearchResult:
             if (mode or vault.default_mode()) is not SearchMode.TEXT:
                 self._embed(vault, EMBED_SECONDS, is_asked=mode is not None)
-            return vault.search_notes(text, limit, mode)
+            return vault.search_notes(text, limit, mode, may_show)
 
         result = await self.run(look)
         if result.mode is not SearchMode.TEXT:

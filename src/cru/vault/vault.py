@@ -59,7 +59,7 @@ def find_vault(settings: VaultSettings, home: Path) -> Vault:
 FUSED = 100
 """Notes of either search that are looked at for one of both."""
 CONSIDERED = 1000
-"""Notes that are near enough to a text for its words to mean the same in them."""
+"""Notes that are looked at where some of them are left out after they were found."""
 
 
 class Vault:
@@ -201,22 +201,27 @@ class Vault:
         """By words. Raises BadQuery."""
         return self._search_text(parse_search(text), limit)
 
-    def search_notes(self, text: str, limit: int = 20, mode: SearchMode | None = None) -> SearchResult:
+    def search_notes(
+        self, text: str, limit: int = 20, mode: SearchMode | None = None, may_show: Callable[[str], bool] | None = None
+    ) -> SearchResult:
         """By words, by meaning, or both, of the notes that are embedded by now. Raises BadQuery, and NoEmbeddings if a search by meaning
         was asked for and cannot be had.
 
         mode: None for that of the settings, or by words if it cannot be had
+        may_show: whether a note of that path counts; None if all do
         """
         query = parse_search(text)
         chosen = mode or self.default_mode()
+        by_words = SearchMode.TEXT
         if chosen is SearchMode.TEXT or not query.match:
-            return SearchResult(self._search_text(query, limit), SearchMode.TEXT)
+            return SearchResult(self._text_hits(query, limit, may_show), by_words)
         try:
-            return self._search_meaning(query, limit, chosen)
+            return self._search_meaning(query, limit, chosen, may_show)
         except NoEmbeddings as error:
             if mode is not None:
                 raise
-            return SearchResult(self._search_text(query, limit), SearchMode.TEXT, f"by words only: {error.message}")
+            notice = f"by words only: {error.message}"
+            return SearchResult(self._text_hits(query, limit, may_show), by_words, notice)
 
     def similar(self, text: str, by_words: Sequence[Hit], limit: int, least: float) -> list[Hit]:
         """Notes for a text, whatever signs are in it: those that its words found, but for those that mean something else, and those that
@@ -258,12 +263,23 @@ class Vault:
         with self._lock:
             return search(self._index.connection, query, limit)
 
-    def _search_meaning(self, query: SearchQuery, limit: int, mode: SearchMode) -> SearchResult:
-        passages = self._semantic.search(query, limit if mode is SearchMode.SEMANTIC else max(limit, FUSED))
+    def _text_hits(self, query: SearchQuery, limit: int, may_show: Callable[[str], bool] | None) -> list[Hit]:
+        if may_show is None:
+            return self._search_text(query, limit)
+        return [hit for hit in self._search_text(query, CONSIDERED) if may_show(hit.path)][:limit]
+
+    def _search_meaning(
+        self, query: SearchQuery, limit: int, mode: SearchMode, may_show: Callable[[str], bool] | None
+    ) -> SearchResult:
+        """The text of a note that does not count is not read."""
+        most = max(limit, FUSED)
+        passages = self._semantic.search(query, most if may_show is None else CONSIDERED)
+        if may_show is not None:
+            passages = [each for each in passages if may_show(each.note.path)]
         hits = _hits(passages)
         if mode is SearchMode.HYBRID:
-            hits = fuse(self._search_text(query, max(limit, FUSED)), hits, limit)
-        hits = self._with_snippets(hits, passages)
+            hits = fuse(self._text_hits(query, most, may_show), hits[:most], limit)
+        hits = self._with_snippets(hits[:limit], passages)
         state = self.coverage()
         notice = (
             ""
