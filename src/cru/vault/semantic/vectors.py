@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from threadpoolctl import ThreadpoolController
 
 _GONE = -1
 """The note of a row whose passage is gone; its vector is 0, so it is like nothing."""
@@ -90,7 +92,8 @@ class VectorTable:
         """
         import numpy as np
 
-        scores = self._vectors[: self._size] @ vector
+        with _threads().limit(limits=1, user_api="blas"):
+            scores = self._vectors[: self._size] @ vector
         is_candidate = scores >= least
         if notes is not None:
             is_candidate &= np.isin(self._notes[: self._size], np.array(notes(), np.int64))
@@ -100,6 +103,14 @@ class VectorTable:
             if note not in seen:
                 seen.add(note)
                 yield int(self._ids[at]), float(scores[at])
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """What says how many threads numpy uses. With two on two busy processors a product takes five times as long."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _in_order(scores: NDArray[np.float32], rows: NDArray[np.int64]) -> Iterator[int]:
