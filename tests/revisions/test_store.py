@@ -21,7 +21,7 @@ from cru.revisions.records import (
     FileKind,
     PathState,
     decode_changes,
-    encode_changes,
+    encode_records,
     make_change,
 )
 from cru.revisions.restore import StepKind, apply, plan, summarize
@@ -206,7 +206,7 @@ def test_lines_that_are_none_are_passed_over(bench: Bench) -> None:
 def test_a_change_is_read_as_it_was_written_and_as_the_first_version_wrote_it() -> None:
     state = PathState(FileKind.FILE, sha(b"x"), 1, 0o600)
     change = make_change("/a/b", state, MISSING, msgspec.structs.replace(BY, call="lone \udc80 surrogate"))
-    [again], broken = decode_changes(encode_changes([change]))
+    [again], broken = decode_changes(encode_records([change]))
     assert broken == 0 and again.before == state and again.origin.call == "lone ? surrogate"
     golden = (
         b'{"id":"00ff","path":"/p/a.txt","before":{"kind":"file","sha":"ab","size":5,"mode":420},"after":{"kind":"missing","folders":1},'

@@ -163,7 +163,7 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
         keeper = ChangeKeeper(RevisionStore(project_folder(start.home, start.root), chosen.undo), parts.bus.stream.warn)
 
         async def close() -> None:
-            keeper.close()
+            await keeper.close()
 
         parts.lifecycle.closing.append(close)
         return keeper

@@ -17,6 +17,7 @@ from cru.engine.undo import (
     plan_redo,
     plan_undo,
     refuse_conflicts,
+    settle_changes,
     turn_starts,
 )
 from cru.permissions.gate import PermissionSubject
@@ -36,6 +37,7 @@ async def undo(context: CommandContext, words: str) -> CommandResult:
     leave, rest = _take_leave(words)
     count = _number(rest, "/undo", 1)
     parts = context.session.parts
+    await settle_changes(parts)
     return await _carry_out(parts, plan_undo(parts, count), leave)
 
 
@@ -45,6 +47,7 @@ async def redo(context: CommandContext, words: str) -> CommandResult:
     if rest:
         raise BadCommand(f"/redo does not know {rest!r}", f"/redo, or /redo {LEAVE}")
     parts = context.session.parts
+    await settle_changes(parts)
     return await _carry_out(parts, plan_redo(parts), leave)
 
 
@@ -123,6 +126,7 @@ def _store(parts: Parts) -> RevisionStore:
 async def diff(context: CommandContext, words: str) -> CommandResult:
     """What the last turn changed in files, or the last N turns, or all that the model sees. Raises BadCommand, RevisionError."""
     parts = context.session.parts
+    await settle_changes(parts)
     entries = list(parts.store.visible())
     starts = turn_starts(entries)
     count = len(starts) if words.strip() == "all" else _number(words.strip(), "/diff", 1)

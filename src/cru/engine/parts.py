@@ -153,6 +153,15 @@ class FileChanges(Struct):
             self.known = self.make()
         return self.known
 
+    def needs_record(self, tool: Tool, root: Path) -> bool:
+        """Whether more has to be done around a call of this tool than it does itself."""
+        if self.make is None or tool.kind not in ("write", "shell"):
+            return False
+        if tool.kind == "shell":
+            real = root.resolve()
+            return any((folder / ".git").exists() for folder in (real, *real.parents))
+        return not getattr(tool, "keeps_files", False) or (self.known is not None and self.known.is_looking)
+
     def lend(self, parts: Parts) -> None:
         """What tools of this agent are about to replace is kept."""
 

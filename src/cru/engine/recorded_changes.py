@@ -5,20 +5,53 @@ from __future__ import annotations
 import os
 
 from cru.engine.parts import Parts
+from cru.revisions.keeper import ChangeKeeper
 from cru.revisions.records import ChangedBy
+from cru.shell.readers import only_reads
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
+
+Arguments = dict[str, object]
 
 
 async def run_recorded(
-    parts: Parts, tool: Tool, args: dict[str, object], running: ToolContext, paths: tuple[tuple[Access, str], ...]
+    parts: Parts, tool: Tool, args: Arguments, running: ToolContext, paths: tuple[tuple[Access, str], ...]
 ) -> ToolResult:
-    """Run a tool; raises what it raises. Of tools that keep nothing themselves the files that they said they would write are kept."""
-    files = [os.path.realpath(parts.root / os.path.expanduser(path)) for access, path in paths if access == "write"]
+    """Run a tool; raises what it raises. Of a command the work tree is looked at, of other tools the files that they said they would
+    write are kept."""
     keeper = parts.services.changes.keeper()
-    if keeper is None or not files:
+    if keeper is None:
         return await tool.run(args, running)
+    if tool.kind == "shell":
+        return await _run_command(parts, keeper, tool, args, running)
+    await keeper.settle()  # else what this call writes would count as the command's
+    if getattr(tool, "keeps_files", False):
+        return await tool.run(args, running)
+    files = [os.path.realpath(parts.root / os.path.expanduser(path)) for access, path in paths if access == "write"]
     begun = keeper.begin(files, parts.services.changes.origin(parts, ChangedBy.TOOL, tool.spec.name, running.call_id))
     try:
         return await tool.run(args, running)
     finally:
         keeper.end(begun)
+
+
+async def _run_command(
+    parts: Parts, keeper: ChangeKeeper, tool: Tool, args: Arguments, running: ToolContext
+) -> ToolResult:
+    watcher = keeper.watch_commands(parts.root, running.env.get("PATH", os.defpath))
+    why = _why_unknown(args)
+    if watcher is None or (not why and only_reads(tool.subject(args))):
+        return await tool.run(args, running)
+    changes = parts.services.changes
+    origin = changes.origin(parts, ChangedBy.COMMAND, tool.spec.name, running.call_id)
+    await watcher.before(changes.prompt)
+    try:
+        return await tool.run(args, running)
+    finally:
+        watcher.after(origin, tool.subject(args).encode("utf-8", "replace").decode(), why)
+
+
+def _why_unknown(args: Arguments) -> str:
+    """Why what such a call changes cannot be told when it is over."""
+    if args.get("input_to"):
+        return "typed into a running command"
+    return "it went on in the background" if args.get("background") else ""

@@ -255,7 +255,7 @@ async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[T
     env = {**parts.env, **prepared.env} if prepared.env else parts.env
     context = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services)
     try:
-        if tool.kind == "write" and not getattr(tool, "keeps_files", False) and parts.services.changes.make is not None:
+        if parts.services.changes.needs_record(tool, parts.root):
             from cru.engine.recorded_changes import run_recorded
 
             result = await run_recorded(parts, tool, prepared.args, context, prepared.paths)

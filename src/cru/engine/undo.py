@@ -13,7 +13,7 @@ from cru.engine import NothingToUndo, UndoRefused, history
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, PromptSource
 from cru.engine.unkept_calls import find_unkept
-from cru.revisions.records import ChangedBy, FileChange
+from cru.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.revisions.restore import Step, StepKind, apply, plan, summarize
 from cru.revisions.store import RevisionStore
 from cru.values.messages import MESSAGE, Entry
@@ -70,6 +70,12 @@ def _begins_turn(source: object) -> bool:
     return source is None or (source in BEGINNINGS and source not in CONTINUATION_SOURCES)
 
 
+async def settle_changes(parts: Parts) -> None:
+    """Wait until it is known what the last command changed."""
+    if (keeper := parts.services.changes.known) is not None:
+        await keeper.settle()
+
+
 def plan_undo(parts: Parts, count: int = 1) -> UndoPlan:
     """The last turns, each from its prompt on. Raises NothingToUndo, UndoRefused, RevisionError."""
     store = parts.store
@@ -86,7 +92,9 @@ def plan_undo(parts: Parts, count: int = 1) -> UndoPlan:
     changes = changes_of(parts, gone)
     steps = tuple(plan(_revisions(parts), summarize(changes), backwards=True)) if changes else ()
     keep = tuple(entry.id for entry in entries[:first])
-    return UndoPlan("undo", _prompts(gone), keep, steps, unkept=tuple(find_unkept(parts, gone, changes)))
+    return UndoPlan(
+        "undo", _prompts(gone), keep, steps, unkept=tuple(find_unkept(parts, gone, changes, looks_of(parts, gone)))
+    )
 
 
 def plan_redo(parts: Parts) -> UndoPlan:
@@ -104,7 +112,9 @@ def plan_redo(parts: Parts) -> UndoPlan:
     changes = changes_of(parts, back)
     steps = tuple(plan(_revisions(parts), summarize(changes), backwards=False)) if changes else ()
     keep = tuple(entry.id for entry in before)
-    return UndoPlan("redo", _prompts(back), keep, steps, anchor, tuple(find_unkept(parts, back, changes)))
+    return UndoPlan(
+        "redo", _prompts(back), keep, steps, anchor, tuple(find_unkept(parts, back, changes, looks_of(parts, back)))
+    )
 
 
 def carry_out(parts: Parts, planned: UndoPlan, *, overwrite: bool = False) -> UndoReport:
@@ -160,6 +170,14 @@ def changes_of(parts: Parts, entries: Iterable[Entry]) -> list[FileChange]:
     ]
 
 
+def looks_of(parts: Parts, entries: Iterable[Entry]) -> list[CommandLook]:
+    """What was found out behind commands of these legs. Raises RevisionError."""
+    if parts.services.changes.make is None:
+        return []
+    ids, session = {entry.id for entry in entries}, parts.store.session_id
+    return [look for look in _revisions(parts).looks() if look.origin.session == session and look.origin.prompt in ids]
+
+
 def _revisions(parts: Parts) -> RevisionStore:
     keeper = parts.services.changes.keeper()
     assert keeper is not None  # there are changes
@@ -169,6 +187,9 @@ def _revisions(parts: Parts) -> RevisionStore:
 def _refuse_while_running(parts: Parts) -> None:
     """Raises UndoRefused."""
     work = parts.services.background
+    keeper = parts.services.changes.known
+    if keeper is not None and keeper.is_looking:
+        raise UndoRefused("what a command changed is being looked at", "try again in a moment")
     running = work.running_agents() if work is not None else ()
     if running:
         raise UndoRefused(

@@ -8,7 +8,8 @@ import msgspec
 
 from cru.engine.parts import Parts
 from cru.events.payloads import FailureKind
-from cru.revisions.records import FileChange
+from cru.revisions.records import ChangedBy, CommandLook, FileChange
+from cru.shell.readers import only_reads
 from cru.tools.protocol import Kind
 from cru.values.messages import TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.visible import fold_blanks, visible
@@ -16,55 +17,76 @@ from cru.values.visible import fold_blanks, visible
 NEVER_RAN = {
     kind.value for kind in FailureKind if kind not in (FailureKind.FAILED, FailureKind.TIMEOUT, FailureKind.INTERRUPTED)
 }
-SHOWN = 80
-MOST = 5
-
-
-def find_unkept(parts: Parts, entries: Sequence[Entry], changes: Iterable[FileChange]) -> Iterator[str]:
-    """A line of commands, one of files and one of other tools, as far as there are any."""
-    kept = {change.origin.call for change in changes}
-    results = {entry.tool_call_id: entry for entry in entries if entry.entry_type == TOOL_RESULT}
-    unkept: dict[Kind, list[str]] = {}
-    for entry in entries:
-        if (
-            entry.entry_type != TOOL_CALL
-            or entry.tool_call_id in kept
-            or not _may_have_run(results.get(entry.tool_call_id))
-        ):
-            continue
-        tool = parts.tools.find(entry.to)
-        kind: Kind = "tool" if tool is None else tool.kind
-        if kind == "shell" or (kind == "write" and not _failed(results.get(entry.tool_call_id))):
-            unkept.setdefault(kind, []).append(_short(_subject(entry, "command" if kind == "shell" else "file_path")))
-        elif kind == "tool":
-            unkept.setdefault(kind, []).append(entry.to)
-    for of_kind, text in TEXTS.items():
-        if names := list(dict.fromkeys(unkept.get(of_kind, ()))):
-            more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-            yield f"{text}: {', '.join(names[:MOST])}{more}"
-
-
 TEXTS: dict[Kind, str] = {
     "shell": "commands ran that cannot be taken back",
     "write": "files were written of which no revision is kept",
     "tool": "tools ran whose effects are not known",
+    "flow": "sub-agents worked, whose commands cannot be taken back",
 }
+HEAD_MOVED = "commands have moved HEAD (a commit, another branch): that stays as it is"
+SHOWN = 80
+MOST = 5
 
 
-def _may_have_run(result: Entry | None) -> bool:
-    return result is None or result.metadata.get("which") not in NEVER_RAN
+def find_unkept(
+    parts: Parts, entries: Sequence[Entry], changes: Iterable[FileChange], looks: Sequence[CommandLook]
+) -> Iterator[str]:
+    """A line for each kind of calls of which there are any, and whether the branch was moved."""
+    kept = {change.origin.call for change in changes if change.origin.by is ChangedBy.TOOL}
+    kept |= {look.origin.call for look in looks if not look.why}
+    reasons = {look.origin.call: look.why for look in looks}
+    unkept: dict[Kind, dict[str, None]] = {}
+    for call in _calls_that_ran(entries):
+        if call.tool_call_id not in kept:
+            kind, name = _describe(parts, call, reasons.get(call.tool_call_id, ""))
+            if name:
+                unkept.setdefault(kind, {})[name] = None
+    for look in looks:
+        if look.origin.agent and look.why:
+            unkept.setdefault("shell", {})[f"{_short(look.command)} ({look.why})"] = None
+    for of_kind, text in TEXTS.items():
+        if names := list(unkept.get(of_kind, ())):
+            more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+            yield f"{text}: {', '.join(names[:MOST])}{more}"
+    if any(look.moved_head for look in looks):
+        yield HEAD_MOVED
 
 
-def _failed(result: Entry | None) -> bool:
-    return result is not None and bool(result.metadata.get("is_error"))
+def _calls_that_ran(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Those that may have done something: a file that was not written is as it was."""
+    results = {entry.tool_call_id: entry.metadata for entry in entries if entry.entry_type == TOOL_RESULT}
+    for entry in entries:
+        result = results.get(entry.tool_call_id, {})
+        if entry.entry_type != TOOL_CALL or result.get("which") in NEVER_RAN:
+            continue
+        if entry.to not in ("write", "edit") or not result.get("is_error"):
+            yield entry
 
 
-def _subject(entry: Entry, name: str) -> str:
+def _describe(parts: Parts, call: Entry, why: str) -> tuple[Kind, str]:
+    """What it was, "" if there is nothing to take back."""
+    tool = parts.tools.find(call.to)
+    kind: Kind = "tool" if tool is None else tool.kind
+    if tool is not None and kind == "shell":
+        command = _argument(call, "command")
+        if not why and only_reads(command):
+            return kind, ""
+        return kind, f"{_short(command)}{f' ({why})' if why else ''}"
+    if kind == "write":
+        return kind, _short(_argument(call, "file_path") or call.to)
+    if call.to == "task":
+        bash = parts.tools.find("bash")
+        is_watched = bash is not None and parts.services.changes.needs_record(bash, parts.root)
+        return kind, "" if is_watched else _short(_argument(call, "description") or _argument(call, "agent"))
+    return kind, call.to if kind == "tool" else ""
+
+
+def _argument(call: Entry, name: str) -> str:
     try:
-        value = msgspec.json.decode(entry.content)
+        value = msgspec.json.decode(call.content)
     except msgspec.DecodeError:
-        return entry.to
-    return str(value.get(name) or entry.to) if isinstance(value, dict) else entry.to
+        return ""
+    return str(value.get(name) or "") if isinstance(value, dict) else ""
 
 
 def _short(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,16 +13,20 @@ from cru.revisions import StoreFailed
 from cru.revisions.records import ANY_MODE, UNKNOWN, ChangeOrigin, FileChange, FileKind, make_change
 from cru.revisions.store import RevisionStore
 
+if TYPE_CHECKING:
+    from cru.revisions.commands import CommandWatcher
+
 
 class ChangeKeeper:
     """What one session changes. What cannot be kept is told once, and does not keep anybody from changing it: `/undo` names it.
 
-    wrote: how many bytes of contents were kept since the last cleaning
+    watcher: looks behind commands, once one has run
     """
 
     def __init__(self, store: RevisionStore, warn: Callable[[str], object]) -> None:
         self.store = store
         self._warn = warn
+        self.watcher: CommandWatcher | None = None
         self._is_told = False
         self._wrote = 0
 
@@ -65,8 +71,28 @@ class ChangeKeeper:
         if self._wrote > self.store.settings.max_total_mb << 18:
             self.clean()
 
-    def close(self) -> None:
+    def watch_commands(self, root: Path, path: str) -> CommandWatcher | None:
+        """What looks behind commands; None if that cannot be. path: where git is looked for"""
+        if self.watcher is None:
+            from cru.revisions.commands import make_watcher
+
+            self.watcher = make_watcher(self.store, root, path, self._tell)
+        return self.watcher
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether it is not known yet what a command changed."""
+        return self.watcher is not None and self.watcher.is_looking
+
+    async def settle(self) -> None:
+        """Wait until all that ran has been looked at."""
+        if self.watcher is not None:
+            await self.watcher.settle()
+
+    async def close(self) -> None:
         """What is too old or too much goes."""
+        if self.watcher is not None:
+            await self.watcher.close()
         self.clean()
 
     def clean(self) -> None:

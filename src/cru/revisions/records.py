@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 VERSION = 1
+R = TypeVar("R")
 ANY_MODE = -1
 
 
@@ -104,6 +106,22 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
         return os.fsdecode(bytes.fromhex(self.name)) if self.name else self.path
 
 
+class CommandLook(Struct, frozen=True, omit_defaults=True):
+    """That a command was looked behind.
+
+    command: its beginning
+    why: why not all that it changed is known; "": it is
+    moved_head: the branch or its commit is another one
+    """
+
+    origin: ChangeOrigin
+    command: str = ""
+    why: str = ""
+    moved_head: bool = False
+    time: float = 0.0
+    version: int = field(default=VERSION, name="v")
+
+
 def make_change(file: str, before: PathState, after: PathState, origin: ChangeOrigin) -> FileChange:
     raw = os.fsencode(file)
     try:
@@ -114,32 +132,39 @@ def make_change(file: str, before: PathState, after: PathState, origin: ChangeOr
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(FileChange).decode
+_decode_change = msgspec.json.Decoder(FileChange).decode
+_decode_look = msgspec.json.Decoder(CommandLook).decode
 
 
-def encode_changes(changes: Iterable[FileChange]) -> bytes:
-    return b"".join([_encode(_as_text(change)) + b"\n" for change in changes])
+def encode_records(records: Iterable[FileChange | CommandLook]) -> bytes:
+    """As lines."""
+    return b"".join([_encode(replace(record, origin=_as_text(record.origin))) + b"\n" for record in records])
 
 
-def _as_text(change: FileChange) -> FileChange:
+def _as_text(origin: ChangeOrigin) -> ChangeOrigin:
     """Without lone surrogates, which no JSON file can hold: a model may name a call as it likes."""
-    origin = change.origin
     texts = {name: value for name in origin.__struct_fields__ if isinstance(value := getattr(origin, name), str)}
     clean = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items()}
-    return change if clean == texts else replace(change, origin=replace(origin, **clean))
+    return origin if clean == texts else replace(origin, **clean)
 
 
 def decode_changes(data: bytes) -> tuple[list[FileChange], int]:
     """The changes in their order, and how many lines are none (of a newer version, or torn by a kill)."""
-    changes: dict[str, FileChange] = {}
+    lines, broken = _decode_lines(data, _decode_change)
+    return list({change.id: change for change in lines}.values()), broken
+
+
+def decode_looks(data: bytes) -> list[CommandLook]:
+    return _decode_lines(data, _decode_look)[0]
+
+
+def _decode_lines(data: bytes, decode: Callable[[bytes], R]) -> tuple[list[R], int]:
+    records: list[R] = []
     broken = 0
     for line in data.split(b"\n"):
-        if not line:
-            continue
         try:
-            change = _decode(line)
+            if line:
+                records.append(decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError):
             broken += 1
-            continue
-        changes[change.id] = change
-    return list(changes.values()), broken
+    return records, broken

@@ -87,7 +87,9 @@ def _why_lost(target: PathState) -> str:
         case FileKind.OTHER:
             return "it was no regular file"
         case _:
-            return "its revision is kept no more" if target.sha else f"too large to be kept ({target.size:,} bytes)"
+            if target.sha:
+                return "its revision is kept no more"
+            return f"too large to be kept ({target.size:,} bytes)" if target.size else "git has it in another form only"
 
 
 class RestoreResult(Struct, frozen=True):

@@ -12,10 +12,19 @@ from pathlib import Path
 from cru.files.atomic import replace_file
 from cru.files.regular import PRIVATE, append_lines, open_regular, read_regular
 from cru.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
-from cru.revisions.records import FileChange, FileKind, PathState, decode_changes, encode_changes
+from cru.revisions.records import (
+    CommandLook,
+    FileChange,
+    FileKind,
+    PathState,
+    decode_changes,
+    decode_looks,
+    encode_records,
+)
 from cru.revisions.retention import contents_of, select_kept
 
-CHANGES, BLOBS, LOCK = "changes.jsonl", "blobs", ".lock"
+CHANGES, LOOKS, BLOBS, LOCK = "changes.jsonl", "commands.jsonl", "blobs", ".lock"
+MOST_LOOKS = 2_000
 MOST_BYTES = 64 << 20
 """Of the file of changes that is read at all."""
 
@@ -96,31 +105,54 @@ class RevisionStore:
 
     def record(self, *changes: FileChange) -> None:
         """Write changes down. Inside of `writing`. A kill leaves them whole or not at all."""
+        if changes:
+            self._append(CHANGES, encode_records(changes))
+
+    def record_look(self, look: CommandLook) -> None:
+        """Inside of `writing`."""
+        self._append(LOOKS, encode_records([look]))
+
+    def _append(self, name: str, data: bytes) -> None:
         self._make_folder()
-        with _failures(self.folder / CHANGES):
-            append_lines(self.folder / CHANGES, encode_changes(changes))
+        with _failures(self.folder / name):
+            append_lines(self.folder / name, data)
 
     def changes(self) -> list[FileChange]:
         """All of them, the oldest first."""
+        return decode_changes(self._read(CHANGES))[0]
+
+    def looks(self) -> list[CommandLook]:
+        """Behind commands, the oldest first."""
+        return decode_looks(self._read(LOOKS))
+
+    def _read(self, name: str) -> bytes:
         try:
-            with _failures(self.folder / CHANGES):
-                return decode_changes(read_regular(self.folder / CHANGES, MOST_BYTES))[0]
+            with _failures(self.folder / name):
+                return read_regular(self.folder / name, MOST_BYTES)
         except StoreFailed:
-            if (self.folder / CHANGES).exists():
+            if (self.folder / name).exists():
                 raise
-            return []
+            return b""
 
     def clean(self, now: float) -> int:
         """Forget what is too old or too much; how many changes went."""
-        if not (self.folder / CHANGES).exists():
+        if not self.folder.exists():
             return 0
         with self._locked(exclusive=True):
             changes = self.changes()
             kept = select_kept(changes, self.settings, now)
             with _failures(self.folder):
                 if len(kept) < len(changes):
-                    replace_file(self.folder / CHANGES, encode_changes(kept), follow=False, keep_mode=False, sync=False)
+                    replace_file(self.folder / CHANGES, encode_records(kept), follow=False, keep_mode=False, sync=False)
                 self._remove_contents(contents_of(kept))
+                if len(looks := self.looks()) > MOST_LOOKS:
+                    replace_file(
+                        self.folder / LOOKS,
+                        encode_records(looks[-MOST_LOOKS // 2 :]),
+                        follow=False,
+                        keep_mode=False,
+                        sync=False,
+                    )
         return len(changes) - len(kept)
 
     def _remove_contents(self, needed: set[str]) -> None:

@@ -1,0 +1,281 @@
+"""A git work tree seen through a repository of cru's own: its index begins as a copy of the project's, its objects lie beside those.
+Nothing of the project's repository is written, and none of its hooks, filters and settings is used (decision 0059)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.process.capture import ByteCapture, TextCapture
+from cru.process.child import Program
+from cru.process.errors import StartError
+from cru.process.run import AT_ONCE, run_program
+from cru.revisions import RevisionError
+
+PREFIX, LIVE = "git-", "live"
+MOST_LISTED = 64 << 20
+_CONFIG = """\
+[core]
+\trepositoryformatversion = {version}
+\tbare = false
+\tfilemode = true
+\tsymlinks = true
+\tautocrlf = false
+\tcompression = 0
+\tfsync = none
+\tfsmonitor = false
+\thooksPath = /dev/null
+\tquotePath = false
+[gc]
+\tauto = 0
+"""
+_FORMAT = "[extensions]\n\tobjectformat = sha256\n"
+_AS_IT_IS = "* -text -eol -filter -ident -working-tree-encoding\n"
+"""Attributes that beat every other file of attributes: contents are taken byte for byte, and no program runs over them."""
+GITLINK = 0o160000
+
+
+class LookFailed(RevisionError):
+    """The work tree could not be looked through; the message says why, for people."""
+
+
+class GitPlaces(Struct, frozen=True):
+    """Where a project's repository keeps what is looked at. own: of this work tree; common: of all of them"""
+
+    top: Path
+    own: Path
+    common: Path
+
+
+class IndexedFile(Struct, frozen=True):
+    """A file that is not as it was.
+
+    file: absolute
+    mode: as git had it, 0 if there was none
+    object: its content then
+    folders: of a new file: how many folders above it are new, too
+    """
+
+    file: str
+    mode: int = 0
+    object: str = ""
+    folders: int = 0
+
+
+def find_git(root: Path) -> GitPlaces | None:
+    """The repository around a folder; nothing is run. None if there is none that can be used."""
+    real = Path(os.path.realpath(root))
+    for top in (real, *real.parents):
+        mark = top / ".git"
+        if mark.is_dir():
+            return GitPlaces(top, mark, mark)
+        if mark.is_file():
+            return _linked(top, mark)
+    return None
+
+
+def _linked(top: Path, mark: Path) -> GitPlaces | None:
+    """A worktree, or a submodule."""
+    try:
+        own = (top / mark.read_text().removeprefix("gitdir:").strip()).resolve()
+        named = own / "commondir"
+        common = (own / named.read_text().strip()).resolve() if named.exists() else own
+    except (OSError, UnicodeDecodeError):
+        return None
+    return GitPlaces(top, own, common) if (common / "objects").is_dir() else None
+
+
+def read_head(places: GitPlaces) -> str:
+    """What HEAD leads to, as far as that is to be seen without git; "" if not."""
+    try:
+        head = (places.own / "HEAD").read_text().strip()
+        name = head.removeprefix("ref: ")
+        if name == head:
+            return head
+        if (places.common / name).exists():
+            return f"{name} {(places.common / name).read_text().strip()}"
+        packed = (places.common / "packed-refs").read_text()
+        return f"{name} {next((line for line in packed.splitlines() if line.endswith(f' {name}')), '')}"
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+class PrivateIndex:
+    """How a work tree was when it was last taken in. Only what lies below the project counts."""
+
+    def __init__(self, places: GitPlaces, root: Path, folder: Path, path: str, seconds: float) -> None:
+        """folder: where its repository is made; path: where git is looked for; seconds: for each run of git."""
+        self.places = places
+        self._root = Path(os.path.realpath(root))
+        self._folder = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        self._seconds = seconds
+        self._lock = -1
+        self._env: Mapping[str, str] = {
+            "PATH": path, "LC_ALL": "C", "GIT_DIR": str(self._folder), "GIT_WORK_TREE": str(places.top),
+            "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+            "HOME": os.environ.get("HOME", "/"),
+        }  # fmt: skip
+
+    async def take_in(self) -> None:
+        """From now on changes are told against how the work tree is now. Raises LookFailed."""
+        try:
+            if self._lock < 0:
+                self._make()
+        except OSError as error:
+            raise LookFailed(f"{error.filename or self._folder}: {error.strerror}") from error
+        await self._git("add", "--all", "--", ".")
+
+    async def changed(self) -> list[IndexedFile]:
+        """What is not as it was taken in. Raises LookFailed."""
+        known, new = await asyncio.gather(
+            self._git("diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=all", "--abbrev=64", "--", "."),
+            self._git("ls-files", "-z", "--others", "--exclude-standard", "--full-name", "--", "."),
+        )
+        fields = known.split(b"\0")
+        files = [self._known(*pair) for pair in zip(fields[::2], fields[1::2], strict=False)]
+        names = [name for name in new.split(b"\0") if name and not name.endswith(b"/")]
+        folders = await self._new_folders() if any(b"/" in name for name in names) else []
+        files += [IndexedFile(self._path(name), folders=_count_folders(name, folders)) for name in names]
+        return [file for file in files if file.mode != GITLINK]
+
+    async def _new_folders(self) -> list[bytes]:
+        """The outermost folders of which nothing was taken in."""
+        words = ("--others", "--exclude-standard", "--full-name", "--directory", "--no-empty-directory")
+        listed = await self._git("ls-files", "-z", *words, "--", ".")
+        return [name for name in listed.split(b"\0") if name.endswith(b"/")]
+
+    async def contents(self, files: Iterable[IndexedFile], most: int) -> dict[str, bytes]:
+        """Of each object its content, as it lay in the work tree; of those that are stored otherwise, nothing. Raises LookFailed."""
+        known = [file for file in files if file.object]
+        if not known:
+            return {}
+        names = "\0".join(os.path.relpath(file.file, self._root) for file in known)
+        paths = os.fsencode(names).split(b"\0")
+        sizes = _read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *map(os.fsdecode, paths)))
+        batch = await self._git(
+            "cat-file", "--batch", stdin="\n".join(sorted({file.object for file in known})).encode() + b"\n", most=most
+        )
+        objects = _read_batch(batch)
+        return {
+            file.object: objects[file.object]
+            for file in known
+            if file.object in objects and len(objects[file.object]) == sizes.get(self._name(file.file), -1)
+        }
+
+    def remove(self) -> None:
+        """Its repository goes."""
+        if self._lock >= 0:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+    def _known(self, line: bytes, name: bytes) -> IndexedFile:
+        mode, _, before, *_ = line.removeprefix(b":").split(b" ")
+        return IndexedFile(self._path(name), int(mode, 8), before.decode())
+
+    def _path(self, name: bytes) -> str:
+        return os.path.join(self.places.top, os.fsdecode(name))
+
+    def _name(self, file: str) -> str:
+        return os.path.relpath(file, self.places.top)
+
+    def _make(self) -> None:
+        _remove_dead(self._folder.parent)
+        for part in ("objects/info", "refs", "info"):
+            (self._folder / part).mkdir(mode=0o700, parents=True)
+        os.chmod(self._folder, 0o700)
+        self._lock = _hold(self._folder / LIVE)
+        common = self.places.common
+        is_sha256 = b"sha256" in _read(common / "config")
+        (self._folder / "config").write_text(_CONFIG.format(version=int(is_sha256)) + (_FORMAT if is_sha256 else ""))
+        (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
+        (self._folder / "info/attributes").write_text(_AS_IT_IS)
+        (self._folder / "info/exclude").write_bytes(_read(common / "info/exclude"))
+        (self._folder / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
+        if (index := self.places.own / "index").exists():
+            shutil.copy2(index, self._folder / "index")  # with its time, by which git knows what may have changed since
+
+    async def _git(self, *words: str, stdin: bytes = b"", most: int = MOST_LISTED) -> bytes:
+        output, errors = ByteCapture(most, most), TextCapture(limit=2_000)
+        program = Program(("git", *words), self._root, self._env, stdin)
+        try:
+            ended = await run_program(program, self._seconds, output, errors, ending=AT_ONCE)
+        except StartError as error:
+            raise LookFailed(f"git cannot be started: {error.message}") from error
+        if ended.timed_out:
+            raise LookFailed(f"looking through the work tree took longer than {self._seconds:g} s")
+        if output.is_cut:
+            raise LookFailed("too much was changed to be kept")
+        if ended.exit_status != 0:
+            raise LookFailed(f"git {words[0]}: {ended.errors.strip().splitlines()[-1:] or ended.exit_status}")
+        return output.content()
+
+
+def _count_folders(name: bytes, folders: Iterable[bytes]) -> int:
+    return next((name[len(folder) :].count(b"/") + 1 for folder in folders if name.startswith(folder)), 0)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _read_sizes(listed: bytes) -> dict[str, int]:
+    """Of `ls-files --debug`: the size of each file when it was taken in."""
+    sizes: dict[str, int] = {}
+    name, _, rest = listed.partition(b"\0")
+    while rest:
+        _, _, after = rest.partition(b"  size: ")
+        size, _, _ = after.partition(b"\t")
+        sizes[os.fsdecode(name)] = int(size)
+        _, _, tail = after.partition(b"\n")
+        name, _, rest = tail.partition(b"\0")
+    return sizes
+
+
+def _read_batch(batch: bytes) -> dict[str, bytes]:
+    """Of `cat-file --batch`: the content of each object that is there."""
+    objects: dict[str, bytes] = {}
+    at = 0
+    while at < len(batch):
+        end = batch.index(b"\n", at)
+        name, kind, *size = batch[at:end].split(b" ")
+        at = end + 1
+        if kind == b"blob":
+            objects[name.decode()] = batch[at : at + int(size[0])]
+            at += int(size[0]) + 1
+    return objects
+
+
+def _hold(path: Path) -> int:
+    from fcntl import LOCK_EX, flock
+
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flock(handle, LOCK_EX)
+    return handle
+
+
+def _remove_dead(folder: Path) -> None:
+    """What sessions have left that were killed."""
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    for place in folder.glob(f"{PREFIX}*"):
+        try:
+            handle = os.open(place / LIVE, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # it is being made, or goes just now
+        try:
+            flock(handle, LOCK_EX | LOCK_NB)
+            shutil.rmtree(place, ignore_errors=True)
+        except BlockingIOError:
+            pass  # its session lives
+        finally:
+            os.close(handle)
