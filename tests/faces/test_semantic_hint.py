@@ -38,3 +38,16 @@ def test_the_hint(
         assert capsys.readouterr().err == "", "once"
     finally:
         vault.close()
+
+
+def test_where_nothing_can_be_kept_there_is_no_hint(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings())
+    try:
+        vault.update()
+        vault._index.connection.execute("PRAGMA query_only = 1")
+        assert not vault.is_first_time("hint")
+        vault._index.connection.execute("PRAGMA query_only = 0")
+        assert vault.is_first_time("hint") and not vault.is_first_time("hint")
+    finally:
+        vault.close()

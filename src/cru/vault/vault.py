@@ -4,6 +4,7 @@ call it in a thread."""
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -190,10 +191,13 @@ class Vault:
             return count_notes(self._index.connection)
 
     def is_first_time(self, name: str) -> bool:
-        """Whether this was never asked of this index before, under that name."""
+        """Whether this was never asked of this index before, under that name; no where that cannot be kept, as on a full disk."""
         with self._lock:
             sql = "INSERT OR IGNORE INTO facts VALUES (?, '')"
-            return self._index.connection.execute(sql, (name,)).rowcount > 0
+            try:
+                return self._index.connection.execute(sql, (name,)).rowcount > 0
+            except sqlite3.OperationalError:
+                return False
 
     # search and graph
 
