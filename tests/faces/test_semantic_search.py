@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.kit import HomeDir, Reply, cru, home, server
@@ -111,19 +110,3 @@ def setup(_):
         True,
     ]
     assert (here.project / "python.txt").read_text() == "Retry policy.md"
-
-
-def test_notes_beside_a_prompt_are_found_by_meaning(here: HomeDir) -> None:
-    prompt = f"{QUESTION}, please?"
-    with server([Reply("fine"), Reply("fine")]) as model:
-        here.configure('[vault]\npath = "~/notes"\ngrounding = 2000\n', url=model.url)
-        assert cru(prompt, home=here).code == 0
-        assert cru("vault", "index", home=here, env=ON).code == 0
-        assert cru("-c", "new", prompt, home=here, env=ON).code == 0
-        by_words, by_meaning = map(_last, model.requests)
-    assert "growing pause" not in by_words
-    assert "growing pause" in by_meaning and "sourdough" not in by_meaning
-
-
-def _last(request: Any) -> str:
-    return str(request.body["messages"][-1]["content"])

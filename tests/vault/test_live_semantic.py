@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tests.vault.support import write_notes
 from tests.vault.test_semantic import SynonymModel
 
+from cru.app.grounding import NoteSearch
+from cru.values.messages import OfferedNote
 from cru.vault import IndexUnusable, VaultSettings
 from cru.vault.live import LiveVault
 from cru.vault.search.modes import SearchMode, SearchResult
@@ -141,3 +143,23 @@ def test_where_nothing_can_be_written_words_count(
 
     result = asyncio.run(session())
     assert len(result.hits) == COUNT and result.notice == f"0 of {COUNT} notes are known by their meaning so far"
+
+
+def test_notes_beside_a_prompt_are_found_by_meaning_once_they_are_embedded(
+    tmp_path: Path, package: SynonymModel
+) -> None:
+    """A prompt does not wait for that; it goes by words until then."""
+
+    async def session() -> tuple[list[OfferedNote], list[OfferedNote] | None, list[OfferedNote]]:
+        live = live_vault(tmp_path)
+        first = await NoteSearch(live, "How is dough made?", 2000, None).run()
+        assert live._embedding is not None
+        await live._embedding
+        search = NoteSearch(live, "How is dough made?", 2000, None)
+        second = await search.run()
+        await live.close()
+        return first, search.by_words, second
+
+    first, by_words, second = asyncio.run(session())
+    assert first == [] and by_words == []
+    assert len(second) == 8 and second[0].snippet.startswith("bread ")

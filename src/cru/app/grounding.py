@@ -69,7 +69,7 @@ class Grounding:
 
     async def _find(self, prompt: str) -> list[OfferedNote]:
         """[] if the vault cannot be asked, or not in time; that is told."""
-        search = _NoteSearch(
+        search = NoteSearch(
             self._live, prompt, self._budget, self._parts.gate.hidden_files("vault_search", str(self._live.root))
         )
         task = asyncio.create_task(search.run(), name="cru: notes for a prompt")
@@ -96,7 +96,7 @@ class Grounding:
             await asyncio.wait(self._searches)
 
 
-class _NoteSearch:
+class NoteSearch:
     """Notes for one prompt. by_words: what was found without its meaning, None as long as it is not known"""
 
     def __init__(self, live: LiveVault, prompt: str, budget: int, hidden: HiddenFiles | None) -> None:
