@@ -16,6 +16,7 @@ from cru.engine.states import mermaid
 from cru.events.catalog import ALIASES as OWN_ALIASES
 from cru.events.catalog import CATALOG
 from cru.extensions import hooks
+from cru.extensions.prompt_files import DOCS as PROMPT_FILES
 from cru.faces.cli.flags import FLAGS, SYNONYMS
 from cru.faces.cli.oq.options import HELP
 from cru.mcp import DOCS as MCP_DOCS
@@ -140,7 +141,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO}
+    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **PROMPT_FILES}
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

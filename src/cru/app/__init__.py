@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -14,6 +15,8 @@ from cru.app.start import (
     FaceSettings,
     Start,
     children_env,
+    find_guides,
+    find_prompt_files,
     find_servers,
     hooks_where,
     load_settings,
@@ -42,6 +45,7 @@ from cru.tools.protocol import Spawner, ToolSettings, ToolSource
 
 if TYPE_CHECKING:
     from cru.app.notes import SessionVault
+    from cru.app.prompt_files import PromptFilesHere
     from cru.commands.context import Face
     from cru.config.layers import Layer
     from cru.events.bus import Extension
@@ -72,11 +76,13 @@ class Brought(NamedTuple):
 
     servers: of MCP; None: none are configured
     vault: None: none is configured
+    files: commands and skills; None: there are no folders of them
     """
 
     extensions: Iterable[Extension]
     servers: ConfiguredServers | None
     vault: SessionVault | None
+    files: PromptFilesHere | None
 
 
 def build(
@@ -100,21 +106,21 @@ def build(
     redact = wiring.remove_keys_from_env(settings, start.env, servers)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    vault = _find_vault(start, settings)
-    gate = wiring.build_gate(start, settings, layers, store, vault.readable if vault else ())
-    guides = wiring.find_guides(start, settings.of(EngineSettings).guides, gate, start.root, start.cwd)
+    vault, files = _find_vault(start, settings), find_prompt_files(start, settings)
+    gate = wiring.build_gate(start, settings, layers, store, _readable(vault, files))
+    guides = find_guides(start, settings.of(EngineSettings).guides, gate, start.root, start.cwd)
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=children_env(start), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
-        username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings, guides),
-        guides=guides,
-        compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
+        username=context_settings.username, parent=parent_name,
+        sections=wiring.section_source(start, store, context_settings, guides, files),
+        guides=guides, compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)
-    plugins = _add_extensions(parts, start, settings, layers, Brought(extensions, servers, vault), redact)
+    plugins = _add_extensions(parts, start, settings, layers, Brought(extensions, servers, vault, files), redact)
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)
     built = SessionBundle(Session(parts, command), settings, home, store, close, plugins)
@@ -128,11 +134,18 @@ def _add_extensions(
     """What is brought to a session beside cru itself; returns the plugins. Raises BadExtension, Untrusted."""
     if brought.vault is not None:
         brought.vault.join(parts)
+    if brought.files is not None:
+        brought.files.join(parts)
     plugins = wiring.add_extensions(parts, start, settings, brought.extensions, brought.servers)
     hook_options = merge_options(settings.of(HookSettings).options, layers)
     wiring.add_hooks(parts, start, hook_options, redact, plugins)
     _warn(parts.bus, (*parts.bus.registry.problems, *parts.tools.problems))
     return plugins
+
+
+def _readable(vault: SessionVault | None, files: PromptFilesHere | None) -> tuple[Path, ...]:
+    """Folders outside of the project that the model may read."""
+    return (*(vault.readable if vault else ()), *(files.readable if files else ()))
 
 
 def _find_vault(start: Start, settings: Settings) -> SessionVault | None:

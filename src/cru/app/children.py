@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.app import wiring
-from cru.app.start import Start, card_places
+from cru.app.start import Start, card_places, find_guides
 from cru.bundled import BASE
 from cru.contexts import ContextSettings, write_errors
 from cru.contexts.home import Home
@@ -71,7 +72,7 @@ class ChildBuilder(Struct):
             recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
-            sections=self._sections(store, spec, guides),
+            sections=self._sections(store, spec, guides, parent.services.skills),
             services=replace(
                 parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False,
                 changes=parent.services.changes if spec.root is None else FileChanges(),
@@ -89,14 +90,25 @@ class ChildBuilder(Struct):
         start = self.start
         root = spec.root or above.root
         cwd = start.cwd if root == start.root else root
-        return wiring.find_guides(start, above.settings.guides, gate, root, cwd)
+        return find_guides(start, above.settings.guides, gate, root, cwd)
 
-    def _sections(self, store: FileContext, spec: ChildSpec, guides: Guides) -> SectionSource:
-        """The card's prompt, the guides, and where it works."""
+    def _sections(
+        self, store: FileContext, spec: ChildSpec, guides: Guides, skills: Callable[[], str] | None
+    ) -> SectionSource:
+        """The card's prompt, the guides, skills if it may load them, and where it works."""
         start, about = self.start, self.settings
         where = guides.places
         base = spec.card.prompt or BASE
-        sources = PromptSources(start.home, where.root, where.cwd, where.user_home, base, spec.card.name, guides=guides)
+        sources = PromptSources(
+            start.home,
+            where.root,
+            where.cwd,
+            where.user_home,
+            base,
+            spec.card.name,
+            guides=guides,
+            skills=skills if spec.tools("skill") else None,
+        )
         return lambda: build_sections(store, sources, about.username, reflection=False)
 
 

@@ -23,6 +23,7 @@ from cru.config.layers import (
 )
 from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
+from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
@@ -34,9 +35,13 @@ from cru.tools.protocol import ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
+    from cru.app.prompt_files import PromptFilesHere
+    from cru.engine.guides import GuideReader
     from cru.extensions.discovery.places import PluginFolders
     from cru.extensions.lost_guards import LostGuard
+    from cru.extensions.prompt_files import PromptPlaces
     from cru.mcp.configured import ConfiguredServers
+    from cru.permissions.gate import Gate
 
 
 class FaceSettings(Struct, frozen=True):
@@ -58,7 +63,12 @@ SETTINGS: tuple[type[Struct], ...] = (
     ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, TaskTable, FaceSettings, PluginSettings,
     HookSettings,
 )  # fmt: skip
-RARE_SETTINGS = {"vault": "cru.vault:VaultTable", "mcp": "cru.mcp:McpTable", "undo": "cru.revisions:UndoTable"}
+RARE_SETTINGS = {
+    "vault": "cru.vault:VaultTable",
+    "mcp": "cru.mcp:McpTable",
+    "undo": "cru.revisions:UndoTable",
+    "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
+}
 """Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
 
 
@@ -283,6 +293,51 @@ def hooks_where(start: Start) -> HookLocations:
 def card_places(start: Start) -> CardPlaces:
     """Where agent cards are looked for."""
     return CardPlaces(start.home, user_home(start), start.root, judges_calls)
+
+
+def find_guides(start: Start, settings: GuideSettings, gate: Gate, root: Path, cwd: Path) -> Guides:
+    """Those of one agent. root, cwd: where it works"""
+    user = user_home(start)
+    places = GuidePlaces(start.home, user, root, cwd, claude_home(start))
+    gemini = [folder / ".gemini" / "settings.json" for folder in dict.fromkeys((user, root))]
+
+    def load() -> GuideReader:
+        from cru.app.guides import make_reader
+
+        return make_reader(places, settings, gate)
+
+    def more_names() -> Sequence[str]:
+        if any(map(os.path.lexists, gemini)):
+            from cru.app.guides import gemini_names
+
+            return gemini_names(gemini)
+        return ()
+
+    return Guides(places, settings, load, more_names)
+
+
+def find_prompt_files(start: Start, settings: Settings) -> PromptFilesHere | None:
+    """Commands and skills as files; nothing of them is loaded if there is no folder for them."""
+    here = dict.fromkeys((start.cwd, start.root))
+    folders = [start.home, claude_home(start), user_home(start) / ".agents"]
+    folders += [folder / name for folder in here for name in (".cru", ".claude", ".agents")]
+    if not any(os.path.isdir(os.path.join(folder, name)) for folder in folders for name in ("commands", "skills")):
+        return None
+    from cru.app.prompt_files import find_here
+
+    return find_here(prompt_places(start), settings)
+
+
+def prompt_places(start: Start) -> PromptPlaces:
+    """Where commands and skills as files are looked for."""
+    from cru.extensions.prompt_files import PromptPlaces
+
+    return PromptPlaces(start.home, user_home(start), start.root, start.cwd, claude_home(start), judges_calls)
+
+
+def claude_home(start: Start) -> Path:
+    """The user's folder of Claude Code."""
+    return Path(start.env.get("CLAUDE_CONFIG_DIR") or user_home(start) / ".claude")
 
 
 def user_home(start: Start) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
 from cru.engine.settling import inject_recursion
-from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings, PromptSources, build_sections
+from cru.engine.system_prompt import Guides, PromptSources, build_sections
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged, TurnComplete
@@ -42,7 +42,7 @@ from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
-    from cru.engine.guides import GuideReader
+    from cru.app.prompt_files import PromptFilesHere
     from cru.engine.turn import TaskReport
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
@@ -251,7 +251,9 @@ def make_close(models: ModelPool, *files: FileContext | LineFile) -> Callable[[]
     return close
 
 
-def section_source(start: Start, store: FileContext, about: ContextSettings, guides: Guides) -> SectionSource:
+def section_source(
+    start: Start, store: FileContext, about: ContextSettings, guides: Guides, files: PromptFilesHere | None
+) -> SectionSource:
     """What builds the system prompt."""
     places = card_places(start)
     base, name = BASE, ""
@@ -260,30 +262,19 @@ def section_source(start: Start, store: FileContext, about: ContextSettings, gui
 
         card = find_card(start.agent, places)
         base, name = card.prompt or BASE, card.name
-    own_agents = partial(_own_agents, places)
-    sources = PromptSources(start.home, start.root, start.cwd, user_home(start), base, name, own_agents, guides)
+    own_agents, skills = partial(_own_agents, places), files.skills if files is not None else None
+    sources = PromptSources(
+        start.home,
+        start.root,
+        start.cwd,
+        user_home(start),
+        base,
+        name,
+        own_agents,
+        guides,
+        skills.describe if skills else None,
+    )
     return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
-
-
-def find_guides(start: Start, settings: GuideSettings, gate: Gate, root: Path, cwd: Path) -> Guides:
-    """Those of one agent. root, cwd: where it works"""
-    claude, user = start.env.get("CLAUDE_CONFIG_DIR"), user_home(start)
-    places = GuidePlaces(start.home, user, root, cwd, Path(claude) if claude else None)
-    gemini = [folder / ".gemini" / "settings.json" for folder in dict.fromkeys((user, root))]
-
-    def load() -> GuideReader:
-        from cru.app.guides import make_reader
-
-        return make_reader(places, settings, gate)
-
-    def more_names() -> Sequence[str]:
-        if any(map(os.path.lexists, gemini)):
-            from cru.app.guides import gemini_names
-
-            return gemini_names(gemini)
-        return ()
-
-    return Guides(places, settings, load, more_names)
 
 
 def _own_agents(places: CardPlaces) -> str:

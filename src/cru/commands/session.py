@@ -68,13 +68,13 @@ def _call(command: Command) -> str:
 
 
 def _description(command: Command) -> str:
-    return command.about if command.owner == "cru" else f"{command.about} ({command.owner})".lstrip()
+    return command.about if command.owner == "cru" else f"{command.about} ({command.whose or command.owner})".lstrip()
 
 
 def _render_command(command: Command) -> str:
     """One command: how it is called, what it does, whose it is."""
     place = f" ({command.where})" if command.where else ""
-    owner = "built in" if command.owner == "cru" else f"of the plugin {command.owner}{place}"
+    owner = "built in" if command.owner == "cru" else f"{command.whose or f'of the plugin {command.owner}'}{place}"
     return "\n".join(line for line in (_call(command), f"  {command.about}".rstrip(), f"  {owner}") if line)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.engine import UnknownCommand
 
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
-_SHAPE = r"/([A-Za-z][\w-]*(?::[\w.-]+)?)(?:\s+(.*))?\Z"
+_SHAPE = r"/([^\W\d_][\w-]*(?::[\w.-]+)*)(?:\s+(.*))?\Z"
 
 PROMPT_HINT = "\na space before the slash makes it a prompt"
 
@@ -38,6 +38,7 @@ class Command(Struct, frozen=True):
     reads: it changes nothing of the context: it needs no lock and works while another process holds it
     at_once: it does not wait for what runs
     where: file and line, for messages
+    whose: in words, if it is none of a plugin
     """
 
     name: str
@@ -48,6 +49,7 @@ class Command(Struct, frozen=True):
     reads: bool = False
     at_once: bool = False
     where: str = ""
+    whose: str = ""
 
 
 class CommandSource(Protocol):

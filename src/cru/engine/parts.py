@@ -185,6 +185,7 @@ class FileChanges(Struct):
 class SessionServices(Struct, kw_only=True):
     """What the rooms above the engine lend one another in a session; None: there is nothing of the kind.
 
+    skills: names and describes skills for a system prompt; None: there are none
     settings: all settings
     transport: the one HTTP transport, made when first needed
     dialogs: the face that shows dialogs
@@ -217,6 +218,7 @@ class SessionServices(Struct, kw_only=True):
     is_verbose: bool = False
     vault: LiveVault | None = None
     changes: FileChanges = field(default_factory=FileChanges)
+    skills: Callable[[], str] | None = None
 
 
 class Lifecycle(Struct):

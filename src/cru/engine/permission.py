@@ -86,7 +86,7 @@ class PermissionQuestion(Struct, frozen=True):
 
     detail: what a rule's glob matches
     paths: what the call touches, as given by the model
-    origin: model, user, script or hook
+    origin: model, user, script, hook or command
     tool: gives the preview
     before: the detail as the model gave it, if handlers changed the call; changed_by: who they are
     rewrite: the call was put in the place of another one at that one's question, and takes no further change

@@ -135,6 +135,7 @@ class PromptSources(Struct, frozen=True):
     agent: str = ""
     agents: Callable[[], str] = str
     guides: Guides | None = None
+    skills: Callable[[], str] | None = None
 
 
 def build_sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
@@ -151,6 +152,8 @@ def _all(store: ContextStore, places: PromptSources, username: str, reflection: 
     if reflection:
         yield _file("reflection", places.home / "prompts" / "reflection.md", "REFLECTION")
     yield _titled("agents", "agent cards", "AGENTS", places.agents())
+    if places.skills is not None:
+        yield _titled("skills", "skill files", "SKILLS", places.skills())
     yield _summary(store, places)
     for name in ("goals", "todos"):
         yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))

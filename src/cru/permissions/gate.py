@@ -58,6 +58,7 @@ class _GateState(Struct):
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
+    folders: tuple[str, ...] = ()
     granted: GrantedLists | None = None
 
 
@@ -102,18 +103,19 @@ class Gate:
         child._narrow = lambda places: outer(places).narrowed(more, own_root, inner, places.root)
         return child
 
-    def take_over(self, foreign: Sequence[LayerRules]) -> None:
-        """Rules of other programs' settings, behind cru's own and in place of those that were taken over before. Raises BadRule."""
+    def take_over(self, foreign: Sequence[LayerRules], folders: Sequence[str] = ()) -> None:
+        """Rules and folders of other programs' settings, behind cru's own and in place of those before. Raises BadRule."""
         layers, state = (*self._rules, *foreign), self._state
         state.allow = _rules(layers, "allow")
         state.ask = _rules(layers, "ask")
         state.deny = _rules(layers, "deny")
+        state.folders, state.granted = tuple(folders), None
 
     @property
     def _places(self) -> PathRoots:
         granted, state = self._grants.lists(), self._state
         if granted is not state.granted:
-            state.places = replace(state.places, folders=tuple(resolve(folder) for folder in granted.folders))
+            state.places = replace(state.places, folders=tuple(map(resolve, (*granted.folders, *state.folders))))
             state.granted = granted
         return self._narrow(state.places)
 

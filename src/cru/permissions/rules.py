@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cru.shell.option_uses import OptionUse
 
 
+SKILL = "skill"
 INPUT_TO = "input_to"
 """In the place of a tool: what is typed into a running command; the pattern is matched against that command."""
 
@@ -61,11 +62,11 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:
-    """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged, nor tools of MCP servers, which
-    arrive when they like."""
+    """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged, nor tools that come and go: those
+    of MCP servers, and the one that loads skills."""
     from cru.config.closest import did_you_mean
 
-    names = (*known, *KINDS, INPUT_TO)
+    names = (*known, *KINDS, INPUT_TO, SKILL)
     return tuple(
         SettingsProblem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
         for rule in rules

@@ -35,7 +35,7 @@ def rules(**permissions: Any) -> dict[str, Any]:
         ("claude", rules(defaultMode="dontAsk"), "plan", UNHELD, '`permissions.defaultMode` "dontAsk" does not hold'),
         ("claude", rules(defaultMode="acceptEdits"), "ask", IGNORED, '"acceptEdits" has no effect in cru (`--mode`'),
         ("claude", rules(disableBypassPermissionsMode="disable"), "trust", UNHELD, "does not hold here: this session"),
-        ("claude", rules(additionalDirectories=["/x"]), "ask", IGNORED, "`permissions.additionalDirectories` has no"),
+        ("claude", rules(additionalDirectories=["/x", 3]), "ask", ProblemKind.ODDITY, "additionalDirectories`: 3 is no folder"),
         ("claude", rules(additionalDirectorys=["/x"]), "ask", PART, "did you mean `additionalDirectories`?"),
         ("claude", {"Permissions": {"deny": ["Bash"]}}, "ask", PART, "did you mean `permissions`?"),
         ("claude", {"permission": {"deny": ["Bash"]}}, "ask", PART, "did you mean `permissions`?"),
@@ -104,9 +104,9 @@ def test_what_tightens_and_does_not_hold_ends_a_strict_run_and_what_widens_does_
     put(file, rules(defaultMode="plan"))
     assert f'cru: {file}:1: `permissions.defaultMode` "plan" does not hold here' in cru("hello", home=home).err
     assert cru("--strict-hooks", "hello", home=home).code == 3 and cru("hooks", "check", home=home).code == 1
-    put(file, rules(additionalDirectories=["/x"]))
+    put(file, rules(defaultMode="acceptEdits"))
     run = cru("--strict-hooks", "hello", home=home)
-    assert run.code == 0 and run.err.count("additionalDirectories") == 1 and cru("hooks", "check", home=home).code == 0
+    assert run.code == 0 and run.err.count("defaultMode") == 1 and cru("hooks", "check", home=home).code == 0
 
 
 def test_a_local_file_that_disables_all_hooks_is_told_what_it_disables(home: HomeDir) -> None:

@@ -22,11 +22,13 @@ class AcceptedSettings(Struct, frozen=True):
 
     rules: of each file
     env: of all files, later ones over earlier ones
+    folders: of all files
     waiting: project files of which a part waits for a person
     """
 
     rules: Sequence[LayerRules] = ()
     env: Mapping[str, str] = {}
+    folders: Sequence[str] = ()
     waiting: Sequence[HookSource] = ()
 
 
@@ -37,6 +39,7 @@ def accept_settings(
     environment; a project's allow rules still wait."""
     rules: list[LayerRules] = []
     env: dict[str, str] = {}
+    folders: list[str] = []
     waiting: list[HookSource] = []
     for source, settings in files:
         is_trusted = is_accepted(source, store, dialects)
@@ -45,9 +48,10 @@ def accept_settings(
             rules.append(LayerRules(source.layer, lists, str(source.path)))
         if is_trusted or everything:
             env |= {name: value for name, value in settings.env.items() if not name.startswith(NOT_FROM_SETTINGS)}
+        folders += settings.folders if is_trusted else ()
         if settings.widens and not is_trusted and source.layer == "project":
             waiting.append(source)
-    return AcceptedSettings(rules, env, waiting)
+    return AcceptedSettings(rules, env, folders, waiting)
 
 
 def is_accepted(source: HookSource, store: TrustStore, dialects: frozenset[str]) -> bool:

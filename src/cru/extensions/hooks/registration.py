@@ -60,10 +60,10 @@ def _take_settings(setup: HookSetup, inventory: HookInventory) -> None:
     everything = setup.policy == "all"
     dialects = frozenset(inventory.dialects if everything else setup.options.dialects)
     accepted = accept_settings(inventory.loaded.settings, inventory.trust.store, dialects, everything)
-    setup.parts.gate.take_over(accepted.rules)
+    setup.parts.gate.take_over(accepted.rules, accepted.folders)
     inventory.facts.settings_env = accepted.env
     for source in accepted.waiting:
-        text = f"{source.path}: its `env` and allow rules wait until you accept it: `cru trust`"
+        text = f"{source.path}: its `env`, allow rules and folders wait until you accept it: `cru trust`"
         setup.parts.bus.stream.tell(Notice("warning", in_a_line(text), "hooks"))
 
 

@@ -8,9 +8,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from cru.app import Start
-from cru.app.start import card_places
+from cru.app.start import card_places, prompt_places
 from cru.config.layers import Layer, read_layer
 from cru.extensions.discovery.places import project_folder
+from cru.extensions.prompt_files import FileOrigin, PromptFileKind
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -19,10 +20,12 @@ from cru.faces.cli.trust_display import (
     ProjectFile,
     find_cards,
     find_foreign,
+    find_prompt_files,
     render_cards,
     render_foreign,
     render_hooks,
     render_plugins,
+    render_prompt_files,
     render_settings,
 )
 from cru.permissions.snapshot import Snapshot, take_snapshot
@@ -31,8 +34,8 @@ from cru.tasks import CardOrigin
 
 HELP = """\
 cru trust              show this project's .cru/config.toml and .cru/plugins, allow rules and variables in .claude/settings*.json,
-                       agent cards, what they let happen (!), and its hooks; then ask whether to accept all but the hooks as it
-                       is now; a change asks again
+                       agent cards, commands and skills that run something, what they let happen (!), and its hooks; then ask
+                       whether to accept all but the hooks as it is now; a change asks again
 cru trust --show       only show it
 cru trust --yes HASH   accept it without a terminal, if it is still what was shown with this HASH
 cru trust --revoke     forget it, and what was said about this project's hooks
@@ -64,15 +67,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     plugins = project_folder(start.home, start.root)
     seen = None if plugins is None else take_snapshot(plugins, start.root)
     hooks = render_hooks(parsed)
-    foreign = find_foreign(parsed)
-    cards = find_cards(start)
-    files = [*(ProjectFile(source.path, source.text) for source, _ in foreign), *cards]
+    files, shown = _find_files(parsed, start)
     if layer is None and seen is None and not files:
         show("\n".join([f"there is no {path}, and no folder {path.with_name('plugins')} of this project", *hooks]))
         return 1
     digest = _digest(layer, seen, files)
     if not args.has("--yes"):
-        _show_all(layer, seen, start.root, [*render_foreign(foreign), *render_cards(cards, start.root), *hooks])
+        _show_all(layer, seen, start.root, [*shown, *hooks])
     if args.has("--show"):
         show(f"\nto accept this: cru trust, or without a terminal: cru trust --yes {digest}")
         return 0
@@ -84,6 +85,15 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 1
     _accept(trust, path, layer, seen, files)
     return 0
+
+
+def _find_files(parsed: Parsed, start: Start) -> tuple[list[ProjectFile], list[str]]:
+    """What else is to be accepted, and how it is shown: settings of other programs, agent cards, commands and skills."""
+    foreign, cards, prompts = find_foreign(parsed), find_cards(start), find_prompt_files(start)
+    files = [*(ProjectFile(source.path, source.text) for source, _ in foreign), *cards]
+    files += [ProjectFile(file.path, file.content) for file in prompts]
+    root = start.root
+    return files, [*render_foreign(foreign), *render_cards(cards, root), *render_prompt_files(prompts, root)]
 
 
 def _is_trusted(
@@ -156,9 +166,13 @@ def _revoke(trust: TrustStore, *paths: Path) -> None:
 
 
 def _accepted_cards(start: Start, trust: TrustStore) -> list[Path]:
-    """Cards that are shown, and whatever was accepted where cards lie: one that is gone, or that another of its name hides, may be back."""
+    """Cards that are shown, and whatever was accepted where cards, commands and skills lie: one that is gone, or that another of its name
+    hides, may be back."""
     shown = [file.path for file in find_cards(start)]
     folders = [folder for origin, folder in card_places(start).folders() if origin is CardOrigin.PROJECT]
+    places = prompt_places(start)
+    for kind in PromptFileKind:
+        folders += [folder for origin, folder in places.folders(kind) if origin is FileOrigin.PROJECT]
     known = [file for folder in folders for file in trust.files_below(folder)]
     return list({os.path.realpath(file): file for file in (*known, *shown)}.values())
 

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.app import Start
-from cru.app.start import card_places
+from cru.app.start import card_places, prompt_places
 from cru.config.layers import Layer
 from cru.engine.parts import EngineSettings
+from cru.extensions.prompt_files import PromptFileKind
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
@@ -23,6 +24,7 @@ from cru.values.visible import whole_lines
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.foreign_settings import FileSettings
+    from cru.extensions.prompt_files.trusted import WideningFile
 
 FIRST_LINES = 5
 COLUMNS = 120
@@ -93,6 +95,8 @@ def render_foreign(files: Iterable[FileSettings]) -> Iterator[str]:
         yield f"\n{source.path} lets more happen than without it:"
         for rule in settings.rules.allow:
             yield f"! allow {one_line(rule, COLUMNS)}"
+        for folder in settings.folders:
+            yield f"! folder {one_line(folder, COLUMNS)}: counts as part of the project"
         for name, value in settings.env.items():
             yield f"! env {one_line(f'{name}={value}', COLUMNS)}"
 
@@ -125,9 +129,33 @@ def render_cards(files: Iterable[ProjectFile], root: Path) -> Iterator[str]:
     """Each card whole: its text speaks to the model of a sub-agent."""
     for file in files:
         yield f"\n! {one_line(str(file.path.relative_to(root)))}: what a sub-agent is told"
-        for line in whole_lines(file.text.rstrip("\n")):
-            for start in range(0, max(len(line), 1), COLUMNS):
-                yield f"{'':>9}  {'┆' if start else '│'} {line[start : start + COLUMNS]}"
+        yield from _whole(file.text)
+
+
+def find_prompt_files(start: Start) -> list[WideningFile]:
+    """Commands and skills of this project that do more than inform. Raises NotAccepted."""
+    places = prompt_places(start)
+    if not any(places.has(kind) for kind in PromptFileKind):
+        return []
+    from cru.extensions.prompt_files.trusted import find_widening, to_accept
+
+    return [to_accept(file, places) for file in find_widening(places)]
+
+
+def render_prompt_files(files: Iterable[WideningFile], root: Path) -> Iterator[str]:
+    """Each whole: a command with what it runs and permits, a skill with its scripts."""
+    for file in files:
+        yield f"\n! {one_line(str(file.path.relative_to(root)))}: it runs commands, permits tools or has scripts"
+        for path, text in file.shown:
+            if path != file.path:
+                yield f"{len(text):>9}  {one_line(str(path.relative_to(file.path)))}"
+            yield from _whole(text)
+
+
+def _whole(text: str) -> Iterator[str]:
+    for line in whole_lines(text.rstrip("\n")):
+        for start in range(0, max(len(line), 1), COLUMNS):
+            yield f"{'':>9}  {'┆' if start else '│'} {line[start : start + COLUMNS]}"
 
 
 def render_hooks(parsed: Parsed) -> list[str]:

@@ -165,15 +165,17 @@ class ForeignSettings(Struct, frozen=True):
 
     env: variables of its hooks and of the agent's commands, as soon as a person accepts the file
     rules: in our writing; deny and ask only tighten, so they hold at once, allow when a person accepts the file
+    folders: that count as part of the project then, too; absolute
     """
 
     env: Mapping[str, str] = {}
     rules: RuleLists = RuleLists()
+    folders: tuple[str, ...] = ()
 
     @property
     def widens(self) -> bool:
         """Whether there is something that waits for a person."""
-        return bool(self.env or self.rules.allow)
+        return bool(self.env or self.rules.allow or self.folders)
 
 
 class ParsedFile(Struct, frozen=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.claude import matching
-from cru.extensions.hooks.dialects.claude.permissions import read_permissions
+from cru.extensions.hooks.dialects.claude.permissions import read_folders, read_permissions
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import ForeignSettings, ParsedFile
@@ -63,7 +63,7 @@ def read_entries(source: HookSource, events: Collection[str], facts: SessionFact
     entries = [entry for handler in handlers if (entry := _entry(reading, handler, facts.env)) is not None]
     if disabled or by_user:
         entries = [replace(entry, enabled=False, off_by_user=by_user) for entry in entries]
-    settings = ForeignSettings(_read_env(reading), read_permissions(reading, facts))
+    settings = ForeignSettings(_read_env(reading), read_permissions(reading, facts), read_folders(reading, facts))
     return ParsedFile(entries, reading.problems, frozenset(("all",)) if by_user else frozenset(), settings)
 
 

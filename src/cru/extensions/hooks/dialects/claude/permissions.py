@@ -3,6 +3,7 @@ rules are left out there; what has no counterpart is a problem, so that it is to
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from cru.config.closest import did_you_mean, is_misprint
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
+from cru.extensions.hooks.parsing.reading import Reading, canonical_definition, typed_value
 from cru.files.glob import escape
 from cru.permissions import BadRule, RuleLists
 from cru.permissions.rules import parse_rule
@@ -32,7 +33,6 @@ FILES = {
 """Tools whose rules name paths → the tool or kind that ours name."""
 ABSENT = (
     "WebSearch",
-    "Skill",
     "SlashCommand",
     "NotebookRead",
     "ExitPlanMode",
@@ -40,7 +40,7 @@ ABSENT = (
 """Tools that cru has not: there is nothing to guard."""
 WHOLE = ("TodoWrite", *TOOLS.tools["task_output"], *TOOLS.tools["task_cancel"])
 """Tools whose rules name nothing but the tool."""
-KNOWN = ("Bash", *FILES, "WebFetch", *TOOLS.tools["task"], *WHOLE, *ABSENT)
+KNOWN = ("Bash", "Skill", *FILES, "WebFetch", *TOOLS.tools["task"], *WHOLE, *ABSENT)
 WRITERS = (
     "*>*",
     *(f"{name} *" for name in ("tee", "cp", "mv", "rm", "touch", "truncate", "install", "ln", "dd", "sed *-i")),
@@ -80,6 +80,20 @@ def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
     return RuleLists(**lists)
 
 
+def read_folders(reading: Reading, facts: SessionFacts) -> tuple[str, ...]:
+    """`additionalDirectories`: `~` is the user's home, other paths begin in the settings' project."""
+    table = typed_value(reading.value, "permissions", dict, {})
+    folders = []
+    for text in reading.typed(table, FOLDERS, list, [], "permissions"):
+        if not isinstance(text, str) or not text.strip() or "\0" in text:
+            reading.wrong(f"`permissions.{FOLDERS}`: {text!r} is no folder", line=reading.line("permissions", FOLDERS))
+            continue
+        at_home = text == "~" or text.startswith("~/")
+        path = facts.user_home / text[2:] if at_home else _base(reading, facts) / text
+        folders.append(os.path.normpath(path))
+    return tuple(dict.fromkeys(folders))
+
+
 def _tell_others(reading: Reading, table: Mapping[str, object], mode: str) -> None:
     """What cru does not take over: of what tightens that it does not hold, unless it does anyway; of what widens that it is ignored.
     mode: that of the session."""
@@ -93,11 +107,6 @@ def _tell_others(reading: Reading, table: Mapping[str, object], mode: str) -> No
     if table.get(BYPASS) is not None and mode == "trust":
         text = "does not hold here: this session runs in the mode trust all the same"
         _tell_ignored(reading, BYPASS, text, "leave out `-t`", ProblemKind.UNHELD)
-    if table.get(FOLDERS):
-        text = "has no effect in cru"
-        _tell_ignored(
-            reading, FOLDERS, text, 'a rule of yours such as "read:/folder/**" allows it', ProblemKind.IGNORED
-        )
 
 
 def _tell_ignored(reading: Reading, key: str, text: str, hint: str, kind: ProblemKind) -> None:
@@ -126,6 +135,8 @@ def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: S
         yield TOOLS.own_name(name)
     elif name == "Bash":
         yield f"bash:{_command(what)}" if what else "bash"
+    elif name == "Skill":
+        yield f"skill:{_skill(what)}" if what else "skill"
     elif name in FILES:
         yield from _path_rules(reading, effect, FILES[name], what, line, facts)
     elif name == "WebFetch":
@@ -151,6 +162,11 @@ def _tell(reading: Reading, effect: Effect, text: str, hint: str, line: int) -> 
     """An allow rule that is left out opens nothing; of the others a guard is lost."""
     kind = ProblemKind.ODDITY if effect == "allow" else ProblemKind.PART
     reading.wrong(f"permissions.{effect}: {text}, so it does not count", hint, line=line, kind=kind)
+
+
+def _skill(what: str) -> str:
+    """`Skill(pdf *)` and `Skill(pdf:*)` are the skill with any words."""
+    return what.removesuffix(" *").removesuffix(":*")
 
 
 def _command(what: str) -> str:

@@ -32,7 +32,7 @@ TOOLS = ToolMapping(
         "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"), "glob": ("Glob",), "grep": ("Grep",),
         "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",),
         "task_output": ("TaskOutput", "BashOutput", "BashOutputTool", "AgentOutputTool"),
-        "task_cancel": ("TaskStop", "KillShell", "KillBash"), "task": ("Agent", "Task"),
+        "task_cancel": ("TaskStop", "KillShell", "KillBash"), "task": ("Agent", "Task"), "skill": ("Skill",),
     },
     arguments={
         "bash": {"timeout": MILLISECONDS, "background": ArgumentMapping("run_in_background")},
@@ -43,6 +43,7 @@ TOOLS = ToolMapping(
         },
         "update_todos": {"content": TODO_LIST},
         "task": {"agent": AGENT, "background": ArgumentMapping("run_in_background")},
+        "skill": {"name": ArgumentMapping("skill"), "arguments": ArgumentMapping("args")},
     },
     dropped={
         "bash": ("description",),

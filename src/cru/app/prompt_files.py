@@ -1,0 +1,123 @@
+"""Commands and skills as files, in a session; loaded where there is a folder that may have some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.config.layers import Settings
+from cru.contexts.entries import LogProblem
+from cru.contexts.reported import report_once
+from cru.engine.parts import Parts
+from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
+from cru.extensions.prompt_files.commands import FileCommands
+from cru.extensions.prompt_files.files import find_files
+from cru.extensions.prompt_files.run import PromptFileRunner
+from cru.extensions.prompt_files.skills import SkillList, SkillTool
+from cru.models import ModelSettings
+from cru.tasks import TaskTable
+from cru.tasks.model_names import NamedModels, choose_model
+from cru.values.visible import visible
+
+
+class PromptFilesHere(Struct, frozen=True):
+    """What there is. readable: folders whose files the model may read as those of the project"""
+
+    places: PromptPlaces
+    kinds: tuple[PromptFileKind, ...]
+    skills: SkillList | None
+    readable: tuple[Path, ...]
+    settings: Settings
+
+    def join(self, parts: Parts) -> None:
+        """Commands, and the tool that loads skills, in the session of these parts."""
+        runner = PromptFileRunner(parts, self.places)
+        parts.lifecycle.idle.append(runner.take_back)
+        if self.skills is not None:
+            parts.services.skills = self.skills.describe
+            problem = parts.tools.add(SkillTool(self.skills, runner))
+            if problem:
+                parts.bus.stream.warn(problem)
+        parts.lifecycle.opening.append(partial(_open, runner, self.skills, self.kinds, self.settings))
+
+
+def find_here(places: PromptPlaces, settings: Settings) -> PromptFilesHere | None:
+    """None if what is there is switched off."""
+    table = settings.of(PromptFilesTable) if settings.is_set("prompt_files") else PromptFilesTable()
+    chosen = table.prompt_files
+    switched = ((PromptFileKind.COMMAND, chosen.commands), (PromptFileKind.SKILL, chosen.skills))
+    kinds = tuple(kind for kind, is_on in switched if is_on and places.has(kind))
+    if not kinds:
+        return None
+    has_skills = PromptFileKind.SKILL in kinds
+    own = (
+        folder
+        for origin, folder in places.folders(PromptFileKind.SKILL)
+        if origin is FileOrigin.USER and folder.is_dir()
+    )
+    skills = SkillList(places, chosen.skill_budget) if has_skills else None
+    return PromptFilesHere(places, kinds, skills, tuple(own) if has_skills else (), settings)
+
+
+async def _open(
+    runner: PromptFileRunner,
+    skills: SkillList | None,
+    kinds: Sequence[PromptFileKind],
+    settings: Settings,
+    parts: Parts,
+) -> None:
+    async def choose(name: str) -> str:
+        return await _choose_model(parts, settings, name)
+
+    parts.commands.sources.append(FileCommands(runner, kinds, choose))
+    _tell_left_out(parts, runner.places, kinds, skills)
+
+
+async def _choose_model(parts: Parts, settings: Settings, name: str) -> str:
+    """What a file's `model` means; that nobody knows it is told."""
+
+    async def own_model() -> str:
+        return (await parts.choose("")).model.name
+
+    chosen = settings.of(ModelSettings)
+    known = (*(known for known, about in chosen.models.items() if about.model), *chosen.categories)
+    models = NamedModels(settings.of(TaskTable).agents.model_aliases, lambda: known)
+    model = await choose_model(name, models, own_model, "the configured one")
+    if model.problem:
+        parts.bus.stream.warn(model.problem)
+    return model.name
+
+
+def _tell_left_out(
+    parts: Parts, places: PromptPlaces, kinds: Sequence[PromptFileKind], skills: SkillList | None
+) -> None:
+    """Once a context: files whose names are those of commands of cru, names that nobody can type, and skills with mistakes."""
+    from cru.commands.builtin import TABLE
+    from cru.engine.commands import split_command
+
+    own = {row.name for row in TABLE}
+    problems, unreadable = list[LogProblem](), list[str]()
+    for kind in kinds:
+        for _, name, path in find_files(places, kind, unreadable):
+            if name in own:
+                why = f"/{name} is a command of cru, so {path} is not one"
+            elif split_command(f"/{name}") != (name, ""):
+                why = f"{path} is no command: a name is letters, digits, `-`, `_` and `:`"
+            else:
+                continue
+            problems.append(LogProblem(str(path), 0, visible(why), f"prompt_file:{_key(str(path))}"))
+    for file in skills.load().values() if skills is not None else ():
+        for text in (*file.faults, *file.problems):
+            problems.append(LogProblem(str(file.path), 0, visible(text), f"prompt_file:{_key(text)}"))
+    for text in unreadable:
+        parts.bus.stream.warn(visible(text))
+    for problem in report_once(parts.store.folder, problems):
+        parts.bus.stream.warn(problem.message)
+
+
+def _key(path: str) -> str:
+    return sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:16]
