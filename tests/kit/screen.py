@@ -13,7 +13,7 @@ UNFINISHED = re.compile(r"\x1b(?:\[[?>=]?[\d;]*|\][^\x07\x1b]*\x1b?|[()])?\Z")
 
 class Screen:
     """`feed` what the program printed, then look at `lines()`; `answers` collects what a terminal would send back;
-    `editor_at` is where in `plain` a line editor first asked for the cursor's position."""
+    `editor_at` is where in `plain` a line editor first drew."""
 
     def __init__(self, rows: int = 24, columns: int = 80) -> None:
         self.rows, self.columns = rows, columns
@@ -69,6 +69,8 @@ class Screen:
 
     def _sequence(self, mark: str, numbers: list[int], kind: str) -> None:
         n = max(numbers[0], 1)
+        if mark == "?" and (numbers[0], kind) == (7, "l") and self.editor_at is None:
+            self.editor_at = len(self.plain)  # it does not let the terminal break lines
         if mark:
             return
         match kind:
@@ -84,8 +86,9 @@ class Screen:
                 self.row, self.column = min(n, self.rows) - 1, min(max(column, 1), self.columns) - 1
             case "J" | "K":
                 self._erase(kind, numbers[0])
+                if kind == "J" and not self.plain.endswith("\n"):  # what comes is no part of the line that stood there
+                    self.plain += "\n"
             case "n" if numbers[0] == 6:
-                self.editor_at = len(self.plain) if self.editor_at is None else self.editor_at
                 self.answers += f"\x1b[{self.row + 1};{self.column + 1}R"
 
     def _erase(self, kind: str, how: int) -> None:

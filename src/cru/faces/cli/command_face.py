@@ -9,10 +9,13 @@ from cru.contexts.store import FileContext
 
 KEYS = """\
 Enter        sends what you typed                 Up, Down  what you typed before
-Alt-Enter    a new line in it                     Ctrl-R    searches there
+Alt-Enter    a new line in it; so do Ctrl-J       Ctrl-R    searches there
+             and a backslash before Enter         Ctrl-G    opens it in $VISUAL or $EDITOR
 Tab          completes a command                  Ctrl-Z    stops cru until `fg`
-Ctrl-C       stops an answer; clears the line     Ctrl-D    leaves; the conversation is kept
-What you type while an answer runs stands in the line when it ends. A space before a slash makes a prompt of it."""
+Esc, Ctrl-C  stop an answer                       Ctrl-D    leaves; the conversation is kept
+Ctrl-C       clears the line; twice: leaves
+What you enter while an answer runs waits in sight and is sent after it; Up takes the last of it back.
+A space before a slash makes a prompt of it."""
 
 
 class CliFace(NoFace):

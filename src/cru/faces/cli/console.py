@@ -125,8 +125,20 @@ def write(text: str) -> None:
     stream.write(printable(text) if stream.isatty() else text)
 
 
+_printer: Callable[[Callable[[], object]], None] | None = None
+
+
+def set_printer(printer: Callable[[Callable[[], object]], None] | None) -> None:
+    """Who prints above what stands on the terminal: the chat's screen, as long as it is there."""
+    global _printer
+    _printer = printer
+
+
 def print_above_prompt(work: Callable[[], object]) -> None:
-    """Let `work` print: above the line editor's prompt if one stands on the terminal, else at once."""
+    """Let `work` print: above the chat's screen, or above the line editor's prompt if one stands on the terminal, else at once."""
+    if _printer is not None:
+        _printer(work)
+        return
     editor = sys.modules.get("prompt_toolkit.application")
     prompt = editor.get_app_or_none() if editor is not None else None
     if editor is not None and prompt is not None and prompt.is_running:

@@ -141,10 +141,12 @@ class SignalHandlers:
     async def suspend(self, how: str = "SIGTSTP") -> None:
         """Hand control over to whoever started this process, until it continues it."""
         from cru.events.payloads import SessionPaused, SessionResumed
+        from cru.faces.cli.terminal.keyboard import hide_prompt
 
         bus = self._session.parts.bus
         await bus.dispatch(SessionPaused(how))
-        os.kill(os.getpid(), signal.SIGSTOP)
+        async with hide_prompt():
+            os.kill(os.getpid(), signal.SIGSTOP)
         await bus.dispatch(SessionResumed("SIGCONT"))
 
     def _end(self, number: int) -> None:

@@ -33,101 +33,31 @@ from cru.events.stream import (
     StateChanged,
     StatusChanged,
 )
-from cru.faces.cli.console import TerminalOutput, one_line, print_above_prompt, printable, say, show
+from cru.faces.cli.answer_writer import AnswerWriter
+from cru.faces.cli.console import one_line, print_above_prompt, say, show
 from cru.values.messages import ALWAYS_TOLD
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
-    from cru.faces.cli.terminal.markdown_stream import MarkdownStream
+    from cru.faces.cli.terminal.live import LiveRegion
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
 
 P = TypeVar("P", bound=Struct)
 
 
-class AnswerWriter:
-    """The model's words on standard output, as they come; on a terminal Markdown is rendered block by block.
-
-    clear: takes the progress line away, before anything is written
-    report: says on the progress line what is going on; "": nothing is
-    """
-
-    def __init__(self, clear: Callable[[], None], report: Callable[[str], None]) -> None:
-        self.output = TerminalOutput()
-        self.is_terminal = sys.stdout.isatty()
-        self._clear, self._report = clear, report
-        self._markdown = self._open_markdown() if self.is_terminal else None
-        self._is_line_start = True
-        self._is_first = True
-        self._length = 0
-
-    def _open_markdown(self) -> MarkdownStream:
-        from cru.faces.cli.terminal.markdown_stream import MarkdownStream
-
-        return MarkdownStream(self._clear)
-
-    def show_raw(self) -> None:
-        """No Markdown is rendered."""
-        self._markdown = None
-
-    def write(self, text: str) -> None:
-        if self._is_first and text.startswith("\n"):
-            text = text[1:]
-        self._is_first = False
-        if not text:
-            return
-        if self._markdown is not None:
-            self._length += len(text)
-            self._markdown.feed(text)
-            self._report(f"answering, {self._length} characters" if self._markdown.waiting else "")
-        else:
-            self._clear()
-            self.output.write((printable(text) if self.is_terminal else text).encode("utf-8", "replace"))
-        self._is_line_start = text.endswith("\n")
-
-    def print_block(self, text: str) -> None:
-        """Something else than the answer, on lines of its own."""
-        self.end_line()
-        shown = (printable(text) if self.is_terminal else text).rstrip()
-        print_above_prompt(lambda: self.output.write(f"{shown}\n".encode("utf-8", "replace")))
-
-    def is_within_line(self) -> bool:
-        """Whether an answer stands on the terminal whose last line is not whole."""
-        return self.is_terminal and self._markdown is None and not self._is_line_start
-
-    def leave_line(self) -> None:
-        """What is written elsewhere on the terminal begins a line."""
-        if self.is_within_line():
-            self.output.write(b"\n")
-            self._is_line_start = True
-
-    def end_line(self) -> None:
-        self._clear()
-        self._length = 0
-        if self._markdown is not None:
-            self._markdown.flush()
-        elif not self._is_line_start:
-            self.output.write(b"\n")
-        self._is_line_start = True
-
-    def end(self) -> None:
-        """The answer is whole."""
-        self.end_line()
-        self._is_first = True
-
-
 class TextFace:
     """Streams text as it comes. On a terminal stderr shows what is going on; while a question stands there, everything else waits.
 
-    `dress` it when the settings are known.
+    `dress` it when the settings are known. live: of the chat's screen, in place of a progress line.
     """
 
-    def __init__(self, verbose: bool) -> None:
+    def __init__(self, verbose: bool, live: LiveRegion | None = None) -> None:
         self.tells_failures = True  # of calls; else whoever made the call does
         self.tells_cost = False
         self._verbose = verbose
         self._hides_tools = False
-        self._progress = _open_progress() if sys.stderr.isatty() else None
-        self._answer = AnswerWriter(self._clear_progress, self._set_activity)
+        self._progress = live or (_open_progress() if sys.stderr.isatty() else None)
+        self._answer = AnswerWriter(self._clear_progress, self._set_activity, live)
         self._is_streamed = False
         self._thought = ""
         self._questions: set[str] = set()

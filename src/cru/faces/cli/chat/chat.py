@@ -1,26 +1,32 @@
-"""The chat: line by line on a terminal, with the terminal's own scrollback."""
+"""The chat: turn by turn on a terminal, with the terminal's own scrollback."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import closing
-from typing import TYPE_CHECKING
+import time
+from contextlib import AbstractAsyncContextManager, closing
+from typing import TYPE_CHECKING, Protocol
 
 from cru.app import Start
 from cru.engine.background import has_report, wait_for_report
-from cru.faces.cli.chat.first_prompt import FirstPrompt
-from cru.faces.cli.chat.prompt import LineLeft, PromptLine
-from cru.faces.cli.console import complain, erase_prompt
+from cru.engine.commands import split_command
+from cru.faces.cli.chat.first_prompt import FirstPrompt, is_dumb_terminal
+from cru.faces.cli.chat.lines import LineScreen
+from cru.faces.cli.chat.status import StatusLine
+from cru.faces.cli.console import complain, erase_prompt, print_above_prompt
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
-from cru.faces.cli.terminal.keyboard import input_mode, read_typed
+from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.text_face import TextFace
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.faces.cli.command_face import ChatFace
+
+LEAVING = 2.0
+"""Seconds within which a second Ctrl-C, in an empty line, leaves."""
 
 
 def chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
@@ -31,10 +37,11 @@ def chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
 async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
     from cru.faces.cli.continuation import chat_command, resume_command
 
-    face = TextFace(parsed.has("verbose"))
+    live = None if is_dumb_terminal() else LiveRegion()
+    face = TextFace(parsed.has("verbose"), live)
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:
         with closing(first):
-            conversation = Chat(run, face, start.home, first.typed)
+            conversation = Chat(run, face, live, start.home, first.typed)
             await conversation.run()
     if name := run.built.store.current_name():  # else it was deleted meanwhile
         if conversation.unfinished:
@@ -44,6 +51,30 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
     return run.signals.code
 
 
+class Screen(Protocol):
+    """What a person types, and where.
+
+    take_keys: keys that were pressed before it was there
+    shown: it stands on the terminal for the block
+    next_prompt: what was entered next, None at the end of input
+    begin_turn, end_turn: the model works in between, on that prompt
+    read_pressed: takes in keys that a signal has overtaken
+    take_back: what was entered and waits is put into the input again
+    clear_input: empties the input; whether there was something in it
+    end_input: as Ctrl-D; what waits is still sent
+    """
+
+    def take_keys(self, keys: bytes) -> None: ...
+    def shown(self) -> AbstractAsyncContextManager[None]: ...
+    async def next_prompt(self) -> str | None: ...
+    def begin_turn(self, text: str) -> None: ...
+    def end_turn(self) -> None: ...
+    def read_pressed(self) -> None: ...
+    def take_back(self) -> None: ...
+    def clear_input(self) -> bool: ...
+    def end_input(self) -> None: ...
+
+
 class Chat:
     """Prompts and turns by turns.
 
@@ -51,80 +82,68 @@ class Chat:
     failed: with which exit status it would have ended a run, 0: it did not fail
     """
 
-    def __init__(self, run: RunningSession, face: TextFace, home: os.PathLike[str], typed: bytes) -> None:
+    def __init__(
+        self, run: RunningSession, face: TextFace, live: LiveRegion | None, home: os.PathLike[str], typed: bytes
+    ) -> None:
         self.unfinished, self.failed = False, 0
         self._face, self._signals = face, run.signals
         self._session = session = run.built.session
         self._store = run.built.store
         run.signals.on_end(self._end)
+        run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
         session.parts.services.is_chat = True
-        self._line = PromptLine(os.path.join(home, "chat_history"), session, run.signals.suspend, face.status_text)
-        self._line.take_keys(typed)
-        self._leaving = False
-        self._typed_ahead = ""
+        self._screen = LineScreen() if live is None else self._open_screen(live, os.path.join(home, "chat_history"))
+        self._screen.take_keys(typed)
+        self._is_leaving = self._is_in_turn = False
+        self._interrupted = -LEAVING
+
+    def _open_screen(self, live: LiveRegion, history: str) -> Screen:
+        from cru.faces.cli.chat.completion import CommandCompleter
+        from cru.faces.cli.chat.history import open_history
+        from cru.faces.cli.chat.screen import ChatActions, ChatScreen
+
+        live.watch(self._session.parts.bus.stream)
+        status = StatusLine(self._session, self._face.status_text)
+        actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._do_at_once)
+        return ChatScreen(open_history(history), CommandCompleter(self._session), live, actions)
 
     async def run(self) -> None:
-        while not self._leaving:
-            text = await self._read()
-            if text is None:
-                return
-            if text.strip() or has_report(self._session.parts):
-                await self._turn(text)
+        erase_prompt()
+        async with self._screen.shown():
+            while not self._is_leaving:
+                text = await self._next_prompt()
+                if text is None:
+                    return
+                if text or has_report(self._session.parts):
+                    await self._turn(text)
 
-    async def _read(self) -> str | None:
-        """The next prompt; None at Ctrl-D. Ctrl-C clears the line. What was typed before an answer was stopped stands in it."""
-        while not self._leaving:
-            await self._wait_for_questions()
-            typed, self._typed_ahead = self._typed_ahead + self._typed_at_questions(), ""
-            erase_prompt()
-            try:
-                return await self._read_or_wake(typed)
-            except KeyboardInterrupt:
-                continue
-            except EOFError:
-                return None
-            except LineLeft:
-                return ""
-        return None
-
-    async def _read_or_wake(self, typed: str) -> str:
-        """What is typed; raises LineLeft if something that runs in the background has ended meanwhile."""
-        waking = asyncio.ensure_future(wait_for_report(self._session.parts))
-        waking.add_done_callback(self._wake)
+    async def _next_prompt(self) -> str | None:
+        """The next prompt; None at the end of input, "" if something that ran in the background has ended."""
+        entered = asyncio.ensure_future(self._screen.next_prompt())
+        report = asyncio.ensure_future(wait_for_report(self._session.parts))
         try:
-            return await self._line.read(typed)
+            await asyncio.wait((entered, report), return_when=asyncio.FIRST_COMPLETED)
+            return entered.result() if entered.done() else ""
         finally:
-            waking.cancel()
-
-    def _wake(self, waking: asyncio.Future[bool]) -> None:
-        if not waking.cancelled() and waking.result():
-            self._typed_ahead = self._line.leave()
-
-    async def _wait_for_questions(self) -> None:
-        """Wait until no question of a plugin stands where the prompt will."""
-        free = getattr(self._session.parts.asker, "free", None)
-        if free is not None:
-            await free()
-
-    def _typed_at_questions(self) -> str:
-        """What was typed while a question stood there, and was no answer to it."""
-        take = getattr(self._session.parts.asker, "take_typed", None)
-        return take() if take is not None else ""
+            entered.cancel()
+            report.cancel()
 
     async def _turn(self, text: str) -> None:
         """One turn, or one command; its errors are shown and the chat goes on."""
-        # The line editor takes SIGINT for itself and gives it back to nobody.
-        self._signals.on_interrupt(self._interrupt)
+        self._screen.begin_turn(text)
+        self._is_in_turn = True
         if text:
             self._session.submit(text)
         try:
-            with input_mode(0, "kept"):
-                result = await self._session.run()
+            result = await self._session.run()
         except (CruError, OSError, MemoryError) as error:
             self._session.withdraw(text)
             self._show_failure(error)
             return
+        finally:
+            self._is_in_turn = False
+            self._screen.end_turn()
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
             self._face.result(result, 0)
@@ -135,7 +154,7 @@ class Chat:
         message, hint = (
             (error.message, error.hint) if isinstance(error, CruError) else (str(error) or "out of memory", "")
         )
-        complain(message, hint)
+        print_above_prompt(lambda: complain(message, hint))
         self.unfinished, self.failed = is_left_open(self._session, error), getattr(error, "code", 1)
 
     def _command_face(self) -> ChatFace:
@@ -143,16 +162,33 @@ class Chat:
 
         return ChatFace(self._store, self._signals.suspend, self._leave)
 
+    def _do_at_once(self, text: str) -> bool:
+        """A command that does not wait for the end of a turn (/stop)."""
+        named = split_command(text)
+        if named is None or not self._session.parts.commands.at_once(named[0]):
+            return False
+        self._screen.take_back()
+        self._session.submit(text)
+        return True
+
     def _leave(self) -> None:
-        self._leaving = True
+        self._is_leaving = True
 
     def _interrupt(self) -> None:
-        """Ctrl-C: nothing that was typed before it is sent by itself."""
-        self._typed_ahead += read_typed(0)
-        self._session.interrupt()
+        """Ctrl-C: a turn ends, and nothing that waits is sent by itself; else the line is cleared. Twice, without a line, it leaves."""
+        if self._is_in_turn:
+            self._screen.read_pressed()
+            self._screen.take_back()
+            self._session.interrupt()
+            return
+        before, self._interrupted = self._interrupted, time.monotonic()
+        if self._screen.clear_input():
+            self._interrupted = -LEAVING
+        elif self._interrupted - before < LEAVING:
+            self._screen.end_input()
 
     def _end(self) -> None:
         """A signal asks the chat to end, with or without a turn."""
-        self._leaving = True
+        self._is_leaving = True
         self._session.end()
-        self._line.close()
+        self._screen.end_input()

@@ -44,7 +44,7 @@ class FirstPrompt:
         if has_typed(0):  # the beginning of a line, which the terminal showed
             write_error(ERASE_LINE)
         say(GREETING.format(name=self._context))
-        if os.environ.get("TERM", "").lower() not in ("dumb", "unknown"):  # as the line editor has it
+        if not is_dumb_terminal():
             self._terminal.callback(write_error, LEAVE_PASTE)
             self._terminal.callback(erase_prompt)
             draw_prompt(f"{MARK_PASTE}{PROMPT}")
@@ -56,6 +56,11 @@ class FirstPrompt:
 
     def close(self) -> None:
         self._terminal.close()
+
+
+def is_dumb_terminal() -> bool:
+    """Whether the terminal knows no escape sequences."""
+    return os.environ.get("TERM", "").lower() in ("dumb", "unknown")
 
 
 def _raise_at_signals() -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
-from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from cru.faces.cli.terminal.size import terminal_size
 from cru.namespace.dialogs.port import hand_over_control
 
 if TYPE_CHECKING:
@@ -37,17 +38,17 @@ class LineEditor:
         keyboard = Vt100Input(open(fd, encoding="utf-8", errors="replace", closefd=False))  # noqa: SIM115
         clear_typeahead(keyboard)
         # It need not ask where the cursor is: an answer that comes late would be read as typed.
-        screen = Vt100_Output(self._output, self._size, term=os.environ.get("TERM"), enable_cpr=False)
+        screen = Vt100_Output(self._output, partial(terminal_size, fd), term=os.environ.get("TERM"), enable_cpr=False)
         self._lines: PromptSession[str | None] = PromptSession(input=keyboard, output=screen, key_bindings=_keys())
         self._lines.app.ttimeoutlen, self._lines.app.timeoutlen = SEQUENCE, COMBINATION
 
     @property
     def rows(self) -> int:
-        return self._size().rows
+        return terminal_size(self.fd).rows
 
     @property
     def columns(self) -> int:
-        return self._size().columns
+        return terminal_size(self.fd).columns
 
     def write(self, text: str) -> None:
         self._output.write(text)
@@ -59,13 +60,6 @@ class LineEditor:
             return await self._lines.prompt_async(f"  {hint} > ", set_exception_handler=False, handle_sigint=False)
         except EOFError:
             raise OSError("the terminal has gone") from None
-
-    def _size(self) -> Size:
-        try:
-            columns, rows = os.get_terminal_size(self.fd)
-        except OSError:
-            columns = rows = 0
-        return Size(rows=rows or 24, columns=columns or 80)
 
 
 def _keys() -> KeyBindings:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cru.faces.cli.console import StandardOutput, printable
+from cru.faces.cli.console import StandardOutput, print_above_prompt, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,7 @@ HTML = re.compile(r" {0,3}<(?:(!--)|(\?)|(!\[CDATA\[)|(?:pre|script|style|textar
 HTML_ENDS = ("-->", r"\?>", r"\]\]>", r"</(?:pre|script|style|textarea)>")
 
 ENCODING = ("utf-8", "surrogatepass")
+TAIL_BYTES = 4 << 10
 MOST_BYTES = 256 << 10
 """Of a block that is rendered, which takes up to seventy times as much memory; more is shown as it was written, in pieces of this size."""
 
@@ -28,7 +29,12 @@ class MarkdownStream:
     def __init__(self, before: Callable[[], object]) -> None:
         self._before = before
         self._console: Console | None = None
+        self._is_raw = False
         self._begin_block()
+
+    def show_raw(self) -> None:
+        """Nothing is rendered: each line is printed when it is whole."""
+        self._is_raw = True
 
     def _begin_block(self) -> None:
         # As bytes: many small strings would take several times the room of their text.
@@ -39,6 +45,11 @@ class MarkdownStream:
     def waiting(self) -> bool:
         """Whether there is text that is not printed yet."""
         return self._boundary.has_text or self._line_has_text
+
+    def tail(self) -> str:
+        """The end of what is not printed yet."""
+        rest = TAIL_BYTES - len(self._line)
+        return (self._block[-rest:] + self._line if rest > 0 else self._line[-TAIL_BYTES:]).decode("utf-8", "ignore")
 
     def feed(self, text: str) -> None:
         """Add to the text. Each line is looked at once, when it is whole."""
@@ -54,7 +65,10 @@ class MarkdownStream:
         self._block += self._line
         self._block += b"\n"
         self._line, self._line_has_text = bytearray(), False
-        if self._boundary.is_at(line):
+        if self._is_raw:
+            self._print_lines(self._block.removesuffix(b"\n"))
+            self._begin_block()
+        elif self._boundary.is_at(line):
             self._print_block()
         elif len(self._block) > MOST_BYTES:
             self._print_lines(self._block.removesuffix(b"\n"))
@@ -67,7 +81,7 @@ class MarkdownStream:
 
     def _print_block(self) -> None:
         """While it is rendered, the block is kept once."""
-        if self._is_plain or len(self._block) > MOST_BYTES:
+        if self._is_plain or self._is_raw or len(self._block) > MOST_BYTES:
             self._print_lines(self._block.rstrip(b"\n"))
             self._begin_block()
             return
@@ -76,16 +90,20 @@ class MarkdownStream:
         if has_text:
             from cru.faces.cli.terminal.markdown import print_markdown
 
-            print_markdown(self._ready_console(), block)
+            print_above_prompt(lambda: print_markdown(self._ready_console(), block))
 
     def _print_lines(self, lines: bytearray) -> None:
         """Print lines of a large block as they were written; what follows of it is printed likewise."""
         text = printable(lines.decode(*ENCODING))
         if lines:
-            file = self._ready_console().file  # past rich, which would copy it many times
-            file.write(f"{text if self._is_plain else text.lstrip(chr(10))}\n")
-            file.flush()
+            shown = text if self._is_plain or self._is_raw else text.lstrip("\n")
+            print_above_prompt(lambda: self._write(f"{shown}\n"))
             self._is_plain = True
+
+    def _write(self, text: str) -> None:
+        file = self._ready_console().file  # past rich, which would copy it many times
+        file.write(text)
+        file.flush()
 
     def _ready_console(self) -> Console:
         """The console to print on at once."""

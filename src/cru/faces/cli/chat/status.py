@@ -1,0 +1,46 @@
+"""The chat's status line: project, model, mode, how full the window is, what it has cost, and what plugins say about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cru.engine.session import Session
+from cru.events.payloads import ModelSelected
+from cru.events.stream import Published
+
+
+class StatusLine:
+    """Of one session. `plugins`: what they say, on one line."""
+
+    def __init__(self, session: Session, plugins: Callable[[], str]) -> None:
+        self._parts, self._plugins = session.parts, plugins
+        self._model = ""
+        session.parts.bus.stream.subscribe(self._take_model, ModelSelected)
+
+    def _take_model(self, item: Published[ModelSelected]) -> None:
+        self._model = item.payload.model
+
+    def text(self) -> str:
+        return " · ".join(part for part in self._words() if part)
+
+    def _words(self) -> Iterator[str]:
+        yield self._parts.root.name
+        yield self._model
+        yield self._parts.gate.mode
+        yield self._spent()
+        yield self._plugins()
+
+    def _spent(self) -> str:
+        """Tokens of the last prompt, and what the session has cost."""
+        session = self._parts.ledger.session.totals
+        if not session.requests:
+            return ""
+        tokens = f"{_short(self._parts.ledger.prompt.totals.tokens)} of {_short(session.tokens)} tokens"
+        return f"{tokens}, ${session.cost:.2f}" if session.cost else tokens
+
+
+def _short(number: int) -> str:
+    """1234 as 1.2k."""
+    if number < 1_000:
+        return str(number)
+    return f"{number / 1_000:.1f}k" if number < 100_000 else f"{number // 1_000}k"

@@ -1,0 +1,182 @@
+"""The chat's screen: what is finished stands in the scrollback, what changes below it, and what is typed at any time is seen."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
+
+WAIT = "until [ -e go ]; do sleep 0.01; done"
+
+
+def prompts(home: HomeDir) -> list[str]:
+    return [e["content"] for e in home.log() if e.get("role") == "user"]
+
+
+def auto(home: HomeDir, url: str) -> None:
+    home.configure('mode = "trust"\n', url=url)
+
+
+def test_an_answer_is_seen_as_it_comes_and_stands_there_once_when_it_is_whole(home: HomeDir) -> None:
+    with server([Hang("a **first** paragraph\n\nthe second one has")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("a first paragraph")
+            terminal.expect_screen("the second one has\n")
+            terminal.key("esc")
+            terminal.expect("cru: interrupted")
+            screen = terminal.screen()
+            assert terminal.eof() == 0
+    assert screen.count("a first paragraph") == screen.count("the second one has") == screen.count("> one") == 1
+
+
+def test_what_is_entered_while_it_works_waits_in_sight_and_can_be_taken_back(home: HomeDir) -> None:
+    with server([Hang("so far"), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("so far")
+            terminal.line("two")
+            terminal.line("three")
+            terminal.expect_screen("  next: two\n  next: three\n…")
+            terminal.key("up")
+            terminal.expect_screen("  next: two\n… three")
+            terminal.key("c-c")
+            terminal.expect_screen("> two\n  three")
+            assert len(model.requests) == 1
+            terminal.line("!")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one", "two\nthree!"]
+
+
+def test_a_running_command_shows_its_last_lines_and_a_clock(home: HomeDir) -> None:
+    command = f"seq 100; printf '\\033[2Jred\\n'; {WAIT}; echo end"
+    with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
+        auto(home, model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("  | 99\n  | 100\n  | \\x1b[2Jred\nrunning bash …")
+            terminal.expect_screen("running bash … 1 s")
+            (home.project / "go").touch()
+            terminal.expect("done")
+            terminal.expect("> ")
+            assert "  | 100" not in terminal.screen()
+            assert terminal.eof() == 0
+
+
+def test_the_status_line_says_where_one_is(home: HomeDir) -> None:
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.expect_screen("project · ask")
+            terminal.line("one")
+            terminal.expect("answer")
+            terminal.expect_screen("> \nproject · mock · ask · ".replace("> ", ">"))
+            assert terminal.eof() == 0
+
+
+def test_ctrl_c_twice_in_an_empty_line_leaves(home: HomeDir) -> None:
+    with pty(home=home) as terminal:
+        terminal.expect("> ")
+        terminal.key("c-c")
+        terminal.key("c-c")
+        assert terminal.wait() == 0
+
+
+def test_a_line_goes_on_behind_a_backslash_and_ctrl_j(home: HomeDir) -> None:
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one\\")
+            terminal.send("two")
+            terminal.key("c-j")
+            terminal.line("three")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one\ntwo\nthree"]
+
+
+def test_without_escape_sequences_it_goes_line_by_line(home: HomeDir) -> None:
+    with server([Reply("answer"), Reply("again")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home, env={"TERM": "dumb"}, is_first_prompt_enough=True) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("answer")
+            terminal.expect("> ")
+            terminal.line("two")
+            terminal.expect("again")
+            terminal.expect("> ")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one", "two"]
+
+
+def test_a_narrow_terminal_and_one_that_changes_lose_nothing(home: HomeDir) -> None:
+    with server([Hang("漢字 " * 40), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.resize(12, 20)
+            terminal.line("one")
+            terminal.expect_screen("漢字 漢字")
+            for rows, columns in ((5, 10), (3, 3), (24, 80)):
+                terminal.resize(rows, columns)
+            terminal.key("c-c")
+            terminal.expect("interrupted")
+            terminal.line("two")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one", "two"]
+
+
+@pytest.mark.parametrize("text", ["x" * 300_000, "line\n" * 5_000], ids=["a line", "lines"])
+def test_much_text_is_no_reason_to_wait(home: HomeDir, text: str) -> None:
+    with server([Reply(text + "\n\nthe end"), Reply("again")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.send("two")
+            terminal.expect("the end")
+            terminal.expect_screen("> two")
+            terminal.key("enter")
+            terminal.expect("again")
+            assert terminal.eof() == 0
+
+
+def test_the_clock_of_what_does_not_run_costs_nothing(home: HomeDir) -> None:
+    with pty(home=home) as terminal:
+        terminal.expect("> ")
+        terminal.expect_screen("project · ask")
+        before = len(terminal.text)
+        time.sleep(1.2)
+        terminal.screen()
+        assert len(terminal.text) == before
+        terminal.key("c-d")
+        wait_until(lambda: terminal.wait() == 0)
+
+
+def test_stop_does_not_wait_for_the_end_of_an_answer(home: HomeDir) -> None:
+    with server([Hang("so far"), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("so far")
+            terminal.line("two")
+            terminal.expect_screen("  next: two")
+            terminal.line("/stop")
+            terminal.expect_screen("> two")
+            assert len(model.requests) == 1
+            terminal.key("enter")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one", "two"]
