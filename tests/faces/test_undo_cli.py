@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from tests.kit import HomeDir, cru
+from tests.kit import HomeDir, cru, kill_at, pty, start
 from tests.kit.faults import SPACE, Disk, Fault, run_with
 
 from cru.revisions.store import find_stores
@@ -154,3 +155,84 @@ sys.exit(main())
     run = run_with(Fault(), home=desk, code=code)
     assert run.done.err.endswith("[]") and run.done.code == 0, run.done
     assert not Path(desk.cru / "revisions").exists()
+
+
+def test_in_the_chat_the_difference_is_shown_and_a_person_decides(desk: HomeDir) -> None:
+    cru("go", home=desk)
+    (desk.project / "a").write_text("mine\n")
+    with pty(home=desk) as terminal:
+        terminal.expect("> ")
+        terminal.line("/undo")
+        terminal.expect("no > ")
+        assert all(text in terminal.text for text in ("undo: a", "| -one", "| +mine", "y overwrites that"))
+        terminal.line("n")
+        terminal.expect("nothing was done: ")
+        assert content(desk) == "mine\n"
+        terminal.line("/undo")
+        terminal.expect("no > ")
+        terminal.line("y")
+        terminal.expect("/redo brings it again")
+        terminal.line("/quit")
+        assert terminal.wait() == 0
+    assert content(desk) == "zero\n" and cru("history", "a", "1", home=desk).out == "mine\n"
+
+
+def test_a_command_whose_run_was_killed_is_named(desk: HomeDir) -> None:
+    subprocess.run(("git", "init", "-q"), cwd=desk.project, check=True)
+    command = "echo half > a; touch begun; sleep 60"
+    (desk.project / "script.txt").write_text(f"call: bash {json.dumps({'command': command})}\n")
+    desk.configure(CONFIG.replace("auto", "trust"))
+    with start("go", home=desk) as run:
+        kill_at(run, (desk.project / "begun").exists)
+    done = cru("/undo", home=desk)
+    assert done.code == 0 and f"commands ran that cannot be taken back: `{command}`" in done.out
+    assert content(desk) == "half\n"
+
+
+def test_every_step_of_keeping_may_fail_and_the_tool_works(desk: HomeDir) -> None:
+    desk.cru.mkdir(exist_ok=True)
+    before = Disk.read(desk.cru)
+    for step in steps_of(desk, before, "go"):
+        before.write(desk.cru)
+        (desk.project / "a").write_text("zero\n")
+        run = run_with(Fault(fail=step, errno=errno.ENOSPC), "go", home=desk)
+        failed = next((change for change in run.changes if change.failed), None)
+        if failed is not None and failed.path.startswith("revisions"):
+            assert (run.done.code, content(desk)) == (0, "one\n"), run
+            assert run.done.err.count("may not be taken back by /undo") <= 1
+            cru("/undo", home=desk)
+            assert content(desk) in ("zero\n", "one\n")
+
+
+def test_two_runs_of_two_contexts_keep_in_one_place(desk: HomeDir) -> None:
+    (desk.project / "script.txt").write_text(
+        "".join(f'call: write {{"file_path": "f{n}", "content": "x"}}\n' for n in range(20)) + "---\ntext: done\n"
+    )
+    with start("-C", "one", "go", home=desk) as one, start("-C", "two", "go", home=desk) as two:
+        assert one.wait().code == two.wait().code == 0
+    [store] = find_stores(desk.cru)
+    assert len(store.changes()) == 40
+    assert {change.origin.context for change in store.changes()} == {"one", "two"}
+
+
+def test_a_note_that_the_model_wrote_is_taken_back(desk: HomeDir) -> None:
+    notes = desk.path / "notes"
+    notes.mkdir()
+    (notes / "Plan.md").write_text("# Old\n")
+    args = json.dumps({"path": "Plan.md", "content": "# New\n", "overwrite": True})
+    (desk.project / "script.txt").write_text(f"call: vault_write {args}\n---\ntext: done\n")
+    desk.configure(f'model = "scripted:script.txt"\nmode = "trust"\n[vault]\npath = "{notes}"\n')
+    assert cru("go", home=desk).out == "done\n" and (notes / "Plan.md").read_text() == "# New\n"
+    shown = cru("/undo", home=desk)
+    assert (notes / "Plan.md").read_text() == "# Old\n" and "no revision is kept" not in shown.out, shown
+
+
+def test_scripts_take_back_files_too_and_are_refused_where_a_person_would_be_asked(desk: HomeDir) -> None:
+    cru("go", home=desk)
+    code = "local n, why = cru.sessions.undo() return tostring(n) .. ' ' .. tostring(why) .. ' ' .. #cru.sessions.undo_history()"
+    (desk.project / "a").write_text("mine\n")
+    refused = cru("lua", code, home=desk)
+    assert refused.out.startswith('"nil changed by somebody else since, so nothing was done: '), refused
+    (desk.project / "a").write_text("one\n")
+    assert cru("lua", code, home=desk).out == '"1 nil 1"\n'
+    assert content(desk) == "zero\n"

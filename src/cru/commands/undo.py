@@ -99,7 +99,7 @@ def _render(report: UndoReport, parts: Parts) -> str:
         lines.append(f"left as they are, since somebody else changed them: {_names(parts, report.left)}")
     lost = [f"{_name(parts, step.file)} ({step.why})" for step in planned.of(StepKind.LOST)]
     if lost:
-        lines.append(f"not taken back: {', '.join(lost)}")
+        lines.append(f"not {verb}: {', '.join(lost)}")
     lines += planned.unkept
     lines.append("/redo brings it again, until the next prompt" if planned.kind == "undo" else "/undo takes it back")
     return "\n".join(lines)

@@ -109,6 +109,8 @@ def plan_redo(parts: Parts) -> UndoPlan:
     before = store.undone()[anchor]
     seen = {entry.id for entry in store.visible()}
     back = [entry for entry in before if entry.id not in seen]
+    if not back:
+        raise NothingToUndo(f"{store.name} has nothing to bring again", "its lines are in the archive")
     changes = changes_of(parts, back)
     steps = tuple(plan(_revisions(parts), summarize(changes), backwards=False)) if changes else ()
     keep = tuple(entry.id for entry in before)

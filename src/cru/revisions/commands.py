@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ class CommandWatcher:
         self._head = ""
         self._since = 0.0
         self._running = 0
+        self._is_stale = True
         self._look: asyncio.Task[None] | None = None
 
     @property
@@ -65,6 +66,8 @@ class CommandWatcher:
         """Wait until all that ran has been looked at."""
         if self._look is not None and not self._look.done():
             await asyncio.wait([self._look])
+            if not self._look.cancelled():
+                self._look.result()  # what raises there is a defect, and must not be lost
 
     async def close(self) -> None:
         await self.settle()
@@ -87,30 +90,41 @@ class CommandWatcher:
     async def _look_behind(self, earlier: asyncio.Task[None] | None, look: CommandLook) -> None:
         if earlier is not None and not earlier.done():
             await asyncio.wait([earlier])
-        why = look.why
+        has_moved = bool(self._head) and self._head != read_head(self._index.places)
         try:
-            changes: list[FileChange] = []
-            if not self._is_given_up:
-                try:
-                    changes = await self._find_changes(look.origin)
-                except LookFailed as error:
-                    why = why or error.message
-            has_moved = bool(self._head) and self._head != read_head(self._index.places)
-            look = replace(look, why=why or self._why, moved_head=has_moved, time=round(time.time(), 3))
+            changes, why = await self._try_to_find(look.origin)
+            look = replace(look, why=look.why or why, moved_head=has_moved, time=round(time.time(), 3))
             with self._store.writing():
                 self._store.record(*changes)
                 self._store.record_look(look)
         except StoreFailed as error:
             self._warn(error)
-        if not self._is_given_up:
+        if not self._is_given_up and (self._is_stale or has_moved):
             await self._take_in()
+
+    async def _try_to_find(self, origin: ChangeOrigin) -> tuple[list[FileChange], str]:
+        """What was changed, and why not all of that is known."""
+        if self._is_given_up:
+            return [], self._why
+        try:
+            return await self._find_changes(origin), ""
+        except LookFailed as error:
+            return [], error.message
 
     async def _find_changes(self, origin: ChangeOrigin) -> list[FileChange]:
         """What is not as it was taken in, or as a tool has written it since. Raises LookFailed, StoreFailed."""
+        self._is_stale = True
         files = await self._index.changed()
         if len(files) > MOST_FILES:
             raise LookFailed(f"{len(files):,} files were changed")
         contents = await self._index.contents(files, self._store.settings.max_total_mb << 19)
+        self._is_stale = bool(files)
+        return await asyncio.to_thread(self._compare, files, contents, origin)
+
+    def _compare(
+        self, files: Sequence[IndexedFile], contents: Mapping[str, bytes], origin: ChangeOrigin
+    ) -> list[FileChange]:
+        """Beside the model's answer, in a thread: there may be many files. Raises StoreFailed."""
         written = {c.file: c.after for c in self._store.changes() if c.time >= self._since}
         by_name = {file.file: file for file in files}
         changes = []
@@ -122,7 +136,7 @@ class CommandWatcher:
                     changes.append(make_change(name, before, after, origin))
         return changes
 
-    def _before(self, file: IndexedFile, contents: dict[str, bytes], after: PathState) -> PathState:
+    def _before(self, file: IndexedFile, contents: Mapping[str, bytes], after: PathState) -> PathState:
         if not file.object:
             return PathState(FileKind.MISSING, folders=file.folders)
         data = contents.get(file.object)

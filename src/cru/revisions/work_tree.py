@@ -116,6 +116,7 @@ class PrivateIndex:
         self._folder = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._seconds = seconds
         self._lock = -1
+        self._may_convert = False
         self._env: Mapping[str, str] = {
             "PATH": path, "LC_ALL": "C", "GIT_DIR": str(self._folder), "GIT_WORK_TREE": str(places.top),
             "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
@@ -155,9 +156,7 @@ class PrivateIndex:
         known = [file for file in files if file.object]
         if not known:
             return {}
-        names = "\0".join(os.path.relpath(file.file, self._root) for file in known)
-        paths = os.fsencode(names).split(b"\0")
-        sizes = _read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *map(os.fsdecode, paths)))
+        sizes = await self._sizes(known) if self._may_convert else None
         batch = await self._git(
             "cat-file", "--batch", stdin="\n".join(sorted({file.object for file in known})).encode() + b"\n", most=most
         )
@@ -165,8 +164,14 @@ class PrivateIndex:
         return {
             file.object: objects[file.object]
             for file in known
-            if file.object in objects and len(objects[file.object]) == sizes.get(self._name(file.file), -1)
+            if file.object in objects
+            and (sizes is None or len(objects[file.object]) == sizes.get(self._name(file.file)))
         }
+
+    async def _sizes(self, files: Iterable[IndexedFile]) -> dict[str, int]:
+        """Of each file its size in the work tree when it was taken in, by its path below the top."""
+        names = [os.path.relpath(file.file, self._root) for file in files]
+        return _read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *names))
 
     def remove(self) -> None:
         """Its repository goes."""
@@ -200,6 +205,7 @@ class PrivateIndex:
         (self._folder / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
         if (index := self.places.own / "index").exists():
             shutil.copy2(index, self._folder / "index")  # with its time, by which git knows what may have changed since
+            self._may_convert = _may_convert(self.places, _read(index))
 
     async def _git(self, *words: str, stdin: bytes = b"", most: int = MOST_LISTED) -> bytes:
         output, errors = ByteCapture(most, most), TextCapture(limit=2_000)
@@ -219,6 +225,29 @@ class PrivateIndex:
 
 def _count_folders(name: bytes, folders: Iterable[bytes]) -> int:
     return next((name[len(folder) :].count(b"/") + 1 for folder in folders if name.startswith(folder)), 0)
+
+
+def _may_convert(places: GitPlaces, index: bytes) -> bool:
+    """Whether contents in that index may be stored in another form than they have in the work tree."""
+    if b".gitattributes" in index or index[4:8] == b"\0\0\0\4":  # names are packed in version 4
+        return True
+    home = Path(os.environ.get("HOME", "/"))
+    own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git"
+    configs = (
+        places.common / "config",
+        places.own / "config.worktree",
+        home / ".gitconfig",
+        own / "config",
+        Path("/etc/gitconfig"),
+    )
+    attributes = (
+        places.top / ".gitattributes",
+        places.common / "info/attributes",
+        own / "attributes",
+        Path("/etc/gitattributes"),
+    )
+    words = (b"autocrlf", b"attributesfile", b"include")
+    return any(file.exists() for file in attributes) or any(w in _read(file).lower() for file in configs for w in words)
 
 
 def _read(path: Path) -> bytes:
