@@ -203,3 +203,23 @@ def test_folders_of_claude_settings_count_as_the_project_once_they_are_trusted(h
     assert cru("hello", home=here).code == 0 and not (here.path.parent / "beside" / "a").exists()
     assert "! folder" in trust(here).out
     assert cru("hello", home=here).code == 0 and (here.path.parent / "beside" / "a").exists()
+
+
+def test_a_sub_agent_has_skills_and_the_guides_of_folders_of_its_own(here: HomeDir) -> None:
+    put(here, {**SKILLS, "sub/AGENTS.md": "guide below", "sub/f.txt": "content"})
+    read = 'call: read {"file_path": "sub/f.txt"}'
+    asked = 'call: task {"agent": "explore", "prompt": "look", "description": "d"}'
+    (here.path / "agent.txt").write_text(
+        f'call: skill {{"name": "pdf", "arguments": "x"}}\n---\n{read}\n---\ntext: seen\n'
+    )
+    script(
+        here,
+        f"{asked}\n---\n{read}\n---\ntext: done\n",
+        f'[agents.model_aliases]\nhaiku = "scripted:{here.path}/agent.txt"\n',
+    )
+    put(here, {"~/.claude/agents/explore.md": "---\nname: explore\ndescription: looks\nmodel: haiku\n---\nLook."})
+    assert cru("-t", "hello", home=here).code == 0
+    [log] = here.context().glob("tasks/*/context.jsonl")
+    text = log.read_text()
+    assert "Do it with x." in text and "guide below" in text
+    assert ["guide below" in result for result in results(here)] == [False, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,13 +13,22 @@ from msgspec import Struct
 
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.prompt_files import BadPromptFile, NotTrusted, PromptFileKind, PromptPlaces
-from cru.extensions.prompt_files.files import check_usable, load
+from cru.extensions.prompt_files.files import PromptFile, check_usable, find_files, read_file
 from cru.extensions.prompt_files.skills import HEADING, SkillList
 from cru.extensions.prompt_files.trusted import check_trusted, to_accept, widens
 from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 
 COMMAND, SKILL = PromptFileKind.COMMAND, PromptFileKind.SKILL
+
+
+def load(places: PromptPlaces, kind: PromptFileKind) -> dict[str, PromptFile]:
+    """Every command, or every skill, by its name; the strongest place of a name decides."""
+    files: dict[str, PromptFile] = {}
+    for origin, name, path in find_files(places, kind):
+        if name not in files:
+            files[name] = read_file(places, kind, origin, name, path)
+    return files
 
 
 class Folders(Struct):
@@ -241,3 +251,20 @@ def test_a_changed_file_is_read_anew(folders: Folders) -> None:
     assert "first" in skills.describe()
     folders.put({".claude/skills/a/SKILL.md": skill("second one")})
     assert "second one" in skills.describe()
+
+
+def test_when_to_use_stands_behind_the_description(folders: Folders) -> None:
+    folders.put(
+        {".claude/skills/a/SKILL.md": skill("first", when_to_use="for forms").replace("when-to-use", "when_to_use")}
+    )
+    assert "- a: first - for forms" in folders.skills().describe().split("\n")
+
+
+def test_texts_of_skills_are_not_kept_and_the_whole_file_is_not_read_for_the_list(folders: Folders) -> None:
+    folders.put({f".claude/skills/s{number}/SKILL.md": skill(f"kind {number}", "é" * 400_000) for number in range(40)})
+    skills = folders.skills()
+    tracemalloc.start()
+    text = skills.describe()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2_000_000 and "- s39: kind 39" in text

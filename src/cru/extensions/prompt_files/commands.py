@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
 from cru.engine.commands import Command, CommandResult
 from cru.extensions.prompt_files import BadPromptFile, FileOrigin, PromptFileKind
-from cru.extensions.prompt_files.files import PromptFile, find_files, load, read_file
+from cru.extensions.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
 from cru.extensions.prompt_files.run import ModelChooser, PromptFileRunner
 from cru.values.visible import visible
 
@@ -23,30 +24,41 @@ class FileCommands:
         self._runner = runner
         self._kinds = tuple(kinds)
         self._choose = choose
+        self._listed: dict[Path, tuple[FileStamp, Command | None]] = {}
 
     def commands(self) -> Iterable[Command]:
-        files = {name: file for kind in reversed(self._kinds) for name, file in self._load(kind).items()}
-        return [self._command(file) for file in files.values() if file.switch("user-invocable", True)]
-
-    def _load(self, kind: PromptFileKind) -> dict[str, PromptFile]:
-        return load(self._runner.places, kind)
+        """Only files that have changed since the last look are read: a person types, and completion asks at each key."""
+        named: dict[str, Path] = {}
+        listed: dict[Path, tuple[FileStamp, Command | None]] = {}
+        for kind in self._kinds:
+            for origin, name, path in find_files(self._runner.places, kind):
+                if name not in named:
+                    named[name], stamp = path, stamp_file(path)
+                    known = self._listed.get(path)
+                    if known is None or known[0] != stamp:
+                        file = read_file(self._runner.places, kind, origin, name, path, only_head=True)
+                        known = (stamp, self._command(file) if file.switch("user-invocable", True) else None)
+                    listed[path] = known
+        self._listed = listed
+        return [command for _, command in listed.values() if command is not None]
 
     def find(self, name: str) -> Command | None:
         places = self._runner.places
         for kind in self._kinds:
             for origin, known, path in find_files(places, kind):
                 if known == name:
-                    return self._command(read_file(places, kind, origin, name, path))
+                    return self._command(read_file(places, kind, origin, name, path, only_head=True))
         return None
 
     def _command(self, file: PromptFile) -> Command:
         about = visible(file.description)[:LONGEST] or f"a {file.kind.value} in {file.path}"
         whose = f"{file.kind.value} of {'yours' if file.origin is FileOrigin.USER else 'this project'}"
-        run, hint = partial(self._run, file), visible(file.hint)
+        run, hint = partial(self._run, file.kind, file.origin, file.name, file.path), visible(file.hint)
         return Command(file.name, about, run, owner=OWNER, hint=hint, where=str(file.path), whose=whose)
 
-    async def _run(self, file: PromptFile, typed: str) -> CommandResult:
+    async def _run(self, kind: PromptFileKind, origin: FileOrigin, name: str, path: Path, typed: str) -> CommandResult:
         """Raises PromptFileError, NotAccepted."""
+        file = read_file(self._runner.places, kind, origin, name, path)
         if not file.switch("user-invocable", True):
             raise BadPromptFile(f"the skill {file.name} is for the model alone", "ask for it in words")
         self._runner.tell_oddities(file)

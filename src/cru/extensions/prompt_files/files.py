@@ -14,10 +14,12 @@ from msgspec import Struct
 from cru.config.closest import did_you_mean
 from cru.extensions.prompt_files import BadPromptFile, FileOrigin, PromptFileKind, PromptPlaces
 from cru.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
-from cru.files.regular import read_regular
+from cru.files.regular import open_regular, read_regular
 
 LIMIT_BYTES = 1 << 20
 """Of one file."""
+HEAD_BYTES = 16 * 1024
+"""More than front matter may have."""
 MOST_FILES = 5000
 """Of one place; a stranger's folder must not keep anybody waiting."""
 DEPTH = 8
@@ -34,6 +36,9 @@ IGNORED = (
 """Keys of other programs that inform, or have no effect here."""
 _PLAIN = re.compile(r"(name|description): ([A-Za-z][\w ,.;()/+-]*)\r?")
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n((?:.*\n){1,12}?)---[ \t]*\r?\n")
+
+
+FileStamp = tuple[str, int, int, int]
 
 
 class PromptFile(Struct, frozen=True):
@@ -141,8 +146,10 @@ def _command_files(folder: Path, above: str = "", depth: int = 0) -> Iterator[tu
             yield from _command_files(Path(entry.path), f"{above}{entry.name}:", depth + 1)
 
 
-def read_file(places: PromptPlaces, kind: PromptFileKind, origin: FileOrigin, name: str, path: Path) -> PromptFile:
-    """One that cannot be read has faults."""
+def read_file(
+    places: PromptPlaces, kind: PromptFileKind, origin: FileOrigin, name: str, path: Path, *, only_head: bool = False
+) -> PromptFile:
+    """One that cannot be read has faults. only_head: enough for its front matter; a thousand skills must not fill the memory"""
 
     def bad(fault: str) -> PromptFile:
         return PromptFile(name, path, kind, origin, {}, "", "", (f"{path}{fault}",))
@@ -150,7 +157,7 @@ def read_file(places: PromptPlaces, kind: PromptFileKind, origin: FileOrigin, na
     if origin is FileOrigin.PROJECT and leads_out(path, places.root):
         return bad(" leads out of the project and is not read")
     try:
-        text = read_regular(path, LIMIT_BYTES).decode()
+        text = (_read_head(path) if only_head else read_regular(path, LIMIT_BYTES)).decode()
     except OSError as error:
         too_large = error.errno == errno.EFBIG
         return bad(f" is too large: the limit is {LIMIT_BYTES} bytes" if too_large else f": {error.strerror or error}")
@@ -164,6 +171,24 @@ def read_file(places: PromptPlaces, kind: PromptFileKind, origin: FileOrigin, na
     if isinstance(hooks, dict) and any(places.judges_calls(str(event)) for event in hooks):
         faults.append(f"{path}: `hooks` of a file are not run, and these guard calls")
     return PromptFile(name, path, kind, origin, keys, body, text, tuple(faults), tuple(_oddities(path, keys)))
+
+
+def stamp_file(path: Path) -> FileStamp:
+    """What tells that a file has changed; zeros: it cannot be looked at."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return (str(path), 0, 0, 0)
+    return (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _read_head(path: Path) -> bytes:
+    """The first lines. Raises OSError."""
+    with open(open_regular(path), "rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size > LIMIT_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(path))
+        data = file.read(HEAD_BYTES + 1)
+    return data if len(data) <= HEAD_BYTES else data[: data.rfind(b"\n", 0, HEAD_BYTES) + 1]
 
 
 def _take_apart(text: str) -> tuple[Mapping[Any, Any], str, str]:
@@ -192,15 +217,6 @@ def _oddities(path: Path, keys: Mapping[Any, Any]) -> Iterator[str]:
     for key in ("disable-model-invocation", "user-invocable"):
         if key in keys and not isinstance(keys[key], bool):
             yield f"{path}: `{key}` is true or false"
-
-
-def load(places: PromptPlaces, kind: PromptFileKind) -> dict[str, PromptFile]:
-    """Every command, or every skill, by its name; the strongest place of a name decides."""
-    files: dict[str, PromptFile] = {}
-    for origin, name, path in find_files(places, kind):
-        if name not in files:
-            files[name] = read_file(places, kind, origin, name, path)
-    return files
 
 
 def check_usable(file: PromptFile) -> None:

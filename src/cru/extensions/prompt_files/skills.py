@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from cru.engine.parts import ACTING, Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
-from cru.extensions.prompt_files.files import PromptFile, find_files, read_file
+from cru.extensions.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
 from cru.extensions.prompt_files.run import PromptFileRunner
 from cru.permissions import NotAccepted
 from cru.tools.arguments import decode_object
@@ -36,18 +37,18 @@ class SkillList:
     def __init__(self, places: PromptPlaces, budget: int) -> None:
         self._places = places
         self._budget = budget
-        self._stamp: tuple[tuple[str, int, int], ...] = ()
+        self._stamp: tuple[FileStamp, ...] = ()
         self._files: dict[str, PromptFile] = {}
 
     def load(self) -> Mapping[str, PromptFile]:
-        """By name, those that cannot be used among them."""
+        """By name, those that cannot be used among them; without their texts."""
         first: dict[str, tuple[FileOrigin, Path]] = {}
         for origin, name, path in find_files(self._places, PromptFileKind.SKILL):
             first.setdefault(name, (origin, path))
-        stamp = tuple(_stamp(str(path)) for _, path in first.values())
+        stamp = tuple(stamp_file(path) for _, path in first.values())
         if stamp != self._stamp or not self._files:
             self._files = {
-                name: read_file(self._places, PromptFileKind.SKILL, origin, name, path)
+                name: _without_text(read_file(self._places, PromptFileKind.SKILL, origin, name, path, only_head=True))
                 for name, (origin, path) in first.items()
             }
             self._stamp = stamp
@@ -94,12 +95,8 @@ class SkillList:
         return [file for _, file in best[:MOST_FOUND]]
 
 
-def _stamp(path: str) -> tuple[str, int, int]:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return (path, 0, 0)
-    return (path, status.st_size, status.st_mtime_ns)
+def _without_text(file: PromptFile) -> PromptFile:
+    return replace(file, keys={**file.keys, "description": file.description, "when_to_use": None}, body="", text="")
 
 
 def _fair_share(lengths: list[int], room: int) -> int:
@@ -178,6 +175,7 @@ class SkillTool:
             raise ToolError(f"there is no skill {name!r}", near)
         agent: Parts | None = ACTING.get()
         try:
-            return ToolResult(await self._runner.expand(file, str(args.get("arguments") or ""), agent))
+            whole = read_file(self._runner.places, PromptFileKind.SKILL, file.origin, file.name, file.path)
+            return ToolResult(await self._runner.expand(whole, str(args.get("arguments") or ""), agent))
         except (PromptFileError, NotAccepted) as error:
             raise ToolError(error.message, error.hint) from error
