@@ -219,6 +219,7 @@ BELOW: list[tuple[str, list[str]]] = [
     ("sub/f.py", ["sub", "local", "py"]),
     ("f.py", ["py"]),
     ("f.txt", []),
+    ("f.c", ["mine for c"]),
     ("../user/AGENTS.md", []),
 ]
 
@@ -229,6 +230,7 @@ def test_what_goes_along_with_a_file(folders: Folders, file: str, texts: list[st
         {
             "AGENTS.md": "top", "sub/CLAUDE.md": "sub", "sub/CLAUDE.local.md": "local", "sub/deep/AGENTS.md": "deep @x.md",
             "sub/deep/x.md": "x", ".claude/rules/py.md": "---\npaths: '*.{py,pyi}, x/**'\n---\npy", "~/AGENTS.md": "mine",
+            "~/.claude/rules/c.md": "---\npaths: '**/*.c'\n---\nmine for c",
         }
     )  # fmt: skip
     assert folders.below_texts(file) == texts

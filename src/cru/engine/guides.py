@@ -36,7 +36,7 @@ class GuideReader:
                 yield from self._folder(folder, places.root, names)
 
     def read_below(self, file: str, folders: Sequence[Path], names: Sequence[str]) -> Iterator[Span]:
-        """Those of folders that lie below the project root, and its rules for this file; not what stands in the prompt."""
+        """Those of folders that lie below the project root, and the rules for this file; not what stands in the prompt."""
         self._imported = _Imported()
         above = {os.path.realpath(folder) for folder in self._places.chain}
         for folder in folders:
@@ -50,8 +50,7 @@ class GuideReader:
         yield from self._first(folder, names, inside)
         if "CLAUDE.md" not in names or not self._settings.claude_folder:
             return
-        own = self._places.claude_home if folder == self._places.user_home else None
-        claude = own or folder / ".claude"
+        claude = self._places.claude_folder if folder == self._places.user_home else folder / ".claude"
         if claude.is_dir():
             yield from self._file(claude / "CLAUDE.md", inside)
             for rule in self._rules(claude, inside):
@@ -89,11 +88,13 @@ class GuideReader:
         return read_rules(claude / "rules", inside)
 
     def _rules_for(self, file: str) -> Iterator[Span]:
-        """Rules of the project that name such files."""
+        """Rules of the user and of the project that name such files."""
         root = self._places.root
-        for rule in self._rules(root / ".claude", root):
-            if rule.covers(os.path.relpath(file, os.path.realpath(root))):
-                yield from self._with_imports(rule.path, rule.text, root)
+        inner = os.path.relpath(file, os.path.realpath(root))
+        for claude, inside in ((self._places.claude_folder, None), (root / ".claude", root)):
+            for rule in self._rules(claude, inside):
+                if rule.covers(inner):
+                    yield from self._with_imports(rule.path, rule.text, inside)
 
 
 class _Imported(Struct):

@@ -44,6 +44,11 @@ class GuidePlaces(Struct, frozen=True):
     claude_home: Path | None = None
 
     @property
+    def claude_folder(self) -> Path:
+        """The user's folder of Claude Code."""
+        return self.claude_home or self.user_home / ".claude"
+
+    @property
     def own(self) -> tuple[Path, ...]:
         """The user's folders."""
         return tuple(dict.fromkeys((self.user_home, self.home)))
@@ -90,13 +95,14 @@ class Guides:
         return self._load().read_all(names) if names and is_there else ()
 
     def read_below(self, file: str) -> Iterable[Span]:
-        """Those of the folders between the prompt's and this file, and the rules of the project for such files."""
+        """Those of the folders between the prompt's and this file, and the rules for such files."""
         root = os.path.realpath(self.places.root)
         if not self.settings.subfolders or not file.startswith(root + os.sep):
             return ()
         names = self._names()
         folders = [Path(root, part) for part in _parts_below(file, root)]
-        is_there = _exists(os.path.join(root, ".claude")) or any(_may_have(folder, names) for folder in folders)
+        rules = (os.path.join(at, "rules") for at in (self.places.claude_folder, os.path.join(root, ".claude")))
+        is_there = any(map(_exists, rules)) or any(_may_have(folder, names) for folder in folders)
         return self._load().read_below(file, folders, names) if names and is_there else ()
 
     def _names(self) -> Sequence[str]:
