@@ -66,7 +66,7 @@ def test_a_running_command_shows_its_last_lines_and_a_clock(home: HomeDir) -> No
             (home.project / "go").touch()
             terminal.expect("done")
             terminal.expect("> ")
-            assert "  | 100" not in terminal.screen()
+            assert "running bash" not in terminal.screen()
             assert terminal.eof() == 0
 
 
@@ -180,3 +180,33 @@ def test_stop_does_not_wait_for_the_end_of_an_answer(home: HomeDir) -> None:
             terminal.expect("answer")
             assert terminal.eof() == 0
     assert prompts(home) == ["one", "two"]
+
+
+def test_what_a_call_changed_stands_below_it_as_a_diff(home: HomeDir) -> None:
+    (home.project / "a.py").write_text("".join(f"line {n}\n" for n in range(20)))
+    edit = {"file_path": "a.py", "old_string": "line 7\n", "new_string": "line seven\x1b[2J\n"}
+    create = {"file_path": "b.py", "content": "new\n"}
+    calls = [Call("read", {"file_path": "a.py"}), Call("edit", edit), Call("write", create)]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        auto(home, model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("done")
+            screen = terminal.screen()
+            assert terminal.eof() == 0
+    assert "  --- a/a.py\n  +++ b/a.py\n  @@ -5,7 +5,7 @@\n      5  line 4\n" in screen
+    assert "      8 -line 7\n      8 +line seven\\x1b[2J\n      9  line 8\n" in screen
+    assert "  --- /dev/null\n  +++ b/b.py\n  @@ -0,0 +1 @@\n      1 +new\n" in screen
+
+
+def test_a_command_leaves_its_last_lines(home: HomeDir) -> None:
+    with server([Reply(calls=[Call("bash", {"command": "seq 9; exit 3"})]), Reply("done")]) as model:
+        auto(home, model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("done")
+            screen = terminal.screen()
+            assert terminal.eof() == 0
+    assert "  | … 5 lines before\n  | 6\n  | 7\n  | 8\n  | 9\n  | [exit code 3]\n" in screen

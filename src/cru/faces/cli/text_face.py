@@ -34,7 +34,7 @@ from cru.events.stream import (
     StatusChanged,
 )
 from cru.faces.cli.answer_writer import AnswerWriter
-from cru.faces.cli.console import one_line, print_above_prompt, say, show
+from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
 from cru.values.messages import ALWAYS_TOLD
 
 if TYPE_CHECKING:
@@ -109,6 +109,16 @@ class TextFace:
         from cru.faces.cli.journal_notes import TellingJournal
 
         self._bus.sink = TellingJournal(self._bus.sink, self.say)
+
+    def show_results(self, render: Callable[[ToolCompleted | ToolFailed], str]) -> None:
+        """Show what `render` makes of each finished call, ready for the terminal, below it."""
+
+        def show(call: ToolCompleted | ToolFailed) -> None:
+            if not self._hides_tools and (text := render(call)):
+                print_above_prompt(lambda: write_error(text))
+
+        self._on(ToolCompleted, show)
+        self._on(ToolFailed, show)
 
     def close(self) -> None:
         """The progress line goes away; what waited for a question to end is shown."""

@@ -99,11 +99,14 @@ class Chat:
         self._interrupted = -LEAVING
 
     def _open_screen(self, live: LiveRegion, history: str) -> Screen:
+        from cru.faces.cli.chat.call_results import CallResults, styled
         from cru.faces.cli.chat.completion import CommandCompleter
         from cru.faces.cli.chat.history import open_history
         from cru.faces.cli.chat.screen import ChatActions, ChatScreen
 
         live.watch(self._session.parts.bus.stream)
+        results = CallResults(self._session.parts)
+        self._face.show_results(lambda call: styled(results.lines(call)))
         status = StatusLine(self._session, self._face.status_text)
         actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._do_at_once)
         return ChatScreen(open_history(history), CommandCompleter(self._session), live, actions)

@@ -67,7 +67,8 @@ class ChatInput(Vt100Input):
 
     def __init__(self) -> None:
         super().__init__(sys.stdin)
-        self._has_signals = self._had_lines = False
+        self._has_signals = False
+        self._had_lines = True  # before the first prompt was drawn
 
     def raw_mode(self) -> AbstractContextManager[None]:
         return _RawWithSignals(self._fileno) if self._has_signals else raw_mode(self._fileno)

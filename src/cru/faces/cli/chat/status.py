@@ -8,6 +8,9 @@ from cru.engine.session import Session
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Published
 
+MODEL = 30
+"""Characters of a model's name that are shown."""
+
 
 class StatusLine:
     """Of one session. `plugins`: what they say, on one line."""
@@ -18,7 +21,8 @@ class StatusLine:
         session.parts.bus.stream.subscribe(self._take_model, ModelSelected)
 
     def _take_model(self, item: Published[ModelSelected]) -> None:
-        self._model = item.payload.model
+        name = item.payload.model.rpartition("/")[2]  # of a scripted model a path, of others the vendor is in front
+        self._model = name if len(name) <= MODEL else f"{name[: MODEL - 1]}…"
 
     def text(self) -> str:
         return " · ".join(part for part in self._words() if part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from cru.events.stream import Published, Stream, ToolOutput
+from cru.events.stream import Published, StatusChanged, Stream, ToolOutput
 from cru.faces.cli.console import one_line, printable
 from cru.faces.cli.terminal.size import fit, rows_of
 
@@ -39,6 +39,7 @@ class LiveRegion:
 
     def watch(self, stream: Stream) -> None:
         stream.subscribe(self._take_output, ToolOutput)
+        stream.subscribe(lambda _item: self.changed(), StatusChanged)
 
     def _take_output(self, item: Published[ToolOutput]) -> None:
         piece = item.payload

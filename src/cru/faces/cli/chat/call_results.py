@@ -1,0 +1,110 @@
+"""What a finished call of a tool shows in the chat: the diff of a change, the last lines of a command."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from cru.engine.parts import Parts
+from cru.events.payloads import ToolCompleted, ToolFailed
+from cru.faces.cli.console import one_line, printable
+
+DIFF_LINES, OUTPUT_LINES = 40, 5
+LONG_LINE = 400
+"""Characters that are shown of a line."""
+LONG_CALL = 1_000.0
+"""Milliseconds from which it is said how long a call took."""
+
+
+class Look(Enum):
+    """How a line is shown: parameters of the escape sequence for it."""
+
+    PLAIN = ""
+    DIM = "2"
+    ADDED = "32"
+    REMOVED = "31"
+    PLACE = "36"
+
+
+Line = tuple[Look, str]
+HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
+
+
+class CallResults:
+    """Of one session."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def lines(self, call: ToolCompleted | ToolFailed) -> list[Line]:
+        """What is shown below the call; nothing of a call that only looked."""
+        tool = self._parts.tools.find(call.name)
+        if tool is None:
+            return []
+        if tool.kind == "shell":
+            return [*_last_lines(call.result if isinstance(call, ToolCompleted) else call.error), *_duration(call)]
+        return [*(self._diff(call.call_id) if tool.kind == "write" else ()), *_duration(call)]
+
+    def _diff(self, call_id: str) -> Iterator[Line]:
+        """Of what the call changed, if that is kept (docs/undo.md)."""
+        keeper = self._parts.services.changes.known
+        if keeper is None:
+            return
+        from cru.revisions import StoreFailed
+        from cru.revisions.diff import diff_summary
+        from cru.revisions.restore import summarize
+
+        try:
+            changes = [change for change in keeper.store.changes() if change.origin.call == call_id]
+            texts = [diff_summary(keeper.store, entry, self._name(entry.file)) for entry in summarize(changes)]
+        except StoreFailed:  # told by who keeps files
+            return
+        lines = [line for text in texts for line in numbered(text)]
+        yield from lines[:DIFF_LINES]
+        if len(lines) > DIFF_LINES:
+            yield Look.DIM, f"  … {len(lines) - DIFF_LINES} more lines; /diff shows all"
+
+    def _name(self, file: str) -> str:
+        name = os.path.relpath(file, self._parts.root.resolve())
+        return file if name.startswith("..") else name
+
+
+def _last_lines(output: str) -> Iterator[Line]:
+    lines = [line for line in printable(output).split("\n") if line.strip()]
+    if len(lines) > OUTPUT_LINES:
+        yield Look.DIM, f"  | … {len(lines) - OUTPUT_LINES} lines before"
+    yield from ((Look.DIM, f"  | {_cut(line)}") for line in lines[-OUTPUT_LINES:])
+
+
+def _duration(call: ToolCompleted | ToolFailed) -> Iterator[Line]:
+    if call.duration >= LONG_CALL:
+        yield Look.DIM, f"  {call.duration / 1_000:.1f} s"
+
+
+def numbered(diff: str) -> Iterator[Line]:
+    """A unified diff with the number of each line in front: of a line that went in the old file, of all others in the new one."""
+    old = new = 0
+    for line in diff.split("\n") if diff else ():
+        if hunk := HUNK.match(line):
+            old, new = int(hunk[1]), int(hunk[2])
+            yield Look.PLACE, f"  {line}"
+        elif not new and not old:
+            yield Look.DIM, f"  {_cut(line)}"  # the names
+        else:
+            look = {"+": Look.ADDED, "-": Look.REMOVED}.get(line[:1], Look.PLAIN)
+            yield look, f"  {old if look is Look.REMOVED else new:>5} {_cut(line)}"
+            old, new = old + (look is not Look.ADDED), new + (look is not Look.REMOVED)
+
+
+def _cut(line: str) -> str:
+    return one_line(line, LONG_LINE)
+
+
+def styled(lines: list[Line]) -> str:
+    """The lines for a terminal, coloured unless $NO_COLOR is set."""
+    plain = bool(os.environ.get("NO_COLOR"))
+    return "".join(
+        f"{text}\n" if plain or look is Look.PLAIN else f"\x1b[{look.value}m{text}\x1b[0m\n" for look, text in lines
+    )
