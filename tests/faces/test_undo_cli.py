@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir, cru, kill_at, pty, start
 from tests.kit.faults import SPACE, Disk, Fault, run_with
+from tests.kit.run import program
 
 from cru.revisions.store import find_stores
 
@@ -136,6 +137,22 @@ def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, 
     assert run.done.err.count("may not be taken back by /undo") == 1 and os.strerror(number) in run.done.err
     shown = cru("/undo", home=desk).out
     assert "files were written of which no revision is kept: `a`" in shown and content(desk) == "two\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tmpfs needs root")
+@pytest.mark.parametrize(("options", "why"), [("size=64k", "No space left on device"), ("ro", "Read-only file system")])
+def test_where_nothing_can_be_kept_for_real_the_tool_works(desk: HomeDir, options: str, why: str) -> None:
+    (desk.project / "a").write_bytes(os.urandom(100_000))
+    place = desk.cru / "revisions"
+    place.mkdir(parents=True)
+    mount = f'mount -t tmpfs -o {options} none {place} && exec "$@"'
+    argv = ("unshare", "-m", "sh", "-c", mount, "sh", str(program()), "go")
+    done = subprocess.run(
+        argv, cwd=desk.project, env=desk.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert (done.returncode, done.stdout, content(desk)) == (0, "done\n", "one\n"), done.stderr
+    assert done.stderr.count("may not be taken back by /undo") == 1 and why in done.stderr
+    assert "files were written of which no revision is kept: `a`" in cru("/undo", home=desk).out
 
 
 def test_nothing_of_it_is_loaded_by_a_turn_that_changes_no_file(desk: HomeDir) -> None:

@@ -283,3 +283,18 @@ def test_each_project_has_its_own_place(tmp_path: Path) -> None:
     here = project_folder(tmp_path, tmp_path / "one")
     assert here == project_folder(tmp_path, tmp_path / "link") != project_folder(tmp_path, tmp_path / "two/one")
     assert here.name.startswith("one-") and project_folder(tmp_path, Path("/")).parent == tmp_path / "revisions"
+
+
+def test_what_killed_runs_have_left_is_cleaned_by_the_next_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(40):
+        bench.write("a", b"%d" % number)
+    assert len(bench.store.changes()) == 40
+    monkeypatch.setattr("cru.revisions.store.OVERFULL", 1000)
+    ChangeKeeper(bench.store, bench.told.append)
+    assert len(bench.store.changes()) == 11
+
+
+def test_the_number_of_changes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cru.revisions.retention.MOST_CHANGES", 3)
+    kept = select_kept([changed(f"f{n}", 1) for n in range(5)], UndoSettings(), 1)
+    assert [change.path for change in kept] == ["/f2", "/f3", "/f4"]

@@ -131,6 +131,7 @@ def carry_out(parts: Parts, planned: UndoPlan, *, overwrite: bool = False) -> Un
                 f"the conversation stays as it is: {'; '.join(result.failed)}",
                 f"{len(result.changed)} other files were brought back; mend this, then /{planned.kind} does the rest",
             )
+    parts.services.changes.prompt = ""  # what a script does now is of no turn
     anchor(parts.store, planned)
     parts.history = history.project(parts.store.entries(), parts.store.visible())
     return UndoReport(

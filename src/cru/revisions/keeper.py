@@ -13,6 +13,9 @@ from cru.revisions import StoreFailed
 from cru.revisions.records import ANY_MODE, UNKNOWN, ChangeOrigin, FileChange, FileKind, make_change
 from cru.revisions.store import RevisionStore
 
+LEAST = 1024
+"""Bytes that a change counts for at least."""
+
 if TYPE_CHECKING:
     from cru.revisions.commands import CommandWatcher
 
@@ -29,6 +32,8 @@ class ChangeKeeper:
         self.watcher: CommandWatcher | None = None
         self._is_told = False
         self._wrote = 0
+        if self.store.is_overfull():
+            self.clean()
 
     def keep(self, path: str, data: bytes, origin: ChangeOrigin) -> None:
         """A file is about to have exactly this content: that and how it is now are kept before it is touched."""
@@ -67,7 +72,7 @@ class ChangeKeeper:
 
     def _count(self, size: int) -> None:
         """A long session cleans up before its end."""
-        self._wrote += size
+        self._wrote += max(size, LEAST)
         if self._wrote > self.store.settings.max_total_mb << 18:
             self.clean()
 

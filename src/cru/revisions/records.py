@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -128,7 +127,7 @@ def make_change(file: str, before: PathState, after: PathState, origin: ChangeOr
         path, name = raw.decode(), ""
     except UnicodeDecodeError:
         path, name = raw.decode("utf-8", "replace"), raw.hex()
-    return FileChange(secrets.token_hex(8), path, before, after, origin, round(time.time(), 3), name)
+    return FileChange(os.urandom(8).hex(), path, before, after, origin, round(time.time(), 3), name)
 
 
 _encode = msgspec.json.Encoder().encode

@@ -8,6 +8,8 @@ from cru.revisions import UndoSettings
 from cru.revisions.records import FileChange
 
 DAY = 86_400.0
+MOST_CHANGES = 50_000
+"""Of one project, however small they are."""
 
 
 def contents_of(changes: Iterable[FileChange]) -> set[str]:
@@ -19,7 +21,7 @@ def select_kept(changes: Sequence[FileChange], settings: UndoSettings, now: floa
     """Those that stay, in their order: of each file the newest, and the first and last of each of its newest turns, without which
     these could not be taken back; none that is too old; and of what is left the newest, as much as may be kept."""
     young = [change for change in changes if now - change.time <= settings.max_age_days * DAY]
-    kept = _newest_of_files(young, settings.revisions)
+    kept = _newest_of_files(young, settings.revisions)[-MOST_CHANGES:]
     room, sized, stay = settings.max_total_mb << 20, set[str](), set[str]()
     for change in reversed(kept):
         for state in (change.before, change.after):

@@ -25,8 +25,10 @@ from cru.revisions.retention import contents_of, select_kept
 
 CHANGES, LOOKS, BLOBS, LOCK = "changes.jsonl", "commands.jsonl", "blobs", ".lock"
 MOST_LOOKS = 2_000
-MOST_BYTES = 64 << 20
+MOST_BYTES = 512 << 20
 """Of the file of changes that is read at all."""
+OVERFULL = 32 << 20
+"""Bytes of changes that only runs leave which were killed before they could clean up."""
 
 
 def project_folder(home: Path, root: Path) -> Path:
@@ -133,6 +135,13 @@ class RevisionStore:
             if (self.folder / name).exists():
                 raise
             return b""
+
+    def is_overfull(self) -> bool:
+        """Whether the changes should be cleaned before anything is added."""
+        try:
+            return os.stat(self.folder / CHANGES).st_size > OVERFULL
+        except OSError:  # there are none; what is wrong is told by who reads or writes them
+            return False
 
     def clean(self, now: float) -> int:
         """Forget what is too old or too much; how many changes went."""

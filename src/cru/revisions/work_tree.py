@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -113,7 +111,7 @@ class PrivateIndex:
         """folder: where its repository is made; path: where git is looked for; seconds: for each run of git."""
         self.places = places
         self._root = Path(os.path.realpath(root))
-        self._folder = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        self._folder = folder / f"{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         self._seconds = seconds
         self._lock = -1
         self._may_convert = False
@@ -176,7 +174,7 @@ class PrivateIndex:
     def remove(self) -> None:
         """Its repository goes."""
         if self._lock >= 0:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            _remove_folder(self._folder)
             os.close(self._lock)
             self._lock = -1
 
@@ -203,9 +201,19 @@ class PrivateIndex:
         (self._folder / "info/attributes").write_text(_AS_IT_IS)
         (self._folder / "info/exclude").write_bytes(_read(common / "info/exclude"))
         (self._folder / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
-        if (index := self.places.own / "index").exists():
-            shutil.copy2(index, self._folder / "index")  # with its time, by which git knows what may have changed since
-            self._may_convert = _may_convert(self.places, _read(index))
+        self._copy_index(self.places.own / "index")
+
+    def _copy_index(self, index: Path) -> None:
+        """With its time, by which git knows what may have changed since."""
+        try:
+            with index.open("rb") as file:
+                status, data = os.fstat(file.fileno()), file.read()
+        except FileNotFoundError:
+            return
+        copy = self._folder / "index"
+        copy.write_bytes(data)
+        os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+        self._may_convert = _may_convert(self.places, data)
 
     async def _git(self, *words: str, stdin: bytes = b"", most: int = MOST_LISTED) -> bytes:
         output, errors = ByteCapture(most, most), TextCapture(limit=2_000)
@@ -292,6 +300,13 @@ def _hold(path: Path) -> int:
     return handle
 
 
+def _remove_folder(folder: Path) -> None:
+    """What cannot be removed now is removed by a later session."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_dead(folder: Path) -> None:
     """What sessions have left that were killed."""
     from fcntl import LOCK_EX, LOCK_NB, flock
@@ -303,7 +318,7 @@ def _remove_dead(folder: Path) -> None:
             continue  # it is being made, or goes just now
         try:
             flock(handle, LOCK_EX | LOCK_NB)
-            shutil.rmtree(place, ignore_errors=True)
+            _remove_folder(place)
         except BlockingIOError:
             pass  # its session lives
         finally:
