@@ -114,9 +114,7 @@ def plan_redo(parts: Parts) -> UndoPlan:
     changes = changes_of(parts, back)
     steps = tuple(plan(_revisions(parts), summarize(changes), backwards=False)) if changes else ()
     keep = tuple(entry.id for entry in before)
-    return UndoPlan(
-        "redo", _prompts(back), keep, steps, anchor, tuple(find_unkept(parts, back, changes, looks_of(parts, back)))
-    )
+    return UndoPlan("redo", _prompts(back), keep, steps, anchor)
 
 
 def carry_out(parts: Parts, planned: UndoPlan, *, overwrite: bool = False) -> UndoReport:
