@@ -44,7 +44,7 @@ class _ProcessStat(NamedTuple):
     number: int
 
 
-class _Look:
+class _ProcessScan:
     """The live processes at one moment, by what they have in common. Raises OSError where there is no /proc."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _Look:
                 yield pid
 
 
-_last: _Look | None = None
+_last: _ProcessScan | None = None
 
 
 def members(*roots: Root, since: float | None = None) -> list[int] | None:
@@ -114,7 +114,7 @@ def members(*roots: Root, since: float | None = None) -> list[int] | None:
     look = _last
     if look is None or since is None or look.began < since or time.monotonic() > look.fresh_until:
         try:
-            look = _last = _Look()
+            look = _last = _ProcessScan()
         except OSError:
             return None
     return look.below([pid for root in roots for pid in look.members(root)])
