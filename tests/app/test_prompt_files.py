@@ -107,6 +107,17 @@ def test_a_name_of_a_command_of_cru_and_one_that_nobody_can_type_are_told_once(h
     assert "command" not in cru("/UP", home=here).err and prompts(here)[-1] == "Up."
 
 
+def test_what_has_no_effect_is_told_once(here: HomeDir) -> None:
+    (here.project / ".claude" / "output-styles").mkdir(parents=True)
+    assert ".claude/output-styles has no effect in cru" in cru("hello", home=here).err
+    assert cru("hello", home=here).err == ""
+
+
+def test_the_next_request_shows_how_many_skills_it_names(here: HomeDir) -> None:
+    put(here, SKILLS)
+    assert re.search(r"section +skills +\(2 skill files\)", cru("trace", "--next", home=here).out)
+
+
 def test_help_lists_them_with_their_words(here: HomeDir) -> None:
     put(
         here,

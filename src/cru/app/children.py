@@ -30,6 +30,7 @@ from cru.tasks.model_names import NamedModels
 from cru.tasks.subagent import AgentAsker, ChildSession, ChildSpec, choose_for
 from cru.tools.builtin import NarrowedTools
 from cru.tools.protocol import OUTPUT_FOLDER
+from cru.values.messages import Span
 
 
 class ChildBuilder(Struct):
@@ -93,7 +94,7 @@ class ChildBuilder(Struct):
         return find_guides(start, above.settings.guides, gate, root, cwd)
 
     def _sections(
-        self, store: FileContext, spec: ChildSpec, guides: Guides, skills: Callable[[], str] | None
+        self, store: FileContext, spec: ChildSpec, guides: Guides, skills: Callable[[], Span] | None
     ) -> SectionSource:
         """The card's prompt, the guides, skills if it may load them, and where it works."""
         start, about = self.start, self.settings

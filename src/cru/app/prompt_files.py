@@ -25,9 +25,10 @@ from cru.values.visible import visible
 
 
 class PromptFilesHere(Struct, frozen=True):
-    """What there is. readable: folders whose files the model may read as those of the project"""
+    """What there is. unread: folders that have no effect here; readable: folders whose files the model may read as those of the project"""
 
     places: PromptPlaces
+    unread: tuple[Path, ...]
     kinds: tuple[PromptFileKind, ...]
     skills: SkillList | None
     readable: tuple[Path, ...]
@@ -35,23 +36,34 @@ class PromptFilesHere(Struct, frozen=True):
 
     def join(self, parts: Parts) -> None:
         """Commands, and the tool that loads skills, in the session of these parts."""
+        parts.lifecycle.opening.append(self._tell_unread)
+        if not self.kinds:
+            return
         runner = PromptFileRunner(parts, self.places)
         parts.lifecycle.idle.append(runner.take_back)
         if self.skills is not None:
-            parts.services.skills = self.skills.describe
+            parts.services.skills = self.skills.section
             problem = parts.tools.add(SkillTool(self.skills, runner))
             if problem:
                 parts.bus.stream.warn(problem)
         parts.lifecycle.opening.append(partial(_open, runner, self.skills, self.kinds, self.settings))
 
+    async def _tell_unread(self, parts: Parts) -> None:
+        """Once a context."""
+        texts = [f"{folder} has no effect in cru" for folder in self.unread]
+        for problem in report_once(
+            parts.store.folder, [LogProblem("", 0, visible(text), _key(text)) for text in texts]
+        ):
+            parts.bus.stream.warn(problem.message)
 
-def find_here(places: PromptPlaces, settings: Settings) -> PromptFilesHere | None:
+
+def find_here(places: PromptPlaces, settings: Settings, unread: tuple[Path, ...]) -> PromptFilesHere | None:
     """None if what is there is switched off."""
     table = settings.of(PromptFilesTable) if settings.is_set("prompt_files") else PromptFilesTable()
     chosen = table.prompt_files
     switched = ((PromptFileKind.COMMAND, chosen.commands), (PromptFileKind.SKILL, chosen.skills))
     kinds = tuple(kind for kind, is_on in switched if is_on and places.has(kind))
-    if not kinds:
+    if not kinds and not unread:
         return None
     has_skills = PromptFileKind.SKILL in kinds
     own = (
@@ -60,7 +72,7 @@ def find_here(places: PromptPlaces, settings: Settings) -> PromptFilesHere | Non
         if origin is FileOrigin.USER and folder.is_dir()
     )
     skills = SkillList(places, chosen.skill_budget) if has_skills else None
-    return PromptFilesHere(places, kinds, skills, tuple(own) if has_skills else (), settings)
+    return PromptFilesHere(places, unread, kinds, skills, tuple(own) if has_skills else (), settings)
 
 
 async def _open(
@@ -109,10 +121,10 @@ def _tell_left_out(
                 why = f"{path} is no command: a name is letters, digits, `-`, `_` and `:`"
             else:
                 continue
-            problems.append(LogProblem(str(path), 0, visible(why), f"prompt_file:{_key(str(path))}"))
+            problems.append(LogProblem(str(path), 0, visible(why), _key(str(path))))
     for file in skills.load().values() if skills is not None else ():
         for text in (*file.faults, *file.problems):
-            problems.append(LogProblem(str(file.path), 0, visible(text), f"prompt_file:{_key(text)}"))
+            problems.append(LogProblem(str(file.path), 0, visible(text), _key(text)))
     for text in unreadable:
         parts.bus.stream.warn(visible(text))
     for problem in report_once(parts.store.folder, problems):
@@ -120,4 +132,5 @@ def _tell_left_out(
 
 
 def _key(path: str) -> str:
-    return sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    """By which it is known that this was told."""
+    return f"prompt_file:{sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"

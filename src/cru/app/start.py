@@ -72,6 +72,10 @@ RARE_SETTINGS = {
 """Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
 
 
+UNREAD = ("output-styles", "workflows")
+"""Folders in a project's `.claude` that have no effect here, which is told."""
+
+
 def settings_structs(layers: Iterable[Layer]) -> tuple[type[Struct], ...]:
     """The structs that these layers are checked against."""
     common = {key for struct in SETTINGS for key in struct.__struct_encode_fields__}
@@ -321,11 +325,13 @@ def find_prompt_files(start: Start, settings: Settings) -> PromptFilesHere | Non
     here = dict.fromkeys((start.cwd, start.root))
     folders = [start.home, claude_home(start), user_home(start) / ".agents"]
     folders += [folder / name for folder in here for name in (".cru", ".claude", ".agents")]
-    if not any(os.path.isdir(os.path.join(folder, name)) for folder in folders for name in ("commands", "skills")):
+    paths = [os.path.join(folder, name) for folder in folders for name in ("commands", "skills")]
+    unread = tuple(folder for name in UNREAD if (folder := start.root / ".claude" / name).is_dir())
+    if not unread and not any(map(os.path.isdir, paths)):
         return None
     from cru.app.prompt_files import find_here
 
-    return find_here(prompt_places(start), settings)
+    return find_here(prompt_places(start), settings, unread)
 
 
 def prompt_places(start: Start) -> PromptPlaces:

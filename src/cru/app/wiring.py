@@ -272,7 +272,7 @@ def section_source(
         name,
         own_agents,
         guides,
-        skills.describe if skills else None,
+        skills.section if skills else None,
     )
     return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
 

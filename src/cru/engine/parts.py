@@ -218,7 +218,7 @@ class SessionServices(Struct, kw_only=True):
     is_verbose: bool = False
     vault: LiveVault | None = None
     changes: FileChanges = field(default_factory=FileChanges)
-    skills: Callable[[], str] | None = None
+    skills: Callable[[], Span] | None = None
 
 
 class Lifecycle(Struct):

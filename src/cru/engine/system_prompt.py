@@ -141,7 +141,7 @@ class PromptSources(Struct, frozen=True):
     agent: str = ""
     agents: Callable[[], str] = str
     guides: Guides | None = None
-    skills: Callable[[], str] | None = None
+    skills: Callable[[], Span] | None = None
 
 
 def build_sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
@@ -159,7 +159,7 @@ def _all(store: ContextStore, places: PromptSources, username: str, reflection: 
         yield _file("reflection", places.home / "prompts" / "reflection.md", "REFLECTION")
     yield _titled("agents", "agent cards", "AGENTS", places.agents())
     if places.skills is not None:
-        yield _titled("skills", "skill files", "SKILLS", places.skills())
+        yield places.skills()
     yield _summary(store, places)
     for name in ("goals", "todos"):
         yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))

@@ -15,7 +15,7 @@ from cru.extensions.prompt_files.run import PromptFileRunner
 from cru.permissions import NotAccepted
 from cru.tools.arguments import decode_object
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
-from cru.values.messages import ToolSpec
+from cru.values.messages import Span, ToolSpec
 from cru.values.visible import visible
 
 NAME = "skill"
@@ -61,6 +61,12 @@ class SkillList:
             for file in self.load().values()
             if not file.faults and not file.switch("disable-model-invocation", False)
         ]
+
+    def section(self) -> Span:
+        """The section of the system prompt, with what it is made of."""
+        text, count = self.describe(), len(self.offered())
+        origin = f"{count} skill files" if count != 1 else "1 skill file"
+        return Span("skills", origin, f"--- SKILLS ---\n{text}" if text else "")
 
     def describe(self) -> str:
         """For the system prompt, within the budget: descriptions are shortened, then left out, then names are."""
