@@ -18,7 +18,7 @@ LONG_CALL = 1_000.0
 """Milliseconds from which it is said how long a call took."""
 
 
-class Look(Enum):
+class LineLook(Enum):
     """How a line is shown: parameters of the escape sequence for it."""
 
     PLAIN = ""
@@ -28,7 +28,7 @@ class Look(Enum):
     PLACE = "36"
 
 
-Line = tuple[Look, str]
+Line = tuple[LineLook, str]
 HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
 
 
@@ -64,7 +64,7 @@ class CallResults:
         lines = [line for text in texts for line in numbered(text)]
         yield from lines[:DIFF_LINES]
         if len(lines) > DIFF_LINES:
-            yield Look.DIM, f"  … {len(lines) - DIFF_LINES} more lines; /diff shows all"
+            yield LineLook.DIM, f"  … {len(lines) - DIFF_LINES} more lines; /diff shows all"
 
     def _name(self, file: str) -> str:
         name = os.path.relpath(file, self._parts.root.resolve())
@@ -74,13 +74,13 @@ class CallResults:
 def _last_lines(output: str) -> Iterator[Line]:
     lines = [line for line in printable(output).split("\n") if line.strip()]
     if len(lines) > OUTPUT_LINES:
-        yield Look.DIM, f"  | … {len(lines) - OUTPUT_LINES} lines before"
-    yield from ((Look.DIM, f"  | {_cut(line)}") for line in lines[-OUTPUT_LINES:])
+        yield LineLook.DIM, f"  | … {len(lines) - OUTPUT_LINES} lines before"
+    yield from ((LineLook.DIM, f"  | {_cut(line)}") for line in lines[-OUTPUT_LINES:])
 
 
 def _duration(call: ToolCompleted | ToolFailed) -> Iterator[Line]:
     if call.duration >= LONG_CALL:
-        yield Look.DIM, f"  {call.duration / 1_000:.1f} s"
+        yield LineLook.DIM, f"  {call.duration / 1_000:.1f} s"
 
 
 def numbered(diff: str) -> Iterator[Line]:
@@ -89,13 +89,13 @@ def numbered(diff: str) -> Iterator[Line]:
     for line in diff.split("\n") if diff else ():
         if hunk := HUNK.match(line):
             old, new = int(hunk[1]), int(hunk[2])
-            yield Look.PLACE, f"  {line}"
+            yield LineLook.PLACE, f"  {line}"
         elif not new and not old:
-            yield Look.DIM, f"  {_cut(line)}"  # the names
+            yield LineLook.DIM, f"  {_cut(line)}"  # the names
         else:
-            look = {"+": Look.ADDED, "-": Look.REMOVED}.get(line[:1], Look.PLAIN)
-            yield look, f"  {old if look is Look.REMOVED else new:>5} {_cut(line)}"
-            old, new = old + (look is not Look.ADDED), new + (look is not Look.REMOVED)
+            look = {"+": LineLook.ADDED, "-": LineLook.REMOVED}.get(line[:1], LineLook.PLAIN)
+            yield look, f"  {old if look is LineLook.REMOVED else new:>5} {_cut(line)}"
+            old, new = old + (look is not LineLook.ADDED), new + (look is not LineLook.REMOVED)
 
 
 def _cut(line: str) -> str:
@@ -106,5 +106,5 @@ def styled(lines: list[Line]) -> str:
     """The lines for a terminal, coloured unless $NO_COLOR is set."""
     plain = bool(os.environ.get("NO_COLOR"))
     return "".join(
-        f"{text}\n" if plain or look is Look.PLAIN else f"\x1b[{look.value}m{text}\x1b[0m\n" for look, text in lines
+        f"{text}\n" if plain or look is LineLook.PLAIN else f"\x1b[{look.value}m{text}\x1b[0m\n" for look, text in lines
     )

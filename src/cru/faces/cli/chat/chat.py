@@ -41,7 +41,7 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
     face = TextFace(parsed.has("verbose"), live)
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:
         with closing(first):
-            conversation = Chat(run, face, live, start.home, first.typed)
+            conversation = Chat(run, face, live, start.home, first)
             await conversation.run()
     if name := run.built.store.current_name():  # else it was deleted meanwhile
         if conversation.unfinished:
@@ -54,7 +54,7 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
 class Screen(Protocol):
     """What a person types, and where.
 
-    take_keys: keys that were pressed before it was there
+    take_keys: keys that were pressed before it was there; `waits`: more of them are to be read
     shown: it stands on the terminal for the block
     next_prompt: what was entered next, None at the end of input
     begin_turn, end_turn: the model works in between, on that prompt
@@ -64,7 +64,7 @@ class Screen(Protocol):
     end_input: as Ctrl-D; what waits is still sent
     """
 
-    def take_keys(self, keys: bytes) -> None: ...
+    def take_keys(self, keys: bytes, waits: bool) -> None: ...
     def shown(self) -> AbstractAsyncContextManager[None]: ...
     async def next_prompt(self) -> str | None: ...
     def begin_turn(self, text: str) -> None: ...
@@ -83,7 +83,7 @@ class Chat:
     """
 
     def __init__(
-        self, run: RunningSession, face: TextFace, live: LiveRegion | None, home: os.PathLike[str], typed: bytes
+        self, run: RunningSession, face: TextFace, live: LiveRegion | None, home: os.PathLike[str], first: FirstPrompt
     ) -> None:
         self.unfinished, self.failed = False, 0
         self._face, self._signals = face, run.signals
@@ -94,7 +94,7 @@ class Chat:
         run.built.face = self._command_face
         session.parts.services.is_chat = True
         self._screen = LineScreen() if live is None else self._open_screen(live, os.path.join(home, "chat_history"))
-        self._screen.take_keys(typed)
+        self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = False
         self._interrupted = -LEAVING
 

@@ -24,10 +24,11 @@ class FirstPrompt:
     """Drawn for the block. Its end gives the terminal back, unless `close` did so before.
 
     typed: what was typed before the block, up to its last Enter or Ctrl-D; what came after it is still to be read
+    waits: whether some of that had come before keys were handed over one by one: its Enter, if there is one, is a newline
     """
 
     def __init__(self, context: str) -> None:
-        self.typed = b""
+        self.typed, self.waits = b"", False
         self._context = context
         self._terminal = ExitStack()
 
@@ -41,7 +42,8 @@ class FirstPrompt:
         _raise_at_signals()
         self.typed = read_typed_lines(0)
         self._terminal.enter_context(input_mode(0, "keys"))
-        if has_typed(0):  # the beginning of a line, which the terminal showed
+        self.waits = has_typed(0)
+        if self.waits:  # the beginning of a line, which the terminal showed
             write_error(ERASE_LINE)
         say(GREETING.format(name=self._context))
         if not is_dumb_terminal():

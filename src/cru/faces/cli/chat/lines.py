@@ -20,7 +20,7 @@ class LineScreen:
         self._has_ended = False
         self._arrived = asyncio.Event()
 
-    def take_keys(self, keys: bytes) -> None:
+    def take_keys(self, keys: bytes, waits: bool) -> None:
         self._data = keys.replace(b"\r", b"\n")
 
     @asynccontextmanager

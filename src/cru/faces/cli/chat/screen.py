@@ -67,15 +67,18 @@ class ChatInput(Vt100Input):
 
     def __init__(self) -> None:
         super().__init__(sys.stdin)
-        self._has_signals = False
-        self._had_lines = True  # before the first prompt was drawn
+        self._has_signals = self._had_lines = False
 
     def raw_mode(self) -> AbstractContextManager[None]:
         return _RawWithSignals(self._fileno) if self._has_signals else raw_mode(self._fileno)
 
     def cooked_mode(self) -> AbstractContextManager[None]:
-        self._had_lines = True
+        self.expect_lines()
         return super().cooked_mode()
+
+    def expect_lines(self) -> None:
+        """What is read next was typed while the terminal handed over lines."""
+        self._had_lines = True
 
     def set_signals(self, on: bool, is_raw: bool) -> None:
         """`is_raw`: the terminal is in raw mode already; else `raw_mode` will heed it."""
@@ -178,8 +181,10 @@ class ChatScreen:
     def _status_text(self) -> StyleAndTextTuples:
         return [("class:status", fit(one_line(self._actions.status()), terminal_size(2).columns))]
 
-    def take_keys(self, keys: bytes) -> None:
-        """Keys that were pressed before it was there."""
+    def take_keys(self, keys: bytes, waits: bool) -> None:
+        """Keys that were pressed before it was there. `waits`: more of them are to be read, and may come as a line."""
+        if waits:
+            self._input.expect_lines()
         presses: list[KeyPress] = []
         Vt100Parser(presses.append).feed_and_flush(keys.decode("utf-8", "replace"))
         store_typeahead(self._app.input, presses)
