@@ -298,3 +298,26 @@ def test_the_number_of_changes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("cru.revisions.retention.MOST_CHANGES", 3)
     kept = select_kept([changed(f"f{n}", 1) for n in range(5)], UndoSettings(), 1)
     assert [change.path for change in kept] == ["/f2", "/f3", "/f4"]
+
+
+def test_what_others_add_replace_or_take_away_is_read(bench: Bench) -> None:
+    bench.write("a", b"1")
+    other = RevisionStore(bench.store.folder, UndoSettings(revisions=1))
+    assert len(other.changes()) == 1
+    for number in range(4):
+        bench.write("a", b"%d" % number)
+    assert [c.id for c in other.changes()] == [c.id for c in bench.store.changes()] and len(other.changes()) == 5
+    begun = bench.keeper.begin([bench.path("b")], BY)
+    assert other.changes()[-1].after == UNKNOWN
+    (bench.files / "b").write_bytes(b"b")
+    bench.keeper.end(begun)
+    assert [c.after.sha for c in other.changes()][-1] == sha(b"b") and len(other.changes()) == 6
+    assert other.clean(0) == 3
+    assert [c.id for c in bench.store.changes()] == [c.id for c in other.changes()]
+    with (bench.store.folder / "changes.jsonl").open("ab") as file:
+        file.write(encode_records([changed("torn", 1)])[:-5])
+    assert len(bench.store.changes()) == 3
+    bench.write("c", b"c")
+    assert os.path.basename(bench.store.changes()[-1].file) == "c"
+    (bench.store.folder / "changes.jsonl").unlink()
+    assert bench.store.changes() == []

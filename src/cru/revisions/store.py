@@ -8,9 +8,10 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from cru.files.atomic import replace_file
-from cru.files.regular import PRIVATE, append_lines, open_regular, read_regular
+from cru.files.regular import PRIVATE, append_lines, open_regular, read_range, read_regular
 from cru.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
 from cru.revisions.records import (
     CommandLook,
@@ -45,6 +46,9 @@ class RevisionStore:
         self.folder = folder
         self.settings = settings or UndoSettings()
         self._is_ready = False
+        self._reading = Lock()
+        self._known: dict[str, FileChange] = {}
+        self._known_file = (0, 0, 0)  # device, inode, and how much of it was read
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -121,7 +125,31 @@ class RevisionStore:
 
     def changes(self) -> list[FileChange]:
         """All of them, the oldest first."""
-        return decode_changes(self._read(CHANGES))[0]
+        with self._reading:
+            return self._read_changes()
+
+    def _read_changes(self) -> list[FileChange]:
+        """Only what was added since the last time is read: the chat asks behind each call."""
+        try:
+            handle = open_regular(self.folder / CHANGES)
+        except (FileNotFoundError, NotADirectoryError):
+            self._known, self._known_file = {}, (0, 0, 0)
+            return []
+        except OSError as error:
+            raise StoreFailed(f"{self.folder / CHANGES}: {error.strerror or error}") from error
+        try:
+            with _failures(self.folder / CHANGES):
+                status = os.fstat(handle)
+                device, inode, offset = self._known_file
+                if (status.st_dev, status.st_ino) != (device, inode) or status.st_size < offset:
+                    self._known, offset = {}, 0
+                data = read_range(handle, offset, min(status.st_size, MOST_BYTES))
+        finally:
+            os.close(handle)
+        whole = data[: data.rfind(b"\n") + 1]
+        self._known |= {change.id: change for change in decode_changes(whole)[0]}
+        self._known_file = (status.st_dev, status.st_ino, offset + len(whole))
+        return list(self._known.values())
 
     def looks(self) -> list[CommandLook]:
         """Behind commands, the oldest first."""
