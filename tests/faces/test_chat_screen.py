@@ -6,6 +6,7 @@ import time
 
 import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
+from tests.kit.processes import is_running
 
 WAIT = "until [ -e go ]; do sleep 0.01; done"
 
@@ -210,3 +211,53 @@ def test_a_command_leaves_its_last_lines(home: HomeDir) -> None:
             screen = terminal.screen()
             assert terminal.eof() == 0
     assert "  | … 5 lines before\n  | 6\n  | 7\n  | 8\n  | 9\n  | [exit code 3]\n" in screen
+
+
+def test_files_are_offered_behind_an_at(home: HomeDir) -> None:
+    for name in ("src/engine/leg.py", "src/legend.md", "build/leg.o", "a leg.txt"):
+        (home.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (home.project / name).write_text("")
+    (home.project / ".gitignore").write_text("build/\n")
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.send("read @leg")
+            terminal.expect_screen("src/legend.md")
+            screen = terminal.screen()
+            assert "a leg.txt" in screen and "leg.o" not in screen
+            terminal.key("tab")
+            terminal.send(" and @sengl")
+            terminal.expect_screen("src/engine/leg.py")
+            terminal.key("tab")
+            terminal.line("")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["read @src/legend.md and @src/engine/leg.py"]
+
+
+def test_a_command_of_ones_own_runs_and_the_model_hears_of_it(home: HomeDir) -> None:
+    with server([Reply("answer"), Reply("next")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("!echo out; pwd >&2; exit 3")
+            terminal.expect("out\n")
+            terminal.expect("[exit code 3]")
+            terminal.expect("> ")
+            terminal.line("!echo $$ >pid; exec sleep 600")
+            wait_until(lambda: (home.project / "pid").exists() and (home.project / "pid").read_text().endswith("\n"))
+            terminal.key("c-c")
+            terminal.expect("cru: interrupted")
+            terminal.expect("> ")
+            assert not model.requests
+            terminal.line("one")
+            terminal.expect("answer")
+            terminal.line(" !two")
+            terminal.expect("next")
+            assert terminal.eof() == 0
+    assert not is_running(int((home.project / "pid").read_text()))
+    sent = str(model.requests[0].body["messages"])
+    assert "The user ran a command of their own:" in sent and f"out\\n{home.project}\\n[exit code 3]" in sent
+    assert "sleep 600" not in sent
+    assert prompts(home)[-1].strip() == "!two"

@@ -15,7 +15,8 @@ Tab          completes a command                  Ctrl-Z    stops cru until `fg`
 Esc, Ctrl-C  stop an answer                       Ctrl-D    leaves; the conversation is kept
 Ctrl-C       clears the line; twice: leaves
 What you enter while an answer runs waits in sight and is sent after it; Up takes the last of it back.
-A space before a slash makes a prompt of it."""
+@file        names a file, and completes it         !command  runs it, and tells the model
+A space before a slash or ! makes a prompt of it."""
 
 
 class CliFace(NoFace):

@@ -152,6 +152,10 @@ class TextFace:
         """What a flag such as -L prints."""
         show(text)
 
+    def show_block(self, text: str) -> None:
+        """What a person asked for, on lines of its own."""
+        self._answer.print_block(text)
+
     def say(self, text: str) -> None:
         """A line on standard error."""
         if not self._defer(lambda: self.say(text)):

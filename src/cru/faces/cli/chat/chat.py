@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from contextlib import AbstractAsyncContextManager, closing
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from cru.app import Start
@@ -49,6 +50,11 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
         else:
             face.say(f"this conversation: {chat_command(parsed, name)}")
     return run.signals.code
+
+
+def own_command(text: str) -> str:
+    """The person's own command in `!command`; "" if it is none."""
+    return text[1:].strip() if text.startswith("!") else ""
 
 
 class Screen(Protocol):
@@ -97,10 +103,11 @@ class Chat:
         self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = False
         self._interrupted = -LEAVING
+        self._own: asyncio.Future[str] | None = None
 
     def _open_screen(self, live: LiveRegion, history: str) -> Screen:
         from cru.faces.cli.chat.call_results import CallResults, styled
-        from cru.faces.cli.chat.completion import CommandCompleter
+        from cru.faces.cli.chat.completion import ChatCompleter
         from cru.faces.cli.chat.history import open_history
         from cru.faces.cli.chat.screen import ChatActions, ChatScreen
 
@@ -109,7 +116,7 @@ class Chat:
         self._face.show_results(lambda call: styled(results.lines(call)))
         status = StatusLine(self._session, self._face.status_text)
         actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._do_at_once)
-        return ChatScreen(open_history(history), CommandCompleter(self._session), live, actions)
+        return ChatScreen(open_history(history), ChatCompleter(self._session), live, actions)
 
     async def run(self) -> None:
         erase_prompt()
@@ -136,6 +143,9 @@ class Chat:
         """One turn, or one command; its errors are shown and the chat goes on."""
         self._screen.begin_turn(text)
         self._is_in_turn = True
+        if command := own_command(text):
+            await self._run_own(command)
+            return
         if text:
             self._session.submit(text)
         try:
@@ -152,6 +162,22 @@ class Chat:
             self._face.result(result, 0)
         elif self.unfinished:  # a command may have done away with what was
             self.unfinished = is_left_open(self._session)
+
+    async def _run_own(self, command: str) -> None:
+        from cru.faces.cli.chat.own_commands import run_own_command
+
+        self._own = asyncio.ensure_future(run_own_command(self._session.parts, command, self._face.show_block))
+        try:
+            self._session.add_context([await self._own])
+        except CruError as error:
+            print_above_prompt(partial(complain, error.message, error.hint))
+        except asyncio.CancelledError:
+            if not self._own.cancelled():
+                raise
+            self._face.say("cru: interrupted")
+        finally:
+            self._own, self._is_in_turn = None, False
+            self._screen.end_turn()
 
     def _show_failure(self, error: CruError | OSError | MemoryError) -> None:
         message, hint = (
@@ -182,7 +208,7 @@ class Chat:
         if self._is_in_turn:
             self._screen.read_pressed()
             self._screen.take_back()
-            self._session.interrupt()
+            self._interrupt_work()
             return
         before, self._interrupted = self._interrupted, time.monotonic()
         if self._screen.clear_input():
@@ -190,8 +216,16 @@ class Chat:
         elif self._interrupted - before < LEAVING:
             self._screen.end_input()
 
+    def _interrupt_work(self) -> None:
+        if self._own is not None:
+            self._own.cancel()
+        else:
+            self._session.interrupt()
+
     def _end(self) -> None:
         """A signal asks the chat to end, with or without a turn."""
         self._is_leaving = True
+        if self._own is not None:
+            self._own.cancel()
         self._session.end()
         self._screen.end_input()

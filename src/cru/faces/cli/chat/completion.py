@@ -1,7 +1,9 @@
-"""The Tab key in the chat's input: names of commands."""
+"""What the chat's input completes: names of commands with Tab, files behind `@` while they are typed."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterable
 
 from prompt_toolkit.application import in_terminal
@@ -9,16 +11,28 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from cru.engine.session import Session
+from cru.faces.cli.chat.project_files import ProjectFiles
 from cru.faces.cli.console import complain
 from cru.values.errors import CruError
 
+REFERENCE = re.compile(r"(?<!\S)@([^\s\"]*|\"[^\"\n]*)\Z")
+FILES = 50
+"""How many are offered."""
 
-class CommandCompleter(Completer):
-    """Completes the first word of a line that begins with a slash. Plugins bring commands too, so the session is opened first."""
+
+def reference(document: Document) -> str | None:
+    """What stands behind the `@` of the word that is being typed; None: it has none."""
+    found = REFERENCE.search(document.text_before_cursor)
+    return None if found is None else found[1]
+
+
+class ChatCompleter(Completer):
+    """Completes the first word of a line that begins with a slash, and files. Plugins bring commands, too: the session is opened first."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._has_opened = False
+        self._files = ProjectFiles(session.parts.root)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor
@@ -35,6 +49,9 @@ class CommandCompleter(Completer):
             self._has_opened = True
             async with in_terminal():
                 await self._open_session()
+        if (characters := reference(document)) is not None:
+            for name in await asyncio.to_thread(self._files.matching, characters.removeprefix('"'), FILES):
+                yield Completion(f'"{name}"' if " " in name else name, -len(characters), display=name)
         for completion in self.get_completions(document, complete_event):
             yield completion
 

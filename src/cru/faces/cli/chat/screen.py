@@ -39,6 +39,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from cru.faces.cli.chat.completion import reference
 from cru.faces.cli.chat.first_prompt import PROMPT
 from cru.faces.cli.chat.keys import KeyActions, chat_keys
 from cru.faces.cli.console import one_line, printable, set_printer, write_error
@@ -125,7 +126,9 @@ class ChatScreen:
         self._arrived = asyncio.Event()
         self._is_busy = self._has_ended = False
         self._waiting: list[Callable[[], object]] = []
-        self.buffer = Buffer(history=history, completer=completer, complete_while_typing=False, multiline=True)
+        self.buffer = Buffer(
+            history=history, completer=completer, complete_while_typing=Condition(self._is_in_reference), multiline=True
+        )
         keys = chat_keys(
             KeyActions(self._enter, self._take_last, self.end_input, actions.interrupt, actions.suspend),
             Condition(lambda: self._is_busy),
@@ -180,6 +183,9 @@ class ChatScreen:
 
     def _status_text(self) -> StyleAndTextTuples:
         return [("class:status", fit(one_line(self._actions.status()), terminal_size(2).columns))]
+
+    def _is_in_reference(self) -> bool:
+        return reference(self.buffer.document) is not None
 
     def take_keys(self, keys: bytes, waits: bool) -> None:
         """Keys that were pressed before it was there. `waits`: more of them are to be read, and may come as a line."""

@@ -1,0 +1,84 @@
+"""The files of a project by a few characters of their names."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+from cru.tools.walk import WalkStopped, deadline, walk
+
+FRESH = 5.0
+"""Seconds for which a list of files is good."""
+READING = 2.0
+"""Seconds that reading the names may take; what was found by then is offered."""
+FEW = 10
+"""With fewer files that have the characters together, those are offered that have them in this order."""
+MOST = 5_000
+"""Of these the best are taken: one character stands in most names."""
+SEARCHING = 0.03
+"""Seconds that looking for the latter may take."""
+
+
+class ProjectFiles:
+    """Those below `root` that no .gitignore leaves out. Made and used in a thread: reading 200,000 names takes about a second."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._names: list[str] = []
+        self._text = ""
+        self._read_at = -FRESH
+
+    def matching(self, characters: str, limit: int) -> list[str]:
+        """Paths relative to the root, the best first: names that begin so, names that have it, paths that have it, and paths that have its
+        characters in this order; shorter ones before longer ones."""
+        self._read()
+        wanted = characters.casefold()
+        if not wanted:
+            return self._names[:limit]
+        found = self._with_text(wanted)
+        if len(found) < FEW and len(wanted) > 1:
+            found += [name for name in self._in_order(wanted) if name not in found]
+        return sorted(found, key=lambda name: _rank(name, wanted))[:limit]
+
+    def _read(self) -> None:
+        if time.monotonic() - self._read_at < FRESH:
+            return
+        prefix = len(os.fspath(self._root)) + 1
+        names: list[str] = []
+        try:
+            for entry in walk(self._root, self._root, stop=deadline(READING)):
+                names.append(entry.path[prefix:])
+        except WalkStopped:
+            pass
+        self._names = [name for name in names if name.isprintable()]
+        self._text = "\n".join(["", *self._names, ""]).casefold()
+        self._read_at = time.monotonic()
+
+    def _with_text(self, wanted: str) -> list[str]:
+        """Names in which it stands, each looked at once: the whole list is one text."""
+        found, at, line, counted = [], self._text.find(wanted), 0, 0
+        while at >= 0 and len(found) < MOST:
+            line += self._text.count("\n", counted, at)
+            counted = at
+            found.append(self._names[line - 1])
+            at = self._text.find(wanted, self._text.find("\n", at))
+        return found
+
+    def _in_order(self, wanted: str) -> list[str]:
+        pattern = re.compile("[^\n]*?".join(re.escape(char) for char in wanted))
+        late, found, at = deadline(SEARCHING), [], 0
+        for number, name in enumerate(self._names):
+            if number % 1_000 == 0 and late():
+                break
+            at = self._text.find("\n", at) + 1
+            if pattern.search(self._text, at, self._text.find("\n", at)):
+                found.append(name)
+        return found
+
+
+def _rank(name: str, wanted: str) -> tuple[int, int, str]:
+    last = name.rpartition("/")[2].casefold()
+    place = 0 if last.startswith(wanted) else 1 if wanted in last else 2 if wanted in name.casefold() else 3
+    return place, len(name), name
