@@ -37,10 +37,10 @@ class ProjectFiles:
         wanted = characters.casefold()
         if not wanted:
             return self._names[:limit]
-        found = self._with_text(wanted)
-        if len(found) < FEW and len(wanted) > 1:
-            found += [name for name in self._in_order(wanted) if name not in found]
-        return sorted(found, key=lambda name: _rank(name, wanted))[:limit]
+        matches = self._with_text(wanted)
+        if len(matches) < FEW and len(wanted) > 1:
+            matches += [name for name in self._in_order(wanted) if name not in matches]
+        return sorted(matches, key=lambda name: _rank(name, wanted))[:limit]
 
     def _read(self) -> None:
         if time.monotonic() - self._read_at < FRESH:
@@ -58,24 +58,24 @@ class ProjectFiles:
 
     def _with_text(self, wanted: str) -> list[str]:
         """Names in which it stands, each looked at once: the whole list is one text."""
-        found, at, line, counted = [], self._text.find(wanted), 0, 0
-        while at >= 0 and len(found) < MOST:
+        matches, at, line, counted = [], self._text.find(wanted), 0, 0
+        while at >= 0 and len(matches) < MOST:
             line += self._text.count("\n", counted, at)
             counted = at
-            found.append(self._names[line - 1])
+            matches.append(self._names[line - 1])
             at = self._text.find(wanted, self._text.find("\n", at))
-        return found
+        return matches
 
     def _in_order(self, wanted: str) -> list[str]:
         pattern = re.compile("[^\n]*?".join(re.escape(char) for char in wanted))
-        late, found, at = deadline(SEARCHING), [], 0
+        late, matches, at = deadline(SEARCHING), [], 0
         for number, name in enumerate(self._names):
             if number % 1_000 == 0 and late():
                 break
             at = self._text.find("\n", at) + 1
             if pattern.search(self._text, at, self._text.find("\n", at)):
-                found.append(name)
-        return found
+                matches.append(name)
+        return matches
 
 
 def _rank(name: str, wanted: str) -> tuple[int, int, str]:
