@@ -22,8 +22,8 @@ FILES = 50
 
 def reference(document: Document) -> str | None:
     """What stands behind the `@` of the word that is being typed; None: it has none."""
-    found = REFERENCE.search(document.text_before_cursor)
-    return None if found is None else found[1]
+    match = REFERENCE.search(document.text_before_cursor)
+    return None if match is None else match[1]
 
 
 class ChatCompleter(Completer):

@@ -34,13 +34,13 @@ class ProjectFiles:
         """Paths relative to the root, the best first: names that begin so, names that have it, paths that have it, and paths that have its
         characters in this order; shorter ones before longer ones."""
         self._read()
-        wanted = characters.casefold()
-        if not wanted:
+        query = characters.casefold()
+        if not query:
             return self._names[:limit]
-        matches = self._with_text(wanted)
-        if len(matches) < FEW and len(wanted) > 1:
-            matches += [name for name in self._in_order(wanted) if name not in matches]
-        return sorted(matches, key=lambda name: _rank(name, wanted))[:limit]
+        matches = self._with_text(query)
+        if len(matches) < FEW and len(query) > 1:
+            matches += [name for name in self._in_order(query) if name not in matches]
+        return sorted(matches, key=lambda name: _rank(name, query))[:limit]
 
     def _read(self) -> None:
         if time.monotonic() - self._read_at < FRESH:
@@ -56,19 +56,21 @@ class ProjectFiles:
         self._text = "\n".join(["", *self._names, ""]).casefold()
         self._read_at = time.monotonic()
 
-    def _with_text(self, wanted: str) -> list[str]:
+    def _with_text(self, query: str) -> list[str]:
         """Names in which it stands, each looked at once: the whole list is one text."""
-        matches, at, line, counted = [], self._text.find(wanted), 0, 0
+        matches: list[str] = []
+        at, line, counted = self._text.find(query), 0, 0
         while at >= 0 and len(matches) < MOST:
             line += self._text.count("\n", counted, at)
             counted = at
             matches.append(self._names[line - 1])
-            at = self._text.find(wanted, self._text.find("\n", at))
+            at = self._text.find(query, self._text.find("\n", at))
         return matches
 
-    def _in_order(self, wanted: str) -> list[str]:
-        pattern = re.compile("[^\n]*?".join(re.escape(char) for char in wanted))
-        late, matches, at = deadline(SEARCHING), [], 0
+    def _in_order(self, query: str) -> list[str]:
+        pattern = re.compile("[^\n]*?".join(re.escape(char) for char in query))
+        matches: list[str] = []
+        late, at = deadline(SEARCHING), 0
         for number, name in enumerate(self._names):
             if number % 1_000 == 0 and late():
                 break
@@ -78,7 +80,7 @@ class ProjectFiles:
         return matches
 
 
-def _rank(name: str, wanted: str) -> tuple[int, int, str]:
+def _rank(name: str, query: str) -> tuple[int, int, str]:
     last = name.rpartition("/")[2].casefold()
-    place = 0 if last.startswith(wanted) else 1 if wanted in last else 2 if wanted in name.casefold() else 3
+    place = 0 if last.startswith(query) else 1 if query in last else 2 if query in name.casefold() else 3
     return place, len(name), name
