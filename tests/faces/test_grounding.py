@@ -81,6 +81,13 @@ def test_what_rules_hide_is_not_offered(here: HomeDir) -> None:
     assert "Diary" not in last_text(request) and RETRY in last_text(request)
 
 
+def test_a_link_to_what_rules_hide_is_not_offered(here: HomeDir) -> None:
+    (here.path / "notes/open.md").symlink_to("private/Diary.md")
+    config = f'[permissions]\ndeny = ["read:{here.path}/notes/private/*"]'
+    [request] = asked(here, "What is our retry policy?", config=config)
+    assert "My own" not in last_text(request) and RETRY in last_text(request)
+
+
 def test_a_rule_against_the_search_is_one_against_this(here: HomeDir) -> None:
     [request] = asked(here, "What is our retry policy?", config='[permissions]\ndeny = ["vault_search"]')
     assert last_text(request) == "What is our retry policy?"

@@ -329,3 +329,23 @@ def test_rules_may_name_tools_of_servers_as_other_programs_do(world: World, rule
     assert world.gate(deny=(rule,)).judge(name, "tool", "{}").decision == "deny"
     assert world.gate(allow=(rule,)).judge(name, "tool", "{}").decision == "allow"
     assert world.gate(allow=(rule,)).judge(join_names("git", "delete"), "tool", "{}").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("server", "tool", "rule"),
+    [
+        ("my.srv", "drop/table", "mcp__my.srv__drop/table"), ("my.srv", "drop.table", "mcp_my.srv_drop.table"),
+        ("my__srv", "drop", "mcp__my__srv__drop"), ("my__srv", "drop", "mcp__my__srv"), ("my__srv", "drop", "mcp__my__srv__*"),
+        ("srv", "drop_" * 20, "mcp__srv__" + "drop_" * 20), ("srv", "drop_" * 20, "mcp_srv_" + "drop_" * 20),
+        ("srv", "drop_" * 20 + "all", "mcp__srv__*all"), ("my.srv", "drop", "mcp__my.srv:*"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_forbids_may_write_a_tool_as_its_server_does(
+    world: World, server: str, tool: str, rule: str
+) -> None:
+    name = join_names(server, tool)
+    for forbidding in ("deny", "ask"):
+        rules = {"deny": (rule,)} if forbidding == "deny" else {"ask": (rule,)}
+        gate = world.gate(allow=("*",), **rules)
+        assert gate.judge(name, "tool", "{}").decision == forbidding
+        assert gate.judge(join_names("other", "drop"), "tool", "{}").decision == "allow"

@@ -110,6 +110,29 @@ def test_after_a_crash_in_the_middle_it_can_be_taken_back(vault: Vault, monkeypa
     vault.close()
 
 
+def test_after_a_crash_while_a_rename_is_forgotten_others_can_be_taken_back(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.rename("Other.md", "Another.md")
+    vault.rename("Old.md", "New.md")
+    unlink = Path.unlink
+
+    def fail(path: Path, *args: bool) -> None:
+        if removed:
+            raise KeyboardInterrupt
+        removed.append(path)
+        unlink(path, *args)
+
+    removed: list[Path] = []
+    monkeypatch.setattr(Path, "unlink", fail)
+    with pytest.raises(KeyboardInterrupt):
+        vault.undo_rename()
+    monkeypatch.undo()
+    undone = vault.undo_rename()
+    assert undone is not None and undone.record.old == "Other.md" and texts(vault) == NOTES
+    vault.close()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [

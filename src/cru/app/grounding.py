@@ -14,6 +14,7 @@ from cru.events.answers import PASS, Answer, add_context
 from cru.events.payloads import MessageReceived, NotesSelect
 from cru.events.stamp import Event
 from cru.permissions.hidden_files import HiddenFiles
+from cru.tools.hidden import HiddenCount
 from cru.values.errors import CruError
 from cru.values.messages import OfferedNote
 from cru.values.visible import visible
@@ -135,8 +136,10 @@ def find_notes(
 ) -> list[OfferedNote]:
     """The best notes for a prompt; short ones whole, of others what was found."""
 
+    met = HiddenCount(hidden)
+
     def shown(hits: list[Hit]) -> list[Hit]:
-        return [hit for hit in hits if hidden is None or hidden.why(os.path.join(vault.root, hit.path)) is None]
+        return [hit for hit in hits if met.why(os.path.join(vault.root, hit.path)) is None]
 
     words = dict.fromkeys(word.lower() for word in _WORD.findall(prompt))
     if not words:

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from cru.files.yaml_text import BadYaml, parse_yaml
 
+MOST_VALUES = 10_000
+"""Aliases may repeat a few values any number of times, and whoever shows one of them writes them all."""
 LIMIT = 8 * 1024
 """Characters. What reading YAML costs grows with it, and a stranger's cards are many."""
 _BLOCK = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -65,7 +67,22 @@ def read_front_matter(text: str) -> FrontMatter:
     keys = _parse(block[1])
     if keys is not None and not isinstance(keys, dict):
         raise BadFrontMatter(FrontMatterFault("the front matter is not a table of keys", 2))
+    _check_size(keys)
     return FrontMatter(keys or {}, dict(_key_lines(block[1])), text[block.end() :])
+
+
+def _check_size(keys: object) -> None:
+    """Raises BadFrontMatter: too many values, as one that is in itself has."""
+    waiting, count = [keys], 0
+    while waiting:
+        value = waiting.pop()
+        count += 1
+        if count > MOST_VALUES:
+            raise BadFrontMatter(FrontMatterFault(f"the front matter has more than {MOST_VALUES:,} values"))
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple | set):
+            waiting += value
 
 
 def _parse(block: str) -> object:

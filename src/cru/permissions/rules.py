@@ -18,7 +18,7 @@ from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
-from cru.values.mcp_names import PREFIX, names_server, own_name
+from cru.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
 
 if TYPE_CHECKING:
     from cru.shell.option_uses import OptionUse
@@ -166,7 +166,7 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
         return True
     if rule.tool == INPUT_TO and call.receiver:
         call = JudgedCall(INPUT_TO, call.kind, call.receiver)
-    if not names_call(rule, call):
+    if not names_call(rule, call) and not _names_server_tool(rule, call.tool):
         return False
     if rule.pattern is None or rule.pattern == "*":
         return True
@@ -187,6 +187,15 @@ def names_call(rule: Rule, call: JudgedCall) -> bool:
     if rule.tool in (call.tool, call.kind, "*"):
         return True
     return "*" in rule.tool and glob.matches_text(glob.parse_glob(rule.tool), call.tool)
+
+
+def _names_server_tool(rule: Rule, tool: str) -> bool:
+    """Whether it may mean this tool of an MCP server: `mcp__a__b__c` is that of `a__b`, too, and a long name counts as it was before it was
+    shortened. Two tools may be written the same, so no allow rule is read like this."""
+    if not (tool.startswith(PREFIX) and rule.tool.startswith(PREFIX)):
+        return False
+    written = glob.parse_glob(plain_text(rule.text.partition(":")[0]))
+    return any(glob.matches_text(written, name) for name in whole_names(tool))
 
 
 def matched_paths(rules: Iterable[Rule], places: PathRoots) -> PathSet | None:

@@ -52,6 +52,20 @@ def names_server(pattern: str, name: str) -> bool:
     return head.startswith(server_prefix(pair[0]))
 
 
+def plain_text(written: str) -> str:
+    """A name or a glob of names in the letters of joined names: `mcp__my.server__*` is about `mcp_my_server_…`."""
+    return re.sub(r"[^A-Za-z0-9_*-]", "_", written)
+
+
+def whole_names(name: str) -> tuple[str, ...]:
+    """How a rule may write this tool of a server: its server alone, and both writings, not shortened."""
+    pair = split_name(name)
+    if pair is None:
+        return ()
+    server, tool = map(plain_text, pair)
+    return (f"mcp__{server}", f"mcp__{server}__{tool}", f"{PREFIX}{server}_{tool}")
+
+
 def double_name(name: str) -> str:
     """`mcp__<server>__<tool>` for a name of ours; the name itself if it is none."""
     pair = split_name(name)

@@ -243,6 +243,8 @@ def _forget_old(journal: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
+    """First what makes it a rename: a kill in the middle must not leave one that cannot be taken back."""
+    (folder / "rename.json").unlink()
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()

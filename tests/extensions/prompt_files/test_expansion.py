@@ -103,6 +103,8 @@ def test_a_list_of_tools_in_one_line(listed: str, rules: list[str]) -> None:
 
 
 def test_the_work_grows_with_the_length_of_the_text() -> None:
+    assert expand("```!" + "\n" * 200_000, "", (), {})
+    assert expand("```! " * 20_000, "", (), {})
     assert expand("!`" * 20_000, "", (), {})
     assert split_words("\"a' " * 20_000)
     assert expand("$ARGUMENTS[" * 20_000, "a", (), {})

@@ -268,3 +268,17 @@ def test_texts_of_skills_are_not_kept_and_the_whole_file_is_not_read_for_the_lis
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2_000_000 and "- s39: kind 39" in text
+
+
+@pytest.mark.parametrize("value", ["*d8", "[*d8]", "{of: *d8}", "&itself [*itself]"])
+def test_aliases_do_not_fill_the_memory(folders: Folders, value: str) -> None:
+    lines = [f"d{n}: &d{n} [{', '.join([f'*d{n - 1}'] * 9)}]" for n in range(1, 9)]
+    head = "\n".join(["d0: &d0 [x, x, x]", *lines, f"description: {value}"])
+    folders.put(
+        {".claude/skills/bomb/SKILL.md": f"---\n{head}\n---\ntext", ".claude/skills/a/SKILL.md": skill("first")}
+    )
+    tracemalloc.start()
+    text = folders.skills().describe()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4_000_000 and "- a: first" in text and "bomb" not in text

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 _ARGUMENT = re.compile(r"(\\)?(?:\$ARGUMENTS\[(\d+)\]|(\$ARGUMENTS)|\$(\d+)(?!\w)|\$([A-Za-z_]\w*))")
-_COMMAND = re.compile(r"```!\s*\n(.*?)\n?```|(?:(?<=\s)|^)!`([^`\n]+)`", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"```![^\S\n]*\n(.*?)```|(?:(?<=\s)|^)!`([^`\n]+)`", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r"""\s*((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])+)""", re.DOTALL)
 _MENTION = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\`\"'()\[\]]|\\ )+)", re.MULTILINE)
 
