@@ -146,6 +146,68 @@ def test_other_programs_servers_are_listed_and_not_used_before_they_are_accepted
     assert "of this project's .mcp.json wait for you: b" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "says", "hint"),
+    [
+        (("test", "b"), "is not accepted", "cru mcp accept b"),
+        (("tools", "b"), "is not accepted", "cru mcp accept b"),
+        (("login", "b"), "is not accepted", "cru mcp accept b"),
+        (("test", "a"), "is rejected", "cru mcp accept a"),
+        (("remove", "b"), "b stands in", "cru mcp reject b"),
+    ],
+)
+def test_a_server_that_is_not_accepted_is_no_unknown_one(
+    tmp_path: Path, words: tuple[str, ...], says: str, hint: str
+) -> None:
+    here = home(tmp_path, config=stdio())
+    write_foreign(here)
+    cru("mcp", "reject", "a", home=here)
+    done = cru("mcp", *words, home=here)
+    assert done.code == 1 and says in done.err and hint in done.err and "Claude Code" in done.err, done
+
+
+def test_a_list_of_one_server_has_one_that_waits(tmp_path: Path) -> None:
+    here = home(tmp_path)
+    write_foreign(here)
+    listed = cru("mcp", "list", "b", home=here)
+    assert listed.out.startswith("b  not accepted: cru mcp accept b\n") and "Codex" not in listed.out, listed
+    assert "there is no MCP server zz" in cru("mcp", "list", "zz", home=here).err
+
+
+@pytest.mark.parametrize(
+    ("table", "says", "hint"),
+    [
+        ('command = "no-such-program"', "cannot start no-such-program", "install it, or give its whole path in"),
+        ('url = "http://127.0.0.1:9/mcp"', "its address cannot be reached", "does it run?"),
+    ],
+)
+def test_the_next_step_for_a_server_that_does_not_start_is_told(
+    tmp_path: Path, table: str, says: str, hint: str
+) -> None:
+    here = home(tmp_path, config=f"[mcp.servers.gone]\n{table}\n")
+    tested, listed = cru("mcp", "test", "gone", home=here), cru("mcp", home=here)
+    assert says in tested.err and hint in tested.err and f"{here.cru / 'config.toml'}:1" in tested.err, tested
+    assert f"next: {hint}" in listed.out, listed
+
+
+NAMELESS = """
+from mcp.server import MCPServer
+server = MCPServer("weather")
+@server.tool()
+def forecast(city: str) -> str:
+    return city
+server.run()
+"""
+
+
+def test_a_server_of_one_tool_and_no_version_is_told_in_plain_words(tmp_path: Path) -> None:
+    here = home(tmp_path)
+    (here.project / "weather.py").write_text(NAMELESS)
+    added = cru("mcp", "add", "weather", "--", sys.executable, "weather.py", home=here)
+    assert "weather (weather) works: 1 tool, ready" in added.out, added
+    assert "works: 1 tool, ready" in cru("mcp", home=here).out
+
+
 def test_an_accepted_server_is_used_and_a_changed_one_is_a_stranger_again(tmp_path: Path) -> None:
     file = {"mcpServers": {"small": {"command": sys.executable, "args": [str(SERVER)]}}}
     steps = [

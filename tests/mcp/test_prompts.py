@@ -78,6 +78,7 @@ def test_the_command_shows_servers_and_what_they_offer(tmp_path: Path) -> None:
     assert "@small:test://item/{id}  item" in cru("/mcp resources small", home=here).out
     assert "mcp_small_echo  says it again" in cru("/mcp tools small", home=here).out
     assert "/mcp does not know 'frob'" in cru("/mcp frob", home=here).err
+    assert "/mcp tools needs the name of a server\n  /mcp tools NAME: off, small" in cru("/mcp tools", home=here).err
     assert "there is no MCP server smal" in cru("/mcp tools smal", home=here).err
 
 

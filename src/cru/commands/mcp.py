@@ -6,7 +6,7 @@ from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.engine.commands import CommandResult
 from cru.mcp.connection import ServerConnection
-from cru.mcp.facts import ServerState
+from cru.mcp.facts import ServerState, count_tools
 from cru.mcp.pool import ServerPool
 from cru.values.mcp_names import join_names
 
@@ -21,8 +21,11 @@ async def mcp(context: CommandContext, words: str) -> CommandResult:
     verb, _, name = words.strip().partition(" ")
     if not verb:
         return CommandResult("\n".join(map(_line, pool.servers)))
-    if not name or verb not in ("tools", "prompts", "resources", "restart"):
+    if verb not in ("tools", "prompts", "resources", "restart"):
         raise BadCommand(f"/mcp does not know {words!r}", "/mcp, or /mcp tools|prompts|resources|restart NAME")
+    if not name.strip():
+        known = ", ".join(server.name for server in pool.servers)
+        raise BadCommand(f"/mcp {verb} needs the name of a server", f"/mcp {verb} NAME: {known}")
     return CommandResult(await _show(pool, verb, name.strip()))
 
 
@@ -48,10 +51,10 @@ def _line(server: ServerConnection) -> str:
     facts = server.facts
     text = f"{server.name}  {facts.state.value}"
     if facts.state is ServerState.READY:
-        return f"{text}: {len(facts.tools)} tools, ready after {facts.seconds:.1f} s"
+        return f"{text}: {count_tools(len(facts.tools))}, ready after {facts.seconds:.1f} s"
     if facts.why:
         return f"{text}: {facts.why}" + (f" ({facts.hint})" if facts.hint else "")
-    return f"{text}; {len(facts.tools)} tools when it was seen last" if facts.tools else text
+    return f"{text}; {count_tools(len(facts.tools))} when it was seen last" if facts.tools else text
 
 
 def _first(text: str) -> str:

@@ -291,7 +291,7 @@ class ServerConnection:
         await stack.enter_async_context(client)
         self.facts.version = client.protocol_version
         info = client.server_info
-        self.facts.title = "" if info is None else f"{info.title or info.name} {info.version}"[:200]
+        self.facts.title = "" if info is None else f"{info.title or info.name} {info.version}".strip()[:200]
         return client
 
     async def _list(self, client: Client) -> None:

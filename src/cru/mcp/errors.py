@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.mcp import BadServer, CallTimeout, McpError, RequestFailed, SdkMissing, ServerUnavailable
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing import clean_text
-from cru.process.errors import StartError
+from cru.process.errors import StartError, StartProblem
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def describe_failure(
     if refusal is not None and not isinstance(leaf, BadServer):
         return ConnectionFailure(refusal.message, refusal.hint or f"cru mcp test {name}", retries=False)
     if isinstance(leaf, LAST):
-        return ConnectionFailure(leaf.message, leaf.hint or f"cru mcp list shows what {name} is", retries=False)
+        return ConnectionFailure(leaf.message, leaf.hint or _mend(leaf, definition), retries=False)
     if isinstance(leaf, TimeoutError):
         seconds = definition.server.start_timeout
         last = transport.last_words() if transport is not None else ""
@@ -54,9 +54,17 @@ def describe_failure(
         why = f"it has ended ({end})" if _is_closed(leaf) else f"{why} ({end})"
     elif end:
         why = f"it has ended ({end})"
-    return ConnectionFailure(
-        _hide(why, transport), f"cru mcp test {name}", retries=is_lost(leaf) or isinstance(leaf, ServerUnavailable)
-    )
+    hint = f"cru mcp test {name}"
+    if _is_unreachable(leaf):
+        why, hint = f"its address cannot be reached ({why})", f"does it run? {definition.origin} has its address"
+    return ConnectionFailure(_hide(why, transport), hint, retries=is_lost(leaf) or isinstance(leaf, ServerUnavailable))
+
+
+def _mend(error: Exception, definition: ServerDefinition) -> str:
+    """The next step where an attempt would fail again."""
+    if isinstance(error, StartError) and error.problem is StartProblem.PROGRAM_NOT_FOUND:
+        return f"install it, or give its whole path in {definition.origin}"
+    return f"it stands in {definition.origin}"
 
 
 async def translate_call_error(error: Exception, server: str, what: str, transport: ServerTransport | None) -> McpError:
@@ -85,6 +93,12 @@ def is_lost(error: Exception) -> bool:
     """Whether the connection has gone."""
     leaf = _leaf(error)
     return _is_closed(leaf) or type(leaf).__module__.startswith("httpx2")
+
+
+def _is_unreachable(error: Exception) -> bool:
+    from httpx2 import ConnectError
+
+    return isinstance(error, ConnectError)
 
 
 def _is_closed(error: Exception) -> bool:

@@ -31,3 +31,8 @@ class ServerFacts(Struct):
     title: str = ""
     seconds: float = 0.0
     starts: int = 0
+
+
+def count_tools(number: int) -> str:
+    """So many, in words for a person."""
+    return "1 tool" if number == 1 else f"{number} tools"

@@ -10,13 +10,12 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.mcp.servers import KnownServers
 from cru.mcp.definition import ServerDefinition
+from cru.mcp.facts import count_tools
 from cru.mcp.listing_cache import CachedListing
 
 
 def list_servers(servers: KnownServers, name: str, args: CommandArguments) -> int:
     """All of them, or one."""
-    if name:
-        servers.find(name)
     configured = servers.configured
     rows = [(d, servers.cache.load(d), "") for d in configured.definitions]
     rows += [(d, servers.cache.load(d), f"not accepted: cru mcp accept {d.name}") for d in configured.waiting]
@@ -25,6 +24,8 @@ def list_servers(servers: KnownServers, name: str, args: CommandArguments) -> in
         (d, servers.cache.load(d), "its name is taken by a server of cru's own settings") for d in configured.hidden
     ]
     rows = [row for row in rows if not name or row[0].name == name]
+    if name and not rows:
+        servers.find(name)
     if args.has("--json"):
         show(msgspec.json.encode([_record(*row) for row in rows]).decode())
     else:
@@ -63,11 +64,12 @@ def _state(definition: ServerDefinition, known: CachedListing, judgement: str) -
     when = _ago(time.time() - last.at)
     if last.why:
         return f"does not work ({when}): {last.why}" + (f"; next: {last.hint}" if last.hint else "")
-    return f"works: {len(known.tools)} tools, ready after {last.seconds:.1f} s ({when})"
+    return f"works: {count_tools(len(known.tools))}, ready after {last.seconds:.1f} s ({when})"
 
 
 def _ago(seconds: float) -> str:
-    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
-            return f"{seconds // size:.0f} {unit} ago"
+            number = int(seconds // size)
+            return f"{number} {unit}{'' if number == 1 else 's'} ago"
     return "just now"

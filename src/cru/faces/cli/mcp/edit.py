@@ -55,7 +55,8 @@ def remove(servers: KnownServers, name: str, scope: str) -> int:
     """Raises UnknownServer, ConfigError."""
     if scope not in ("", *SCOPES):
         raise UsageProblem(f"-s {scope}: it is `user` or `project`")
-    foreign = [d for d in servers.configured.definitions if d.name == name and d.owner != "cru"]
+    others = (*servers.configured.definitions, *servers.configured.waiting)
+    foreign = [d for d in others if d.name == name and d.owner != "cru"]
     if foreign:
         raise UnknownServer(f"{name} stands in {foreign[0].origin} of {foreign[0].owner}", f"cru mcp reject {name}")
     for candidate in (scope,) if scope else SCOPES:

@@ -13,7 +13,7 @@ from cru.faces.cli.mcp.servers import KnownServers
 from cru.mcp import BadServer, McpError
 from cru.mcp.connection import ServerConnection
 from cru.mcp.definition import ServerDefinition
-from cru.mcp.facts import ServerState
+from cru.mcp.facts import ServerState, count_tools
 from cru.mcp.ports import NoRequests
 from cru.values.mcp_names import join_names
 
@@ -43,7 +43,7 @@ def _test(servers: KnownServers, definition: ServerDefinition) -> bool:
         return False
     title = f" ({facts.title})" if facts.title else ""
     show(
-        f"{definition.name}{title} works: {len(facts.tools)} tools, ready after {facts.seconds:.1f} s, protocol {facts.version}"
+        f"{definition.name}{title} works: {count_tools(len(facts.tools))}, ready after {facts.seconds:.1f} s, protocol {facts.version}"
     )
     for text in facts.left_out:
         say(f"cru: {definition.name}: {text}")
@@ -99,7 +99,7 @@ def login(servers: KnownServers, name: str, args: CommandArguments) -> int:
     server = run_interruptible(_log_in(servers, definition))
     if server.facts.state is not ServerState.READY:
         raise McpError(f"{name} does not work: {server.facts.why}", server.facts.hint)
-    show(f"you are logged in at {name}: {len(server.facts.tools)} tools")
+    show(f"you are logged in at {name}: {count_tools(len(server.facts.tools))}")
     return 0
 
 

@@ -11,6 +11,7 @@ from cru.config.layers import Layer, Settings
 from cru.faces.cli.console import complain
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
+from cru.mcp import UnknownServer
 from cru.mcp.configured import ConfiguredServers, find_configured
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing_cache import ListingCache
@@ -26,10 +27,25 @@ class KnownServers(Struct):
 
     def find(self, name: str) -> ServerDefinition:
         """One of those that are used. Raises UnknownServer."""
+        self._check_judged(name)
         from cru.mcp.pool import ServerPool
         from cru.mcp.ports import NoRequests
 
         return ServerPool(self.configured.definitions, self.place(), NoRequests(self.start.root)).find(name).definition
+
+    def _check_judged(self, name: str) -> None:
+        """Raises UnknownServer for one of another program's settings that is not used, with the next step."""
+        if name in {definition.name for definition in self.configured.definitions}:
+            return
+        for judgement, definitions in (
+            ("not accepted", self.configured.waiting),
+            ("rejected", self.configured.rejected),
+        ):
+            for definition in definitions:
+                if definition.name == name:
+                    raise UnknownServer(
+                        f"{name} ({definition.owner}, {definition.origin}) is {judgement}", f"cru mcp accept {name}"
+                    )
 
     def place(self) -> ServerPlace:
         from cru.permissions import PermissionSettings, layer_rules
