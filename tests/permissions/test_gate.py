@@ -344,8 +344,9 @@ def test_a_rule_that_forbids_may_write_a_tool_as_its_server_does(
     world: World, server: str, tool: str, rule: str
 ) -> None:
     name = join_names(server, tool)
-    for forbidding in ("deny", "ask"):
-        rules = {"deny": (rule,)} if forbidding == "deny" else {"ask": (rule,)}
-        gate = world.gate(allow=("*",), **rules)
+    for forbidding, gate in (
+        ("deny", world.gate(allow=("*",), deny=(rule,))),
+        ("ask", world.gate(allow=("*",), ask=(rule,))),
+    ):
         assert gate.judge(name, "tool", "{}").decision == forbidding
         assert gate.judge(join_names("other", "drop"), "tool", "{}").decision == "allow"

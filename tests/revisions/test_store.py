@@ -124,7 +124,17 @@ def test_a_folder_that_leads_elsewhere_now_is_not_followed(bench: Bench, tmp_pat
     bench.write("in/a", b"one")
     (bench.files / "in").rename(tmp_path / "outside")
     (bench.files / "in").symlink_to(tmp_path / "outside")
-    assert bench.back() == [StepKind.CHANGED]
+    assert bench.back() == [StepKind.LOST], "nobody who says that it may be overwritten means that file"
+    assert (tmp_path / "outside/a").read_bytes() == b"one"
+
+
+def test_a_folder_that_is_swapped_after_the_plan_is_not_followed(bench: Bench, tmp_path: Path) -> None:
+    bench.write("in/a", b"one")
+    steps = plan(bench.store, summarize(bench.store.changes()), backwards=True)
+    (bench.files / "in").rename(tmp_path / "outside")
+    (bench.files / "in").symlink_to(tmp_path / "outside")
+    result = apply(bench.store, steps, UNDO)
+    assert result.changed == () and "its folder is a link now" in result.failed[0]
     assert (tmp_path / "outside/a").read_bytes() == b"one"
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.vault.support import write_notes
 
 from cru.files.atomic import replace_file
-from cru.vault import BadNotePath, NoSuchNote, NoteExists, VaultSettings
+from cru.vault import BadNotePath, NoSuchNote, NoteExists, VaultError, VaultSettings
 from cru.vault.vault import Vault
 
 NOTES = {
@@ -107,6 +107,25 @@ def test_after_a_crash_in_the_middle_it_can_be_taken_back(vault: Vault, monkeypa
     assert texts(vault) != NOTES
     undone = vault.undo_rename()
     assert undone is not None and undone.left == () and texts(vault) == NOTES
+    vault.close()
+
+
+@pytest.mark.parametrize("changed", ["side.md", "Old.md", "New.md"])
+def test_what_is_written_in_the_middle_of_a_rename_is_not_lost(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    def write_meanwhile(path: Path, *args: object, **options: object) -> None:
+        replace_file(path, *args, **options)  # type: ignore[arg-type]
+        if path.name == "rename.json":
+            (vault.root / changed).write_text("mine, and new")
+
+    monkeypatch.setattr(import_module("cru.vault.rename"), "replace_file", write_meanwhile)
+    with pytest.raises(VaultError):
+        vault.rename("Old.md", "New.md")
+    monkeypatch.undo()
+    assert "mine, and new" in texts(vault).values()
+    assert (vault.undo_rename() is None) == (changed == "New.md")
+    assert texts(vault) == {**NOTES, changed: "mine, and new"}
     vault.close()
 
 

@@ -24,7 +24,7 @@ class FileSummary(Struct, frozen=True):
 
 class StepKind(Enum):
     """WRITE: it is brought to its target. DONE: it is there already. CHANGED: somebody else changed it since. LOST: the target is not
-    kept."""
+    kept, or would lie elsewhere."""
 
     WRITE = "write"
     DONE = "done"
@@ -73,11 +73,19 @@ def _step(store: RevisionStore, file: str, target: PathState, expected: PathStat
     kind, why = StepKind.WRITE, ""
     if current.is_same(target):
         kind = StepKind.DONE
-    elif not current.is_same(expected) or os.path.realpath(os.path.dirname(file)) != os.path.dirname(file):
+    elif not current.is_same(expected):
         kind = StepKind.CHANGED
-    if kind is not StepKind.DONE and not store.has(target):
+    if kind is not StepKind.DONE and _leads_elsewhere(file):
+        kind, why = StepKind.LOST, "its folder is a link now"
+    elif kind is not StepKind.DONE and not store.has(target):
         kind, why = StepKind.LOST, _why_lost(target)
     return Step(file, target, expected, current, kind, why)
+
+
+def _leads_elsewhere(file: str) -> bool:
+    """Whether its folder is not where it was: nobody was asked about the file that lies there."""
+    folder = os.path.dirname(file)
+    return os.path.realpath(folder) != folder
 
 
 def _why_lost(target: PathState) -> str:
@@ -108,6 +116,9 @@ def apply(store: RevisionStore, steps: Sequence[Step], origin: ChangeOrigin) -> 
         if step.kind not in (StepKind.WRITE, StepKind.CHANGED):
             continue
         with store.writing():
+            if _leads_elsewhere(step.file):
+                failed.append(f"{step.file}: its folder is a link now")
+                continue
             current = store.keep(step.file)
             if not (current.is_same(step.current) or current == step.current) or not store.has(current):
                 failed.append(

@@ -79,8 +79,16 @@ def rename_note(index: NoteIndex, old: str, new: str, journal: Path) -> RenameRe
             replace_file(folder / str(note.number), texts[note.path][1], make_folders=True)
         replace_file(folder / "rename.json", msgspec.json.encode(record), make_folders=True)
         (root / new).parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(root / new) and not _is_same_file(root / old, root / new):
+            _remove(folder)  # nothing was done
+            raise NoteExists(f"{new} is there by now", "choose another name")
         os.rename(root / old, root / new)
-        for path, (_, _, after) in texts.items():
+        for path, (_, before, after) in texts.items():
+            if read_regular(root / path) != before:
+                raise VaultError(
+                    f"{path} was changed in the middle of the rename, and stays as it is",
+                    "`cru vault undo` takes back what was done; then try again",
+                )
             replace_file(root / path, after, in_place=True)
     except OSError as error:
         raise VaultError(f"{old} cannot be renamed: {error}", "`cru vault undo` takes back what was done") from error
