@@ -158,7 +158,8 @@ def test_a_guard_keeps_everything_from_a_command_that_runs(home: HomeDir, guard:
     assert done.code == 0 and "ended with the session: cat >typed" in done.err, done.err
     assert "runs in the background as task" in started
     assert [guard.why in text for text in others] == [True, True, True], others
-    assert (home.project / "typed").read_text() == ""
+    typed = home.project / "typed"  # the shell may have been ended before it made it
+    assert not typed.exists() or typed.read_text() == ""
 
 
 def test_without_a_guard_all_of_it_is_done(home: HomeDir) -> None:

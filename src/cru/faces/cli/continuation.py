@@ -9,7 +9,19 @@ from cru.faces.cli.console import ExitStatus
 from cru.faces.cli.flags import Parsed
 
 # Flags that a run's continuation needs too.
-KEPT = ("home", "project-root", "model", "mode", "trust", "agent", "hooks", "strict-hooks", "set", "no-tool-calls")
+KEPT = (
+    "home",
+    "project-root",
+    "model",
+    "mode",
+    "trust",
+    "agent",
+    "hooks",
+    "strict-hooks",
+    "set",
+    "no-tool-calls",
+    "fail-on-refusal",
+)
 
 
 def resume_command(parsed: Parsed, context: str, code: int) -> str:

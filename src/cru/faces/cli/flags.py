@@ -108,6 +108,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"
     ),
+    Flag(
+        "", "--fail-on-refusal", (), False, "exit status 3 if a tool call was refused, whatever the answer is", "option"
+    ),
     Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
     Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
     Flag("-X", "--force-llm", (), False, "call the model although another flag says not to", "option"),
@@ -224,6 +227,9 @@ COMMANDS: dict[str, ManagementCommand] = {
         "init status search read links neighbors path orphans dangling tags query rename undo index graph",
     ),
     "history": ManagementCommand("cru.faces.cli.history", "how files were before cru changed them; bring them back"),
+    "completion": ManagementCommand(
+        "cru.faces.cli.completion", "what the Tab key of bash, zsh or fish completes", "bash zsh fish"
+    ),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": ManagementCommand(
         "cru.faces.cli.fsm.command",
@@ -293,6 +299,11 @@ def parse(argv: Sequence[str]) -> Parsed:
         _check_text(flag, values)
         flags.append((flag, tuple(values)))
     return Parsed(tuple(flags), ())
+
+
+def flag_behind(parsed: Parsed) -> str:
+    """A word of the prompt that looks as if it was meant as a flag; "" if there is none, or `--` says that none is."""
+    return "" if parsed.literal else next((word for word in parsed.words[1:] if word in _BY_NAME), "")
 
 
 def _values(flag: Flag, attached: str | None, rest: list[str]) -> list[str]:

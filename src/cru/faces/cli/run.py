@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.contexts.home import Home
 from cru.faces.cli.console import ExitStatus, say
-from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import context_name, home_path, overrides, require_utf8, start_of, working_directory
 from cru.files.regular import read_regular
 from cru.models.providers import KEY_VARIABLES
@@ -61,6 +61,8 @@ def run(parsed: Parsed) -> int:
     results = _carry_out(parsed, home, name)
     if warning:
         say(f"cru: {warning}")
+    if behind := flag_behind(parsed):
+        say(f"cru: {behind} stands behind the first word of the prompt and is part of it; flags come first")
     if results.texts:
         text = "\n\n".join([*results.texts, text]).strip()
     if not quiet and (text.strip() or parsed.has("resume")):

@@ -145,13 +145,14 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
     async with open_run(start, parsed, face) as run:
         built, signals = run.built, run.signals
         built.face = lambda: _command_face(built)
+        refusals = _watch_refusals(built.session) if parsed.has("fail-on-refusal") else []
         try:
             result = await _turn(built.session, parsed, request)
         except CruError as error:
             if is_left_open(built.session, error, "" if request.literal else request.text):
                 error.hint = "\n".join(filter(None, [error.hint, *_resume_hints(parsed, start, error.code)]))
             raise
-    code = signals.code or exit_status(result)
+    code = signals.code or exit_status(result) or (ExitStatus.DENIED if refusals else ExitStatus.DONE)
     if face.problem:
         complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
         TerminalOutput.lost, code = "", code or ExitStatus.ERROR
@@ -164,6 +165,22 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
     if hint := secrets_hint(parsed):
         face.say(hint)
     return code
+
+
+def _watch_refusals(session: Session) -> list[str]:
+    """The names of tools whose calls were refused by a rule, a hook or a person, also below sub-agents; filled while the session runs."""
+    from cru.events.payloads import ToolFailed
+    from cru.events.stream import AgentCallFailed
+
+    refusals: list[str] = []
+
+    def note(item: Published[ToolFailed] | Published[AgentCallFailed]) -> None:
+        if item.payload.which in ("policy", "hook", "human"):
+            refusals.append(item.payload.name)
+
+    session.parts.bus.stream.subscribe(note, ToolFailed)
+    session.parts.bus.stream.subscribe(note, AgentCallFailed)
+    return refusals
 
 
 def _resume_hints(parsed: Parsed, start: Start, code: int) -> tuple[str, str]:
