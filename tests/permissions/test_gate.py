@@ -184,6 +184,14 @@ def test_an_empty_rule_is_never_stored(world: World) -> None:
     assert not (world.home / "grants.json").exists()
 
 
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+def test_no_mode_is_offered_that_does_not_allow_a_place(world: World, mode: str) -> None:
+    outside = str(world.outside / "x.md")
+    verdict = world.gate(mode=mode).judge("write", "write", outside)
+    told = allow_hint("write", f"write:{outside}", "write", verdict)
+    assert verdict.decision == "ask" and "--mode auto" not in told and "`-t`" in told
+
+
 def test_the_ways_to_allow_are_told() -> None:
     told = allow_hint("bash", 'bash:echo "x"')
     assert "nobody can be asked here" in told and "`-t`" in told

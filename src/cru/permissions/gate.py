@@ -42,6 +42,7 @@ class Verdict(Struct, frozen=True):
     rule: the text of the rule that decided
     explicit: a rule that somebody wrote has decided, so an ask beats the Allow of a hook
     needs_rule: no mode allows it, only a rule or a person
+    by_place: it asks since a path leads out of the project, or would change what is protected, which `auto` does not allow
     """
 
     decision: Decision
@@ -49,6 +50,7 @@ class Verdict(Struct, frozen=True):
     rule: str = ""
     explicit: bool = False
     needs_rule: bool = False
+    by_place: bool = False
 
 
 class _GateState(Struct):
@@ -284,8 +286,7 @@ class Gate:
         return find_allowing_rule(rules, call, self._places)
 
     def remember(self, subject: PermissionSubject, reply: PermissionReply) -> None:
-        """Keep what was answered: session, project and always store the subject's rule; the others store nothing, as does an
-        empty rule. Raises NotStored if the file cannot be written; the rule then holds for this session."""
+        """After session, project and always keep the subject's rule, if it has one. Raises NotStored if it holds for this session only."""
         if subject.rule and reply.choice in ("session", "project", "always"):
             self._grants.add(reply.choice, subject.rule)
 
@@ -317,13 +318,13 @@ class Gate:
             return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{path.text}`")
         if is_protected(path, self._places):
             if path.access == "write":
-                return Verdict("ask", f"`{path.text}` is protected: changing it always needs a question")
+                return Verdict("ask", f"`{path.text}` is protected: changing it always needs a question", by_place=True)
             if not self._is_named_by_rule(call, path):
                 return Verdict("ask", f"`{path.text}` is protected: reading it needs a question")
         if not is_outside(path, self._places) or self._is_named_by_rule(call, path):
             return None
         target = "" if path.real == path.lexical else f" (it leads to {path.real})"
-        return Verdict("ask", f"`{path.text}`{target} is outside the project folder {self._places.root}")
+        return Verdict("ask", f"`{path.text}`{target} is outside the project folder {self._places.root}", by_place=True)
 
     def _is_named_by_rule(self, call: JudgedCall, path: ResolvedPath) -> bool:
         """Whether an allow rule or an answer names this place outside the project."""

@@ -16,7 +16,8 @@ def allow_hint(
     """What to tell when nobody can be asked: the ways to allow this call beforehand. `file` holds the user's rules."""
     if verdict is not None and verdict.decision == "ask" and verdict.explicit:
         return "nobody can be asked here; run cru on a terminal, or take the rule out of [permissions] ask"
-    ways = ["`--mode auto`"] if kind == "write" and rule else []
+    by_place = verdict is not None and verdict.by_place
+    ways = ["`--mode auto`"] if kind == "write" and rule and not by_place else []
     if verdict is None or not verdict.needs_rule:
         ways.append("`-t`")
     if rule:
