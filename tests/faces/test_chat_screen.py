@@ -8,6 +8,8 @@ import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
 from tests.kit.processes import is_running
 
+from cru.values.messages import Usage
+
 WAIT = "until [ -e go ]; do sleep 0.01; done"
 
 
@@ -80,6 +82,26 @@ def test_the_status_line_says_where_one_is(home: HomeDir) -> None:
             terminal.line("one")
             terminal.expect("answer")
             terminal.expect_screen("> \nproject · mock · ask · ".replace("> ", ">"))
+            assert terminal.eof() == 0
+
+
+def test_the_status_line_counts_no_prompt_whose_answer_has_not_come(home: HomeDir) -> None:
+    usage = Usage(input=1000, output=200)
+    with server([Reply("first", usage=usage), Hang(), Reply("third", usage=usage)]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("first")
+            terminal.expect_screen("mock · ask · 1.2k tokens")
+            terminal.line("two")
+            model.wait(2)
+            terminal.expect_screen("mock · ask · 1.2k tokens in all")
+            terminal.key("c-c")
+            terminal.expect_screen("\n>")
+            terminal.line("three")
+            terminal.expect("third")
+            terminal.expect_screen("1.2k tokens, ")
             assert terminal.eof() == 0
 
 

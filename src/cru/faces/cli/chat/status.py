@@ -39,7 +39,14 @@ class StatusLine:
         session = self._parts.ledger.session.totals
         if not session.requests:
             return ""
-        tokens = f"{_short(self._parts.ledger.prompt.totals.tokens)} of {_short(session.tokens)} tokens"
+        prompt = self._parts.ledger.prompt.totals
+        tokens = f"{_short(session.tokens)} tokens"
+        if prompt.requests != session.requests:
+            tokens = (
+                f"{_short(prompt.tokens)} tokens, {_short(session.tokens)} in all"
+                if prompt.requests
+                else f"{tokens} in all"
+            )
         return f"{tokens}, ${session.cost:.2f}" if session.cost else tokens
 
 
