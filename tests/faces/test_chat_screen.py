@@ -223,6 +223,23 @@ def test_what_a_call_changed_stands_below_it_as_a_diff(home: HomeDir) -> None:
     assert "  --- /dev/null\n  +++ b/b.py\n  @@ -0,0 +1 @@\n      1 +new\n" in screen
 
 
+def test_a_call_with_an_id_that_was_used_before_shows_its_own_change(home: HomeDir) -> None:
+    writes = [
+        Reply(calls=[Call("write", {"file_path": f"{name}.txt", "content": f"{name}\n"}, id="same")]) for name in "ab"
+    ]
+    with server([writes[0], Reply("first"), writes[1], Reply("second")]) as model:
+        auto(home, model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("first")
+            terminal.line("two")
+            terminal.expect("second")
+            screen = terminal.screen()
+            assert terminal.eof() == 0
+    assert screen.count("+++ b/a.txt") == screen.count("+++ b/b.txt") == 1
+
+
 def test_a_command_leaves_its_last_lines(home: HomeDir) -> None:
     with server([Reply(calls=[Call("bash", {"command": "seq 9; exit 3"})]), Reply("done")]) as model:
         auto(home, model.url)

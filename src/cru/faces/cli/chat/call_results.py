@@ -6,10 +6,14 @@ import os
 import re
 from collections.abc import Iterator
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from cru.engine.parts import Parts
 from cru.events.payloads import ToolCompleted, ToolFailed
 from cru.faces.cli.console import one_line, printable
+
+if TYPE_CHECKING:
+    from cru.revisions.records import ChangeOrigin
 
 DIFF_LINES, OUTPUT_LINES = 40, 5
 LONG_LINE = 400
@@ -57,7 +61,7 @@ class CallResults:
         from cru.revisions.restore import summarize
 
         try:
-            changes = [change for change in keeper.store.changes() if change.origin.call == call_id]
+            changes = [change for change in keeper.store.changes() if self._is_of(change.origin, call_id)]
             texts = [diff_summary(keeper.store, entry, self._name(entry.file)) for entry in summarize(changes)]
         except StoreFailed:  # told by who keeps files
             return
@@ -65,6 +69,11 @@ class CallResults:
         yield from lines[:DIFF_LINES]
         if len(lines) > DIFF_LINES:
             yield LineLook.DIM, f"  … {len(lines) - DIFF_LINES} more lines; /diff shows all"
+
+    def _is_of(self, origin: ChangeOrigin, call_id: str) -> bool:
+        """Whether the call made it; a provider may use an id again for another prompt."""
+        session, prompt = self._parts.bus.origin.session_id, self._parts.services.changes.prompt
+        return (origin.call, origin.session, origin.prompt) == (call_id, session, prompt)
 
     def _name(self, file: str) -> str:
         name = os.path.relpath(file, self._parts.root.resolve())
