@@ -149,3 +149,18 @@ def test_a_link_kind_is_one_of_the_graph() -> None:
 )
 def test_fields_without_end_or_in_masses_take_no_longer_than_the_note_is_long(text: str, count: int) -> None:
     assert len(parse_note("a.md", text.encode()).fields) == count
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "---\na: 0x{0}\n---\n", "---\n? 0x{0}\n: a\n---\n", "---\na: [1:{1}]\n---\n", "+++\na = 0x{0}\n+++\n",
+        "+++\n{2}.a = 1\n+++\n", "+++\n[{2}.a]\n+++\n", "+++\nx = {{{2}.a = 1}}\n+++\n",
+    ],
+)  # fmt: skip
+def test_no_number_and_no_key_of_a_note_stops_the_index(head: str) -> None:
+    note = parse_note(
+        "a.md", (head.format("f" * 20_000, ":".join(["59"] * 9000), ".".join("a" * 20_000)) + "text [[b]]").encode()
+    )
+    assert [link.target for link in note.links] == ["b"]
+    assert note.problems == (() if "{2}" not in head else ("its front matter has a key that is too long",))

@@ -12,6 +12,8 @@ from cru.files.yaml_text import BadYaml, parse_yaml
 
 MOST_VALUES = 10_000
 """Aliases may repeat a few values any number of times, and whoever shows one of them writes them all."""
+LONGEST_NUMBER = 4096
+"""Bits. Python writes no number of more than 4,300 digits."""
 LIMIT = 8 * 1024
 """Characters. What reading YAML costs grows with it, and a stranger's cards are many."""
 _BLOCK = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -79,8 +81,10 @@ def _check_size(keys: object) -> None:
         count += 1
         if count > MOST_VALUES:
             raise BadFrontMatter(FrontMatterFault(f"the front matter has more than {MOST_VALUES:,} values"))
+        if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
+            raise BadFrontMatter(FrontMatterFault("the front matter has a number that is too large"))
         if isinstance(value, dict):
-            waiting += value.values()
+            waiting += [*value, *value.values()]
         elif isinstance(value, list | tuple | set):
             waiting += value
 

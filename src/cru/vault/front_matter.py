@@ -13,6 +13,8 @@ from cru.files.yaml_text import BadYaml, parse_yaml
 
 _BEGIN = re.compile(rb"\A(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n")
 _ENDS = {b"---": re.compile(rb"^(?:---|\.\.\.)[ \t]*\r?$", re.M), b"+++": re.compile(rb"^\+\+\+[ \t]*\r?$", re.M)}
+_LONG_KEY = re.compile(r"""(?:[ \t]{0,9}\.[ \t]{0,9}[\w"'-]{1,40}){100}""")
+"""Reading `a.b.c…` takes the square of its length."""
 LIMIT_BYTES = 64 * 1024
 """A longer front matter is not read."""
 _MOST_VALUES = 10_000
@@ -42,6 +44,8 @@ def _parse(source: bytes, is_toml: bool) -> tuple[dict[str, object], str]:
         return {}, f"its front matter is larger than {LIMIT_BYTES // 1024} kB and was not read"
     try:
         text = source.decode()
+        if is_toml and _LONG_KEY.search(text):
+            return {}, "its front matter has a key that is too long"
         parsed = tomllib.loads(text.replace("\r\n", "\n")) if is_toml else parse_yaml(text)
         if parsed is None:
             return {}, ""
@@ -66,7 +70,7 @@ class _TooMuch(Exception):
 
 def _plain_keys(parsed: dict[object, object]) -> dict[str, object]:
     left = [_MOST_VALUES]
-    return {str(key): _plain(value, left, 0) for key, value in parsed.items()}
+    return {_text(key): _plain(value, left, 0) for key, value in parsed.items()}
 
 
 def _plain(value: object, left: list[int], depth: int) -> object:
@@ -75,7 +79,7 @@ def _plain(value: object, left: list[int], depth: int) -> object:
     if left[0] < 0 or depth > 50:
         raise _TooMuch
     if isinstance(value, dict):
-        return {str(key): _plain(item, left, depth + 1) for key, item in value.items()}
+        return {_text(key): _plain(item, left, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
         return [_plain(item, left, depth + 1) for item in value]
     if isinstance(value, datetime | date | time):
@@ -83,8 +87,13 @@ def _plain(value: object, left: list[int], depth: int) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) and value.bit_length() > 63:
-        return str(value)
+        return _text(value)
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+def _text(value: object) -> str:
+    """Python writes no number of more than 4,300 digits, but in hexadecimal."""
+    return hex(value) if isinstance(value, int) and value.bit_length() > 4096 else str(value)
 
 
 def with_front_matter(properties: Mapping[str, object], body: str) -> str:

@@ -282,3 +282,16 @@ def test_aliases_do_not_fill_the_memory(folders: Folders, value: str) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4_000_000 and "- a: first" in text and "bomb" not in text
+
+
+@pytest.mark.parametrize("line", ["description: 0x{}", "? 0x{}\n: text", "name: [0b{}]"])
+def test_a_number_without_end_is_a_fault_of_its_file(folders: Folders, line: str) -> None:
+    digits = "1" * (8000 if "0b" in line else 5000)
+    folders.put(
+        {
+            ".claude/skills/big/SKILL.md": f"---\n{line.format(digits)}\nwhen_to_use: x\n---\ntext",
+            ".claude/skills/a/SKILL.md": skill("first"),
+        }
+    )
+    skills = folders.skills()
+    assert "- a: first" in skills.describe() and "too large" in skills.load()["big"].faults[0]
