@@ -33,8 +33,11 @@ def searched(here: HomeDir, *words: str, env: dict[str, str] | None = None) -> l
 
 
 def test_a_person_finds_what_shares_no_word(here: HomeDir) -> None:
+    unknown = cru("vault", home=here, env=ON).out
+    assert "0 notes are known by their meaning; a search or `cru vault index` adds the others\n" in unknown
     assert searched(here, QUESTION, env=ON)[0] == "Retry policy.md", "both ways are the default where it is installed"
     assert searched(here, QUESTION, "--mode", "text", env=ON) == []
+    assert "3 notes are known by their meaning\n" in cru("vault", home=here, env=ON).out
     done = cru("vault", "search", "Brot backen", "--mode", "semantic", home=here)
     assert done.out.splitlines()[:2] == ["Bread.md", f"    {NOTES['Bread.md'].strip()}"]
 

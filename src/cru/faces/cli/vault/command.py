@@ -174,7 +174,8 @@ def _status(request: VaultRequest) -> int:
     def show_all() -> None:
         lines.show_status(request.vault, counts, value["orphans"])
         if request.vault.default_mode() is not SearchMode.TEXT:
-            show(f"{value['embedded']:8,} notes are known by their meaning")
+            rest = "" if value["embedded"] >= counts.notes else "; a search or `cru vault index` adds the others"
+            show(f"{value['embedded']:8,} notes are known by their meaning{rest}")
 
     return request.answer(value, show_all)
 
