@@ -14,6 +14,7 @@ import pytest
 from cru.shell.unfinished import unfinished_part
 
 CASES = [
+    ('for x in ;"\n', 'for x in ;"\n'),
     ("", ""),
     ("ls\n", ""),
     ("ls; pwd &\n", ""),

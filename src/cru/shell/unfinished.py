@@ -11,6 +11,9 @@ _READ_LATER = (PartKind.COMMAND, PartKind.BACKQUOTED, PartKind.PROCESS, PartKind
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[^\]]*\Z")
 """What bash reads up to its `]`, over as many lines as that takes."""
 
+_OPENING = frozenset("\"'`$\\")
+"""What a word begins with that may go on in the next line."""
+
 
 def unfinished_part(text: str) -> str:
     """The end of these lines that a shell has read and not run: an open quote, a here-document, a compound command, a pipe, a line that
@@ -62,7 +65,8 @@ def _is_error(parsed: ParsedShell) -> bool:
     if not isinstance(problem, Misplaced) and text[at : at + 1] not in ("(", ")"):
         return False
     end = _line_end(text, at)
-    if _SUBSCRIPT.search(text[text.rfind("\n", 0, at) + 1 : end]) or unfinished_part(text[at + 1 : end + 1]):
+    rest = text[at if text[at] in _OPENING else at + 1 : end + 1]
+    if _SUBSCRIPT.search(text[text.rfind("\n", 0, at) + 1 : end]) or unfinished_part(rest):
         return False  # bash may have to read the next word to see the error
     return not any(_is_read_later(node, at) for node in parsed.script.walk())
 

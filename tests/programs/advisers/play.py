@@ -22,4 +22,4 @@ def play(stage: Stage) -> None:
     assert turn.done.out == "thank you\n", turn.done
     results = [entry["content"] for entry in stage.home.log() if entry["entry_type"] == "tool_result"]
     verdict = "The careful one of: Wood. Steel."
-    assert results == [f"{verdict}; 1 turn; 3 messages; 1 request; ended; 3 sessions; false"]
+    assert results == [f"{verdict}; 1 turn; 3 messages; 1 request; ended; 3 sessions; false; 1 undone"]

@@ -29,6 +29,7 @@ function consult(args)
   local careful = answer_of(adviser.id, args.question)
   local other = cru.sessions.fork(adviser.id)
   while cru.sessions.can_undo(other.id) do cru.sessions.undo(other.id) end
+  local undone = cru.sessions.undo_history(other.id)
   local bold = bold_answer_of(other.id, args.question)
 
   cru.sessions.pause(adviser.id)
@@ -42,6 +43,6 @@ function consult(args)
   return table.concat({
     verdict, cru.sessions.undo_depth(adviser.id) .. " turn", #cru.sessions.messages(other.id) .. " messages",
     cru.sessions.cache_stats(adviser.id).requests .. " request", cru.sessions.get(other.id).state, #cru.sessions.list() .. " sessions",
-    tostring(was_running),
+    tostring(was_running), #undone .. " undone",
   }, "; ")
 end

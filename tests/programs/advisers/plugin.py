@@ -28,6 +28,7 @@ async def consult(args):
     other, _ = sessions.fork(adviser["id"])
     while sessions.can_undo(other["id"])[0]:
         sessions.undo(other["id"])
+    undone, _ = sessions.undo_history(other["id"])
     bold = await bold_answer_of(other["id"], args["question"])
 
     sessions.pause(adviser["id"])
@@ -45,7 +46,7 @@ async def consult(args):
     every, _ = await sessions.list()
     return "; ".join([
         verdict, f"{depth} turn", f"{len(messages)} messages", f"{stats['requests']} request", ended["state"], f"{len(every)} sessions",
-        str(was_running).lower(),
+        str(was_running).lower(), f"{len(undone)} undone",
     ])  # fmt: skip
 
 

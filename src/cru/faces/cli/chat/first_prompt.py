@@ -33,9 +33,11 @@ class FirstPrompt:
         self._terminal = ExitStack()
 
     def __enter__(self) -> FirstPrompt:
-        with self._terminal:
+        try:
             self._draw()
-            self._terminal = self._terminal.pop_all()
+        except BaseException:  # a signal in the middle of it, too
+            self.close()
+            raise
         return self
 
     def _draw(self) -> None:
