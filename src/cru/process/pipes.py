@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 
 from cru.process.capture import PIECE
 
@@ -17,7 +16,8 @@ class _Pipe:
         self.child_end = child_end
         self._own_end = own_end
         self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
+        """One for each who waits: who is cancelled does not wake the others."""
 
     def started(self) -> None:
         if self.child_end >= 0:
@@ -33,24 +33,39 @@ class _Pipe:
             os.close(self._own_end)
         self._own_end = -1
 
-    async def _ready(self, add: Callable[[int, Callable[[], None]], object]) -> None:
+    async def _ready(self) -> None:
         """Wait until the kernel has something, or room."""
-        if self._waiting is None:
-            self._waiting = self._loop.create_future()
-            add(self._own_end, self._wake)
-        await asyncio.wait([self._waiting])  # who waits may be cancelled, and others wait on
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append(future)
+        if len(self._waiting) == 1:
+            self._watch()
+        await future
+
+    def _watch(self) -> None:
+        """Let the loop call `_wake` when this end is ready."""
+        raise NotImplementedError
+
+    def _unwatch(self) -> None:
+        raise NotImplementedError
 
     def _wake(self) -> None:
-        self._loop.remove_reader(self._own_end)
-        self._loop.remove_writer(self._own_end)
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            waiting.set_result(None)
+        if self._waiting:
+            self._unwatch()
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
 
 class PipeReader(_Pipe):
     def __init__(self) -> None:
         super().__init__(*os.pipe())
+
+    def _watch(self) -> None:
+        self._loop.add_reader(self._own_end, self._wake)
+
+    def _unwatch(self) -> None:
+        self._loop.remove_reader(self._own_end)
 
     async def read(self) -> bytes:
         """The next piece; b"" at the end."""
@@ -58,7 +73,7 @@ class PipeReader(_Pipe):
             try:
                 return os.read(self._own_end, PIECE)
             except BlockingIOError:
-                await self._ready(self._loop.add_reader)
+                await self._ready()
         return b""
 
 
@@ -66,6 +81,12 @@ class PipeWriter(_Pipe):
     def __init__(self) -> None:
         child_end, own_end = os.pipe()
         super().__init__(own_end, child_end)
+
+    def _watch(self) -> None:
+        self._loop.add_writer(self._own_end, self._wake)
+
+    def _unwatch(self) -> None:
+        self._loop.remove_writer(self._own_end)
 
     async def write(self, data: bytes) -> None:
         """All of it. Raises BrokenPipeError if nobody reads any more."""
@@ -76,4 +97,4 @@ class PipeWriter(_Pipe):
             try:
                 rest = rest[os.write(self._own_end, rest) :]
             except BlockingIOError:
-                await self._ready(self._loop.add_writer)
+                await self._ready()
