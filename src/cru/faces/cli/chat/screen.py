@@ -49,7 +49,7 @@ from cru.faces.cli.terminal.size import fit, terminal_size
 BUSY_PROMPT = "… "
 """While the model works: what is entered waits in the queue."""
 FRAME = 1 / 30
-"""Seconds between two drawings at least."""
+"""Seconds after which a change of the live region is drawn, with all that come meanwhile; a key is drawn at once."""
 SEQUENCE, COMBINATION = 0.05, 0.2
 """Seconds to wait after Esc for the rest of a key's sequence, and of a combination with Alt."""
 BEGIN_UPDATE, END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"
@@ -125,6 +125,7 @@ class ChatScreen:
         self._live, self._actions = live, actions
         self._arrived = asyncio.Event()
         self._is_busy = self._has_ended = False
+        self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[Callable[[], object]] = []
         self.buffer = Buffer(
             history=history, completer=completer, complete_while_typing=Condition(self._is_in_reference), multiline=True
@@ -140,7 +141,7 @@ class ChatScreen:
         self._input = ChatInput()
         self._app: Application[None] = Application(
             self._layout(), style=STYLE, key_bindings=keys, input=self._input, output=output,
-            min_redraw_interval=FRAME, erase_when_done=True,
+            erase_when_done=True,
         )  # fmt: skip
         self._app.ttimeoutlen, self._app.timeoutlen = SEQUENCE, COMBINATION
 
@@ -199,7 +200,7 @@ class ChatScreen:
     async def shown(self) -> AsyncIterator[None]:
         """It stands on the terminal for the block."""
         running = asyncio.create_task(self._run())
-        self._live.changed = self._app.invalidate
+        self._live.changed = self._draw_soon
         set_printer(self.print_above)
         try:
             yield
@@ -209,6 +210,14 @@ class ChatScreen:
                 self._app.exit()
             await running
 
+    def _draw_soon(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FRAME, self._draw)
+
+    def _draw(self) -> None:
+        self._timer = None
+        self._app.invalidate()
+
     async def _run(self) -> None:
         clock = asyncio.create_task(self._tick())
         try:
@@ -217,6 +226,8 @@ class ChatScreen:
                 await self._app.run_async(set_exception_handler=False, handle_sigint=False)
         finally:
             clock.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
             self.end_input()
 
     async def _tick(self) -> None:
