@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 
 from cru.process.capture import PIECE
 
 
-class _Pipe:
+class _Pipe(ABC):
     """Our end of a pipe and the child's. The latter is handed to a child, and closed by `started` once the child has it."""
 
     def __init__(self, own_end: int, child_end: int) -> None:
@@ -41,12 +42,13 @@ class _Pipe:
             self._watch()
         await future
 
+    @abstractmethod
     def _watch(self) -> None:
         """Let the loop call `_wake` when this end is ready."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unwatch(self) -> None:
-        raise NotImplementedError
+        """Let it call that no more."""
 
     def _wake(self) -> None:
         if self._waiting:
