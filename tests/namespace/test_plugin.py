@@ -113,6 +113,12 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         return {"model": "x", "api_key": "set", "kilns": {"a": "/b"}, "plugins": {"web": {"provider": {"name": "s"}}}}
 
+    def origin(self, key: str) -> str:
+        return "config.toml:1"
+
+    def layer(self, key: str) -> str:
+        return "user"
+
 
 CONFIG: list[tuple[str, Any]] = [
     ("demo.folder", "notes"),

@@ -46,6 +46,7 @@ TABLE = (
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
+    CommandRow("mode", "what may be done without asking; with a name: another mode, for this session", "mode.mode", "[name]", at_once=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),
     CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),

@@ -101,6 +101,12 @@ class SettingsView(Protocol):
         """In plain types, secrets masked."""
         ...
 
+    def origin(self, key: str) -> str:
+        """Where the value of a dotted key comes from."""
+
+    def layer(self, key: str) -> str:
+        """The name of the layer that decides on a dotted key; "": none does."""
+
 
 class Waker(Protocol):
     """Somebody who may have something to say while the agent is idle."""
@@ -200,6 +206,7 @@ class SessionServices(Struct, kw_only=True):
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     vault: the notes
+    mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back
     """
 
@@ -219,6 +226,7 @@ class SessionServices(Struct, kw_only=True):
     vault: LiveVault | None = None
     changes: FileChanges = field(default_factory=FileChanges)
     skills: Callable[[], Span] | None = None
+    mode_of_person: str = ""
 
 
 class Lifecycle(Struct):

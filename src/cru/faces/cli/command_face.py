@@ -13,7 +13,7 @@ Alt-Enter    a new line in it; so do Ctrl-J       Ctrl-R    searches there
              and a backslash before Enter         Ctrl-G    opens it in $VISUAL or $EDITOR
 Tab          completes a command                  Ctrl-Z    stops cru until `fg`
 Esc, Ctrl-C  stop an answer                       Ctrl-D    leaves; the conversation is kept
-Ctrl-C       clears the line; twice: leaves
+Ctrl-C       clears the line; twice: leaves       Shift-Tab changes the mode
 What you enter while an answer runs waits in sight and is sent after it; Up takes the last of it back.
 @file        names a file, and completes it         !command  runs it, and tells the model
 A space before a slash or ! makes a prompt of it."""

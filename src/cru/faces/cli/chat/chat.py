@@ -15,7 +15,7 @@ from cru.engine.commands import split_command
 from cru.faces.cli.chat.first_prompt import FirstPrompt, is_dumb_terminal
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
-from cru.faces.cli.console import complain, erase_prompt, print_above_prompt
+from cru.faces.cli.console import complain, erase_prompt, print_above_prompt, say
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
@@ -115,7 +115,7 @@ class Chat:
         results = CallResults(self._session.parts)
         self._face.show_results(lambda call: styled(results.lines(call)))
         status = StatusLine(self._session, self._face.status_text)
-        actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._do_at_once)
+        actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._next_mode, self._do_at_once)
         return ChatScreen(open_history(history), ChatCompleter(self._session), live, actions)
 
     async def run(self) -> None:
@@ -199,6 +199,12 @@ class Chat:
         self._screen.take_back()
         self._session.submit(text)
         return True
+
+    def _next_mode(self) -> None:
+        from cru.commands.mode import next_mode
+
+        sentence = next_mode(self._session.parts)
+        print_above_prompt(partial(say, sentence))
 
     def _leave(self) -> None:
         self._is_leaving = True

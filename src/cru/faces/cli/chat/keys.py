@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class KeyActions(Struct, frozen=True):
     end_input: Ctrl-D in an empty input
     interrupt: Ctrl-C, and Esc while the model works
     suspend: Ctrl-Z
+    next_mode: Shift-Tab
     """
 
     enter: Callable[[], None]
@@ -28,6 +29,7 @@ class KeyActions(Struct, frozen=True):
     end_input: Callable[[], None]
     interrupt: Callable[[], None]
     suspend: Callable[[], Awaitable[None]]
+    next_mode: Callable[[], None]
 
 
 def chat_keys(actions: KeyActions, is_busy: Condition) -> KeyBindings:
@@ -45,6 +47,10 @@ def chat_keys(actions: KeyActions, is_busy: Condition) -> KeyBindings:
     @keys.add("escape", filter=is_busy & ~is_searching)
     def _interrupt(event: KeyPressEvent) -> None:
         actions.interrupt()
+
+    @keys.add("s-tab", filter=~is_searching & ~has_completions)
+    def _next_mode(event: KeyPressEvent) -> None:
+        actions.next_mode()
 
     @keys.add("c-z")
     def _suspend(event: KeyPressEvent) -> None:

@@ -109,12 +109,14 @@ class ChatActions(Struct, frozen=True):
     status: the text of the status line
     interrupt: what Ctrl-C does, and Esc while the model works
     suspend: what Ctrl-Z does
+    next_mode: what Shift-Tab does
     do_at_once: of what is entered while the model works does what does not wait; whether it did
     """
 
     status: Callable[[], str]
     interrupt: Callable[[], None]
     suspend: Callable[[], Awaitable[None]]
+    next_mode: Callable[[], None]
     do_at_once: Callable[[str], bool]
 
 
@@ -131,7 +133,14 @@ class ChatScreen:
             history=history, completer=completer, complete_while_typing=Condition(self._is_in_reference), multiline=True
         )
         keys = chat_keys(
-            KeyActions(self._enter, self._take_last, self.end_input, actions.interrupt, actions.suspend),
+            KeyActions(
+                self._enter,
+                self._take_last,
+                self.end_input,
+                actions.interrupt,
+                actions.suspend,
+                actions.next_mode,
+            ),
             Condition(lambda: self._is_busy),
         )
         # It need not ask where the cursor is: each print would wait for the terminal's answer.
