@@ -73,6 +73,20 @@ def test_a_running_command_shows_its_last_lines_and_a_clock(home: HomeDir) -> No
             assert terminal.eof() == 0
 
 
+def test_todos_stand_at_the_call_and_the_next_one_in_sight_while_it_works(home: HomeDir) -> None:
+    todos = "- [x] read\n- [ ] write\n- [ ] test\nnot one\x1b[2J"
+    with server([Reply(calls=[Call("update_todos", {"content": todos})]), Hang("so far")]) as model:
+        auto(home, model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("  - [x] read\n  - [ ] write\n  - [ ] test\n  not one\\x1b[2J")
+            terminal.expect_screen("so far\n  todos: 1 of 3 done, next: write\n")
+            terminal.key("c-c")
+            terminal.expect("interrupted")
+            assert terminal.eof() == 0
+
+
 def test_the_status_line_says_where_one_is(home: HomeDir) -> None:
     with server([Reply("answer")]) as model:
         home.configure(url=model.url)

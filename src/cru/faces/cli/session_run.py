@@ -70,7 +70,7 @@ async def open_run(
     built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
     built.session.parts.services.divert_prints = divert_prints
     built.session.parts.ledger.needs_cost |= face.tells_cost
-    face.dress(built.settings.of(FaceSettings))
+    face.dress(built.settings.of(FaceSettings), built.session.parts)
     end_startup()
     signals = SignalHandlers(built.session)
     async with _closed_after(built.session.close, built.close, signals.remove, face.close):

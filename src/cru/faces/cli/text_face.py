@@ -39,6 +39,7 @@ from cru.values.messages import ALWAYS_TOLD
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
+    from cru.engine.parts import Parts
     from cru.faces.cli.terminal.live import LiveRegion
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
 
@@ -65,6 +66,7 @@ class TextFace:
         self._statuses: PluginStatuses | None = None
         self._activity, self._is_busy = "", False
         self._last_notice, self._repeats = "", 0
+        self._running_calls: set[str] = set()
 
     @property
     def problem(self) -> str:
@@ -86,16 +88,17 @@ class TextFace:
             self._stream.subscribe(self._begin_question, InteractionRequested)
             self._stream.subscribe(self._end_question, InteractionCompleted)
             self._on(StateChanged, self._show_state)
-            self._on(ToolCompleted, lambda _: self._set_activity(""))
+            self._on(ToolCompleted, lambda call: self._end_call(call.call_id))
 
-    def dress(self, look: FaceSettings) -> None:
-        """What is shown, and how; once, after `watch`."""
+    def dress(self, look: FaceSettings, parts: Parts) -> None:
+        """What is shown, and how; once, after `watch`. `parts`: of the session that is shown."""
         self._verbose, self._hides_tools = look.verbose, look.hide_tool_calls
         if not look.render_markdown:
             self._answer.show_raw()
         if self._verbose or self._progress is not None:
             self._on(ToolCalled, self._show_call)
             self._watch_tasks()
+            self._watch_verdicts(parts)
         if self._verbose:
             self._tell_of_handlers()
             self._on(ToolCompleted, self._show_completion)
@@ -291,15 +294,28 @@ class TextFace:
         if self._hides_tools:
             self._set_activity("working")
             return
+        self._running_calls.add(call.call_id)
+        self._say_call(call)
+        self._set_activity(f"running {one_line(call.name, 40)}")
+
+    def _say_call(self, call: ToolCalled | ToolFailed) -> None:
         from cru.faces.cli.call_summary import summarize_arguments
 
         self.say(f"[tool {one_line(call.name)} {summarize_arguments(call.args)}".rstrip() + "]")
-        self._set_activity(f"running {one_line(call.name, 40)}")
+
+    def _end_call(self, call_id: str) -> None:
+        self._running_calls.discard(call_id)
+        self._set_activity("")
 
     def _watch_tasks(self) -> None:
         from cru.faces.cli.task_lines import TaskLines
 
         TaskLines(self.say, self._set_activity, self._verbose).watch(self._stream)
+
+    def _watch_verdicts(self, parts: Parts) -> None:
+        from cru.faces.cli.verdicts import Verdicts
+
+        Verdicts(parts, self.say).watch(self._bus)
 
     def _show_completion(self, call: ToolCompleted) -> None:
         if not self._hides_tools:
@@ -308,7 +324,11 @@ class TextFace:
     def _show_failure(self, call: ToolFailed) -> None:
         """What a person did not decide is always told: else nobody would know why nothing was done. A command that merely failed
         is told only with -v and on a terminal."""
+        has_run = call.call_id in self._running_calls
+        self._running_calls.discard(call.call_id)
         if self.tells_failures and self._tells(call.which):
+            if not has_run and self._tells(""):
+                self._say_call(call)
             self.say(f"[tool {_describe_failure(call)}]")
 
     def _show_agent_failure(self, call: AgentCallFailed) -> None:

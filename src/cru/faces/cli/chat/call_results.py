@@ -9,17 +9,22 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from cru.engine.parts import Parts
-from cru.events.payloads import ToolCompleted, ToolFailed
+from cru.events.payloads import FailureKind, ToolCompleted, ToolFailed
+from cru.faces.cli.chat.todos import parse_todo
 from cru.faces.cli.console import one_line, printable
 
 if TYPE_CHECKING:
     from cru.revisions.records import ChangeOrigin
 
-DIFF_LINES, OUTPUT_LINES = 40, 5
+DIFF_LINES, OUTPUT_LINES, TODO_LINES = 40, 5, 20
+TODOS = "update_todos"
 LONG_LINE = 400
 """Characters that are shown of a line."""
 LONG_CALL = 1_000.0
 """Milliseconds from which it is said how long a call took."""
+
+
+HAS_RUN = (FailureKind.FAILED.value, FailureKind.TIMEOUT.value)
 
 
 class LineLook(Enum):
@@ -47,6 +52,10 @@ class CallResults:
         tool = self._parts.tools.find(call.name)
         if tool is None:
             return []
+        if isinstance(call, ToolFailed) and call.which not in HAS_RUN:
+            return []
+        if call.name == TODOS:
+            return list(_todo_lines(str(call.args.get("content", ""))))
         if tool.kind == "shell":
             return [*_last_lines(call.result if isinstance(call, ToolCompleted) else call.error), *_duration(call)]
         return [*(self._diff(call.call_id) if tool.kind == "write" else ()), *_duration(call)]
@@ -78,6 +87,16 @@ class CallResults:
     def _name(self, file: str) -> str:
         name = os.path.relpath(file, self._parts.root.resolve())
         return file if name.startswith("..") else name
+
+
+def _todo_lines(text: str) -> Iterator[Line]:
+    lines = [line for line in text.split("\n") if line.strip()]
+    for line in lines[:TODO_LINES]:
+        todo = parse_todo(line)
+        look = LineLook.DIM if todo is not None and todo.is_done else LineLook.PLAIN
+        yield look, f"  {_cut(line)}"
+    if len(lines) > TODO_LINES:
+        yield LineLook.DIM, f"  … {len(lines) - TODO_LINES} more lines"
 
 
 def _last_lines(output: str) -> Iterator[Line]:

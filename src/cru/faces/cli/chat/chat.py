@@ -110,8 +110,10 @@ class Chat:
         from cru.faces.cli.chat.completion import ChatCompleter
         from cru.faces.cli.chat.history import open_history
         from cru.faces.cli.chat.screen import ChatActions, ChatScreen
+        from cru.faces.cli.chat.todos import show_todos
 
         live.watch(self._session.parts.bus.stream)
+        show_todos(self._session.parts.bus.stream, live.show_todos)
         results = CallResults(self._session.parts)
         self._face.show_results(lambda call: styled(results.lines(call)))
         status = StatusLine(self._session, self._face.status_text)

@@ -57,8 +57,8 @@ BEGIN_UPDATE, END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"
 MENU_ROWS = 8
 SIGNALS = termios.ISIG | termios.NOFLSH
 STYLE = Style.from_dict({
-    "live.activity": "fg:ansibrightblack", "live.output": "fg:ansibrightblack", "live.queue": "fg:ansicyan", "status": "fg:ansibrightblack",
-    "mark": "bold fg:ansicyan",
+    "live.activity": "fg:ansibrightblack", "live.output": "fg:ansibrightblack", "live.queue": "fg:ansicyan", "live.todos": "fg:ansicyan",
+    "status": "fg:ansibrightblack", "mark": "bold fg:ansicyan",
 })  # fmt: skip
 
 

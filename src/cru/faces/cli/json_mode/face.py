@@ -27,6 +27,7 @@ from cru.faces.cli.console import TerminalOutput, say
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
+    from cru.engine.parts import Parts
 
 VERSION = 1
 # Types of lines that are no events of the catalog.
@@ -72,7 +73,7 @@ class JsonFace:
     def watch(self, bus: Bus) -> None:
         bus.stream.subscribe(self._read)
 
-    def dress(self, look: FaceSettings) -> None:
+    def dress(self, look: FaceSettings, parts: Parts) -> None:
         """A program reads everything."""
 
     def close(self) -> None:

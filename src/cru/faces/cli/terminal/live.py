@@ -32,6 +32,7 @@ class LiveRegion:
         self._activity, self._since = "", 0.0
         self._read_tail: Callable[[], str] = str
         self._output, self._call = "", ""
+        self._todos = ""
 
     def follow(self, read_tail: Callable[[], str]) -> None:
         """`read_tail` gives the end of the answer that is not printed yet."""
@@ -40,6 +41,11 @@ class LiveRegion:
     def watch(self, stream: Stream) -> None:
         stream.subscribe(self._take_output, ToolOutput)
         stream.subscribe(lambda _item: self.changed(), StatusChanged)
+
+    def show_todos(self, summary: str) -> None:
+        """What of the model's todo list stands there while it works; "" is nothing."""
+        self._todos = summary
+        self.changed()
 
     def _take_output(self, item: Published[ToolOutput]) -> None:
         piece = item.payload
@@ -79,6 +85,8 @@ class LiveRegion:
 
     def _activity_lines(self, columns: int) -> Iterator[StyledLine]:
         if self._activity:
+            if self._todos:
+                yield "class:live.todos", fit(f"  {self._todos}", columns)
             seconds = time.monotonic() - self._since
             clock = f" {_clock(seconds)}" if seconds >= PATIENCE else ""
             yield "class:live.activity", fit(f"{self._activity} …{clock}", columns)
