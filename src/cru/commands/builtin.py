@@ -33,6 +33,7 @@ class CommandRow(Struct, frozen=True):
 MCP_HINT = "[tools | prompts | resources | restart name]"
 TASKS_HINT = "[cancel id]"
 VAULT_HINT = "[search words | read note | links note]"
+PERMISSIONS_HINT = "[test tool detail | revoke rule]"
 PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
 TABLE = (
     CommandRow("agents", "the agents that may work below the main one (cru agents)", "tasks.agents", reads=True),
@@ -49,6 +50,10 @@ TABLE = (
     CommandRow("mode", "what may be done without asking; with a name: another mode, for this session", "mode.mode", "[name]", at_once=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),
     CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
+    CommandRow(
+        "permissions", "every rule in force; what would happen to a call; take back an answer (cru permissions)",
+        "permissions.permissions", PERMISSIONS_HINT, reads=True, at_once=True,
+    ),
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),
     CommandRow("quit", "the same as /exit", "session.leave", reads=True),
     CommandRow("redo", "bring again what the last /undo took back, until the next prompt", "undo.redo", "[--leave]"),

@@ -59,6 +59,68 @@ def positions(text: str) -> Iterator[tuple[Path, int]]:
             at = _after_value(text, at + 1)
 
 
+def item_lines(text: str, path: Sequence[str]) -> list[tuple[str, int]]:
+    """(text, 1-based line) of each string in the arrays of this key in valid TOML, in order; also in an inline table."""
+    names = tuple(path)
+    items: list[tuple[str, int]] = []
+    for key, start in _value_starts(text):
+        if names[: len(key)] != key:
+            continue
+        items += _strings_of(text, start, names[len(key) :])
+    return items
+
+
+def _value_starts(text: str) -> Iterator[tuple[Path, int]]:
+    """(full key path, where its value begins) of each key."""
+    table: Path = ()
+    at = 0
+    while at < len(text):
+        if text[at] in " \t\r\n":
+            at += 1
+        elif text[at] == "#":
+            at = _line_end(text, at)
+        elif text[at] == "[":
+            table, at = _key(text, at + (2 if text.startswith("[[", at) else 1), "]")
+            at = _line_end(text, at)
+        else:
+            key, at = _key(text, at, "=")
+            yield table + key, at + 1
+            at = _after_value(text, at + 1)
+
+
+def _strings_of(text: str, at: int, names: Path) -> Iterator[tuple[str, int]]:
+    """The strings of the value that begins at `at`; names: the keys of inline tables that lead to it."""
+    end = _after_value(text, at)
+    keys: list[Path] = []
+    key: Path = ()
+    while at < end:
+        char = text[at]
+        if char in "\"'":
+            quote = char * 3 if text.startswith(char * 3, at) else char
+            closing = _string_end(text, at, quote)
+            item = text[at + len(quote) : closing - len(quote)]
+            if text[closing:end].lstrip(" \t")[:1] in ("=", "."):  # a quoted key
+                key, at = _key(text, at, "=")
+                continue
+            if tuple(name for part in (*keys, key) for name in part) == names:
+                yield (_unescape(item) if char == '"' else item), text.count("\n", 0, at) + 1
+            at = closing
+            continue
+        if char == "#":
+            at = _line_end(text, at)
+        elif char == "{":
+            keys, key = [*keys, key], ()
+        elif char == "}":
+            key = keys.pop()
+        elif char.isalnum() and keys:
+            word, stop = _key(text, at, "=,]}")
+            if text[stop : stop + 1] == "=":
+                key = word
+            at = stop
+            continue
+        at += 1
+
+
 def _is_bare(name: str) -> bool:
     return (bool(name) and name.isascii() and name.replace("-", "").replace("_", "").isalnum()) or name in ("-", "_")
 

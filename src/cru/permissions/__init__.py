@@ -5,7 +5,7 @@ What can go wrong with permissions themselves. A refused call is no error: it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, convert
 
@@ -86,17 +86,23 @@ class LayerRules(Struct, frozen=True):
     layer: its name
     lists: its rules
     file: its path; "" for the command line
+    text: what stands in the file, for the lines of its rules
+    program: whose settings they are, "" for cru's own
+    lines: of rules in another program's writing, by what they decide and their text in ours
     """
 
     layer: str
     lists: RuleLists
     file: str = ""
+    text: str = ""
+    program: str = ""
+    lines: Mapping[tuple[str, str], int] = {}
 
 
 def layer_rules(layers: Iterable[Layer]) -> tuple[LayerRules, ...]:
     """The rules by layer, out of layers that `merge_layers` has accepted; layers without rules are left out."""
     return tuple(
-        LayerRules(layer.name, convert(layer.data["permissions"], RuleLists), layer.file)
+        LayerRules(layer.name, convert(layer.data["permissions"], RuleLists), layer.file, layer.text)
         for layer in layers
         if isinstance(layer.data.get("permissions"), dict)
     )

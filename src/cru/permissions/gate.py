@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +22,11 @@ from cru.permissions.paths import (
     locate,
     resolve,
 )
+from cru.permissions.questions import Asker as Asker
+from cru.permissions.questions import NoAsker as NoAsker
+from cru.permissions.questions import PermissionReply as PermissionReply
+from cru.permissions.questions import PermissionSubject as PermissionSubject
+from cru.permissions.questions import ReplyScope as ReplyScope
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +48,7 @@ class Verdict(Struct, frozen=True):
     explicit: a rule that somebody wrote has decided, so an ask beats the Allow of a hook
     needs_rule: no mode allows it, only a rule or a person
     by_place: it asks since a path leads out of the project, or would change what is protected, which `auto` does not allow
+    source: the rule that decided, with its origin; None: no rule did
     """
 
     decision: Decision
@@ -51,6 +57,7 @@ class Verdict(Struct, frozen=True):
     explicit: bool = False
     needs_rule: bool = False
     by_place: bool = False
+    source: Rule | None = None
 
 
 class _GateState(Struct):
@@ -157,6 +164,11 @@ class Gate:
         return self._own_holder or (self._outer.mode_holder if self._outer is not None else "")
 
     @property
+    def places(self) -> PathRoots:
+        """Where this agent works, and what is protected there."""
+        return self._places
+
+    @property
     def is_narrowed(self) -> bool:
         """Whether it is a sub-agent's."""
         return self._outer is not None
@@ -204,7 +216,7 @@ class Gate:
         rule = self._first_hit(self._deny, call)
         if rule is not None:
             reason = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
-            return Verdict("deny", reason, rule.text, explicit=True)
+            return Verdict("deny", reason, rule.text, explicit=True, source=rule)
         place = self._judge_places(call) if call.paths and self._mode != "trust" else None
         table = decide(self._mode, kind)
         if table == "deny":
@@ -214,7 +226,7 @@ class Gate:
         rule = self._first_hit(self._ask, call)
         if rule is not None:
             reason = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question"
-            return Verdict("ask", reason, rule.text, explicit=True)
+            return Verdict("ask", reason, rule.text, explicit=True, source=rule)
         if place is not None:
             return place
         return self._judge_by_mode(call, table, why_ask)
@@ -249,7 +261,8 @@ class Gate:
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
         rule = self._find_allowing(call, named_only=bool(why_ask))
         if rule is not None:
-            return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
+            reason = f"allowed by the rule `{rule.text}` of {rule.source}"
+            return Verdict("allow", reason, rule.text, explicit=True, source=rule)
         if why_ask:
             return Verdict("ask", why_ask + self._why_uncovered(call), needs_rule=True)
         reason = f"{self._mode} mode asks before {DOING.get(call.kind, f'using `{call.tool}`')}"
@@ -342,59 +355,7 @@ def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) 
     from cru.permissions.rules import parse_rule
 
     return tuple(
-        parse_rule(text, layer.file or f"the {layer.layer}") for layer in layers for text in getattr(layer.lists, name)
+        parse_rule(text, layer.file or f"the {layer.layer}", layer)
+        for layer in layers
+        for text in getattr(layer.lists, name)
     )
-
-
-ReplyScope = Literal["once", "session", "project", "always", "no"]
-
-
-class PermissionSubject(Struct, frozen=True):
-    """What a person is asked about.
-
-    tool: its name
-    kind: read, write, shell, fetch, message, memory, flow or tool
-    detail: what a rule's glob matches: a command, a path, a URL
-    why: the reason for the question
-    rule: what the answers session, project and always would store
-    preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
-    is_limit: it is no call, but a turn that may go on or end here
-    why_once: why no rule is offered, if somebody wants the question each time
-    changed_by: the handlers that changed the call; before: what it was, if `detail` does not say the same
-    agent: the sub-agent that wants to do it, "" for the main agent
-    """
-
-    tool: str
-    kind: str
-    detail: str
-    why: str = ""
-    rule: str = ""
-    preview: str = ""
-    is_limit: bool = False
-    why_once: str = ""
-    agent: str = ""
-    changed_by: str = ""
-    before: str = ""
-
-
-class PermissionReply(Struct, frozen=True):
-    """A person's answer.
-
-    choice: how far it reaches
-    reason: goes to the model when the choice is no
-    """
-
-    choice: ReplyScope
-    reason: str = ""
-
-
-class Asker(Protocol):
-    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
-        """None: nobody is there."""
-
-
-class NoAsker:
-    """The default asker: nobody is there."""
-
-    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
-        return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cru.config.layers import SettingsProblem
     from cru.events.answers import PermissionUpdate
     from cru.permissions.hook_grants import HookGrant
-    from cru.permissions.rules import Rule
+    from cru.permissions.rules import GrantOrigin, Rule
     from cru.permissions.stored import GrantFile
 
 Scope = Literal["session", "project", "always"]
@@ -70,9 +70,9 @@ class Grants:
 
     def add(self, scope: Scope, text: str) -> None:
         """Remember a person's answer. Raises BadRule, or NotStored if the file cannot be written (the rule then holds for the session)."""
-        from cru.permissions.rules import parse_rule
+        from cru.permissions.rules import GrantOrigin, parse_rule
 
-        rule = parse_rule(text, f"an answer ({scope})")
+        rule = parse_rule(text, f"an answer ({scope})", GrantOrigin(scope))
         self._session.append(rule)
         self._lists = None
         if scope == "session":
@@ -91,6 +91,23 @@ class Grants:
             self._change(lambda old: self._without_answer(old, text, scopes))
             is_changed = True
         return is_changed
+
+    def remove_of_hooks(self, text: str) -> list[str]:
+        """Take back what hooks allow here by this rule; who they were. Raises NotStored."""
+        from cru.events.answers import GrantKind
+
+        self.lists()
+
+        def goes(grant: HookGrant) -> bool:
+            return grant.grant is GrantKind.ALLOW and grant.text == text and grant.root in ("", self._root)
+
+        kept = self._file.hooks if self._file is not None else ()
+        owners = [grant.by for grant in (*self._session_hooks, *kept) if goes(grant)]
+        self._session_hooks = tuple(grant for grant in self._session_hooks if not goes(grant))
+        self._lists = None
+        if any(goes(grant) for grant in kept):
+            self._change(lambda old: replace(old, hooks=tuple(grant for grant in old.hooks if not goes(grant))))
+        return list(dict.fromkeys(owners))
 
     def update(self, update: PermissionUpdate) -> list[str]:
         """Take over rules or folders of a hook; what a person should know of it. Raises BadRule, or NotStored (it then holds for the
@@ -153,21 +170,25 @@ class Grants:
         if problem is not None:
             self.problems.append(problem)
         self._file, self._lists = file, None
+        from cru.permissions.rules import GrantOrigin
+
         answers = (("always", file.always), ("project", file.projects.get(self._root, ())))
         self._answered = self._parse(
-            (text, f"an answer ({scope}, {self._path})") for scope, texts in answers for text in texts
+            (text, f"an answer ({scope}, {self._path})", GrantOrigin(scope, "", self.file))
+            for scope, texts in answers
+            for text in texts
         )
 
-    def _parse(self, rules: Iterable[tuple[str, str]]) -> tuple[Rule, ...]:
-        """Rules out of (text, source); one that cannot be read is a problem."""
+    def _parse(self, rules: Iterable[tuple[str, str, GrantOrigin]]) -> tuple[Rule, ...]:
+        """Rules out of (text, source, origin); one that cannot be read is a problem."""
         from cru.config.layers import SettingsProblem
         from cru.permissions import BadRule
         from cru.permissions.rules import parse_rule
 
         parsed: list[Rule] = []
-        for text, source in rules:
+        for text, source, origin in rules:
             try:
-                parsed.append(parse_rule(text, source))
+                parsed.append(parse_rule(text, source, origin))
             except BadRule as error:
                 self.problems.append(SettingsProblem(error.message, str(self._path), error.hint))
         return tuple(parsed)
@@ -179,11 +200,16 @@ class Grants:
         grants = (*self._session_hooks, *(grant for grant in stored if grant.root in ("", self._root)))
         of = {kind: [grant for grant in grants if grant.grant is kind] for kind in GrantKind}
         allow, ask, deny = (
-            self._parse((grant.text, f"{grant.by} ({grant.scope.value})") for grant in of[kind])
+            self._parse((grant.text, f"{grant.by} ({grant.scope.value})", self._origin_of(grant)) for grant in of[kind])
             for kind in (GrantKind.ALLOW, GrantKind.ASK, GrantKind.DENY)
         )
         folders = tuple(dict.fromkeys(grant.text for grant in of[GrantKind.FOLDER]))
         return GrantedLists((*self._session, *self._answered, *allow), ask, deny, folders)
+
+    def _origin_of(self, grant: HookGrant) -> GrantOrigin:
+        from cru.permissions.rules import GrantOrigin
+
+        return GrantOrigin(grant.scope.value, grant.by, "" if grant.scope == "session" else self.file)
 
     def _add_answer(self, old: GrantFile, scope: Scope, text: str) -> GrantFile:
         if scope == "always":

@@ -21,12 +21,26 @@ from cru.shell.programs import SAFE_SUBCOMMANDS
 from cru.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
 
 if TYPE_CHECKING:
+    from cru.permissions import LayerRules
     from cru.shell.option_uses import OptionUse
 
 
 SKILL = "skill"
 INPUT_TO = "input_to"
 """In the place of a tool: what is typed into a running command; the pattern is matched against that command."""
+
+
+class GrantOrigin(Struct, frozen=True):
+    """Where a rule is from that stands in no settings.
+
+    scope: of a person's answer: session, project or always; of a hook's grant: session, local, project or user
+    by: the owner of the hook that gave it; "": a person's answer
+    file: where it is kept, "" if nowhere
+    """
+
+    scope: str
+    by: str = ""
+    file: str = ""
 
 
 class Rule(Struct, frozen=True):
@@ -37,6 +51,7 @@ class Rule(Struct, frozen=True):
     pattern: the glob behind the colon; None: every call
     source: who made it, for the reason given to the model
     pieces: the pattern, parsed
+    origin: the settings or the grant that it is from
     """
 
     text: str
@@ -44,9 +59,10 @@ class Rule(Struct, frozen=True):
     pattern: str | None = None
     source: str = ""
     pieces: glob.StarGlob = ("", "")
+    origin: LayerRules | GrantOrigin | None = None
 
 
-def parse_rule(text: str, source: str = "") -> Rule:
+def parse_rule(text: str, source: str = "", origin: LayerRules | GrantOrigin | None = None) -> Rule:
     """Read one rule. Raises BadRule that says what to write instead."""
     tool, colon, pattern = text.partition(":")
     if not tool or tool != tool.strip():
@@ -58,7 +74,9 @@ def parse_rule(text: str, source: str = "") -> Rule:
         tool = own_name(tool)
     if colon and not pattern.strip():
         raise BadRule(f"rule `{text}` has nothing behind the colon", f'write "{tool}" for every call')
-    return Rule(text, tool, pattern, source, glob.parse_glob(pattern)) if colon else Rule(text, tool, None, source)
+    if not colon:
+        return Rule(text, tool, None, source, origin=origin)
+    return Rule(text, tool, pattern, source, glob.parse_glob(pattern), origin)
 
 
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:

@@ -45,7 +45,7 @@ def accept_settings(
         is_trusted = is_accepted(source, store, dialects)
         lists = settings.rules if is_trusted else RuleLists(ask=settings.rules.ask, deny=settings.rules.deny)
         if lists != RuleLists():
-            rules.append(LayerRules(source.layer, lists, str(source.path)))
+            rules.append(LayerRules(source.layer, lists, str(source.path), "", source.dialect, settings.lines))
         if is_trusted or everything:
             env |= {name: value for name, value in settings.env.items() if not name.startswith(NOT_FROM_SETTINGS)}
         folders += settings.folders if is_trusted else ()
@@ -88,7 +88,7 @@ def find_lost_rules(
         deny = tuple(rule for rule in settings.rules.deny if rule not in denied)
         ask = tuple(rule for rule in settings.rules.ask if rule not in asked | denied)
         if source.path in broken and (deny or ask):
-            held.append((source, ForeignSettings(rules=RuleLists(ask=ask, deny=deny))))
+            held.append((source, ForeignSettings(rules=RuleLists(ask=ask, deny=deny), lines=settings.lines)))
         else:
             gone += [
                 f"{source.path}: {decision} {rule}"

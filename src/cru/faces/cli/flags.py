@@ -189,6 +189,11 @@ COMMANDS: dict[str, ManagementCommand] = {
         "cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"
     ),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
+    "permissions": ManagementCommand(
+        "cru.faces.cli.permissions.command",
+        "the rules in force; what would happen to a call; take back an answer",
+        "test revoke",
+    ),
     "hooks": ManagementCommand(
         "cru.faces.cli.hooks.command",
         "command hooks: what there is, what may run, and why something did or did not",

@@ -166,11 +166,13 @@ class ForeignSettings(Struct, frozen=True):
     env: variables of its hooks and of the agent's commands, as soon as a person accepts the file
     rules: in our writing; deny and ask only tighten, so they hold at once, allow when a person accepts the file
     folders: that count as part of the project then, too; absolute
+    lines: of the rules in the file, by what they decide and their text
     """
 
     env: Mapping[str, str] = {}
     rules: RuleLists = RuleLists()
     folders: tuple[str, ...] = ()
+    lines: Mapping[tuple[str, str], int] = {}
 
     @property
     def widens(self) -> bool:

@@ -63,7 +63,8 @@ def read_entries(source: HookSource, events: Collection[str], facts: SessionFact
     entries = [entry for handler in handlers if (entry := _entry(reading, handler, facts.env)) is not None]
     if disabled or by_user:
         entries = [replace(entry, enabled=False, off_by_user=by_user) for entry in entries]
-    settings = ForeignSettings(_read_env(reading), read_permissions(reading, facts), read_folders(reading, facts))
+    env, (rules, lines) = _read_env(reading), read_permissions(reading, facts)
+    settings = ForeignSettings(env, rules, read_folders(reading, facts), lines)
     return ParsedFile(entries, reading.problems, frozenset(("all",)) if by_user else frozenset(), settings)
 
 

@@ -51,8 +51,8 @@ _SPECIAL = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\?")
 """What a pattern of gitignore has and ours has not."""
 
 
-def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
-    """The rules of a file, in our writing."""
+def read_permissions(reading: Reading, facts: SessionFacts) -> tuple[RuleLists, dict[tuple[str, str], int]]:
+    """The rules of a file, in our writing, and the line of each by what it decides and its text."""
     for key in reading.value:
         if is_misprint(key, "permissions"):
             reading.report_misprint(key, "permissions")
@@ -64,20 +64,15 @@ def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
             text = f"`permissions.{key}` has no effect in cru"
             reading.wrong(text, hint, line=reading.line("permissions", key), kind=kind)
     _tell_others(reading, table, facts.mode())
-    lists = {
-        effect: tuple(
-            dict.fromkeys(
-                rule
-                for number, text in enumerate(
-                    reading.typed(table, effect, list, [], "permissions", kind=ProblemKind.PART)
-                )
-                for rule in _rules(reading, effect, number, text, facts)
-                if _is_readable(reading, effect, rule)
-            )
-        )
-        for effect in EFFECTS
-    }
-    return RuleLists(**lists)
+    lines: dict[tuple[str, str], int] = {}
+    for effect in EFFECTS:
+        texts = reading.typed(table, effect, list, [], "permissions", kind=ProblemKind.PART)
+        for number, text in enumerate(texts):
+            for rule in _rules(reading, effect, number, text, facts):
+                if (effect, rule) not in lines and _is_readable(reading, effect, rule):
+                    lines[effect, rule] = reading.line("permissions", effect, number)
+    lists = {effect: tuple(rule for of, rule in lines if of == effect) for effect in EFFECTS}
+    return RuleLists(**lists), lines
 
 
 def read_folders(reading: Reading, facts: SessionFacts) -> tuple[str, ...]:

@@ -48,7 +48,8 @@ def read_entries(source: HookSource, events: Events, below: frozenset[str]) -> P
     entries = [_entry(reading, events, handler, handler.event in chained) for handler in handlers]
     entries = [_switched(entry, switches.enabled, off) for entry in entries]
     entries = [replace(entry, off_by_user=_called(entry) in below) for entry in entries]
-    settings = ForeignSettings(rules=read_excluded(reading))
+    rules, lines = read_excluded(reading)
+    settings = ForeignSettings(rules=rules, lines=lines)
     disables = frozenset() if source.layer == "project" else switches.disabled
     return ParsedFile(entries, reading.problems, disables, settings)
 

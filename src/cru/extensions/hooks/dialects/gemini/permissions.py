@@ -32,8 +32,8 @@ CLASSES = {
 _RULE = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
-def read_excluded(reading: Reading) -> RuleLists:
-    """The deny rules of a file."""
+def read_excluded(reading: Reading) -> tuple[RuleLists, dict[tuple[str, str], int]]:
+    """The deny rules of a file, and the line of each by what it decides and its text."""
     for path, kind, text in (
         *((path, ProblemKind.UNHELD, "does not hold here: cru has all its tools") for path in CHOSEN),
         *((path, ProblemKind.IGNORED, "has no effect in cru") for path in ALLOWED),
@@ -41,7 +41,11 @@ def read_excluded(reading: Reading) -> RuleLists:
         if _value(reading, path):
             hint = "refuse tools with deny rules" if kind is ProblemKind.UNHELD else "write allow rules of your own"
             reading.wrong(f"`{'.'.join(path)}` {text}", hint, line=reading.line(*path), kind=kind)
-    return RuleLists(deny=tuple(dict.fromkeys(rule for path in EXCLUDED for rule in _rules(reading, path))))
+    lines: dict[tuple[str, str], int] = {}
+    for path in EXCLUDED:
+        for rule, line in _rules(reading, path):
+            lines.setdefault(("deny", rule), line)
+    return RuleLists(deny=tuple(rule for _, rule in lines)), lines
 
 
 def _value(reading: Reading, path: tuple[str, ...]) -> object:
@@ -51,7 +55,7 @@ def _value(reading: Reading, path: tuple[str, ...]) -> object:
     return value
 
 
-def _rules(reading: Reading, path: tuple[str, ...]) -> Iterator[str]:
+def _rules(reading: Reading, path: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     listed = _value(reading, path)
     name = ".".join(path)
     if listed is not None and not isinstance(listed, list):
@@ -75,7 +79,7 @@ def _rules(reading: Reading, path: tuple[str, ...]) -> Iterator[str]:
             except BadRule as error:
                 reading.wrong(f"`{name}`: {error}", line=line, kind=ProblemKind.PART)
                 continue
-            yield rule
+            yield rule, line
 
 
 def _rule(tool: str, command: str) -> str | None:

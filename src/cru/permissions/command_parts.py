@@ -1,0 +1,64 @@
+"""A command one part after the other, each judged as if it were the whole: which part needs the question, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from cru.permissions.modes import Decision
+from cru.shell.analysis import analyze
+from cru.shell.parser import parse
+from cru.shell.syntax import SimpleCommand
+
+if TYPE_CHECKING:
+    from cru.permissions.gate import Gate
+    from cru.permissions.rules import Rule
+
+MOST = 50
+"""Parts that are judged one by one."""
+
+
+class CommandPart(Struct, frozen=True):
+    """A simple command in a command.
+
+    text: its source
+    decision: what would happen to it alone; what the whole needs may be more
+    reason: why, in words
+    rule: the rule that decided, None if none did
+    """
+
+    text: str
+    decision: Decision
+    reason: str
+    rule: Rule | None = None
+
+
+class JudgedParts(Struct, frozen=True):
+    """parts: in the order of the source
+    more: how many were not judged
+    unclear: why no allow rule can cover the parts together; "": they can be
+    """
+
+    parts: tuple[CommandPart, ...] = ()
+    more: int = 0
+    unclear: str = ""
+
+
+def judge_parts(gate: Gate, tool: str, command: str) -> JudgedParts:
+    """Of a command for the shell. What cannot be read to its end has the parts that stand before."""
+    sources = list(dict.fromkeys(_sources(command)))
+    parts = [_judge(gate, tool, source) for source in sources[:MOST]]
+    return JudgedParts(tuple(parts), max(0, len(sources) - MOST), analyze(command).opaque)
+
+
+def _judge(gate: Gate, tool: str, source: str) -> CommandPart:
+    verdict = gate.judge(tool, "shell", source)
+    return CommandPart(source, verdict.decision, verdict.reason, verdict.source)
+
+
+def _sources(command: str) -> Iterator[str]:
+    for node in parse(command).script.walk():
+        if isinstance(node, SimpleCommand) and (text := command[node.start : node.end].strip()):
+            yield text

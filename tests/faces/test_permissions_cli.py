@@ -1,0 +1,165 @@
+"""`cru permissions` and `/permissions`: what holds, what would happen, what is taken back; and that a real run does the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.kit import Call, HomeDir, Reply, cru, pty, server, trust_project
+
+RULES = """
+[permissions]
+deny = ["bash:rm *", "read:.env"]
+ask = [
+    "bash:git push *",  # with a person
+    "edit:docs/**",
+]
+allow = ["bash:make test", "bash:git status *", "write:../out/*"]
+"""
+CALLS = [
+    Call("bash", {"command": "true"}), Call("bash", {"command": "make test"}), Call("bash", {"command": "git status -s"}),
+    Call("bash", {"command": "git status && rm x"}), Call("bash", {"command": "git status; git push"}),
+    Call("bash", {"command": "git status > .git/config"}), Call("read", {"file_path": "a"}), Call("read", {"file_path": ".env"}),
+    Call("read", {"file_path": "~/.ssh/id"}), Call("ls", {}), Call("ls", {"path": "/"}), Call("write", {"file_path": "n", "content": ""}),
+    Call("write", {"file_path": ".git/x", "content": ""}), Call("write", {"file_path": "../o", "content": ""}),
+    Call("write", {"file_path": "../out/o", "content": ""}),
+    Call("edit", {"file_path": "docs/d", "old_string": "a", "new_string": "b"}),
+    Call("fetch", {"url": "http://127.0.0.1:9/"}), Call("update_todos", {"content": "x"}),
+    Call("bash", {"command": "make test", "background": True, "detached": True}), Call("pay", {"to": "me"}),
+]  # fmt: skip
+SUBJECTS = {
+    "bash": "command",
+    "read": "file_path",
+    "ls": "path",
+    "write": "file_path",
+    "edit": "file_path",
+    "fetch": "url",
+}
+PLUGIN = """return { name = "bank", tools = { pay = { desc = "Pays", fn = function() return "paid" end,
+  params = {{ name = "to", type = "string" }} } } }"""
+NOBODY = "nobody can be asked here"
+
+
+def judged(home: HomeDir, call: Call, mode: str) -> tuple[str, str, int]:
+    """Decision, reason and exit status of `cru permissions test`."""
+    assert isinstance(call.args, dict)
+    own = SUBJECTS.get(call.name)
+    is_plain = own is not None and set(call.args) <= {own, "content", "old_string", "new_string"}
+    detail = str(call.args.get(own, "")) if own is not None and is_plain else json.dumps(call.args)
+    run = cru("permissions", "test", "--json", "--mode", mode, call.name, *([detail] if detail else []), home=home)
+    assert run.out, (call, run.err)
+    verdict = json.loads(run.out)
+    return verdict["decision"], verdict["reason"], run.code
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto", "plan", "trust"])
+def test_a_real_run_does_what_the_test_of_a_call_says(home: HomeDir, mode: str) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "bank.lua").write_text(PLUGIN)
+    with server([Reply(calls=CALLS), *[Reply("ok")] * 3]) as model:
+        home.configure(RULES, url=model.url)
+        verdicts = [judged(home, call, mode) for call in CALLS]
+        assert cru("--mode", mode, "go", home=home).code == 0
+    results = [m["content"] for m in model.requests[1].body["messages"] if m["role"] == "tool"]
+    assert len(results) == len(CALLS)
+    for call, (decision, reason, code), result in zip(CALLS, verdicts, results, strict=True):
+        refused = result.startswith("Not allowed by policy")
+        real = "allow" if not refused else "ask" if NOBODY in result else "deny"
+        assert (decision, code) == (real, {"allow": 0, "deny": 3, "ask": 6}[real]), (call, reason, result)
+        assert not refused or reason in result
+
+
+def listed(home: HomeDir) -> list[dict[str, Any]]:
+    rules: list[dict[str, Any]] = json.loads(cru("permissions", "--json", home=home).out)["rules"]
+    return rules
+
+
+def test_every_rule_has_its_layer_its_file_and_its_line(home: HomeDir) -> None:
+    home.configure(RULES)
+    (home.project / ".cru").mkdir()
+    (home.project / ".cru" / "config.toml").write_text('permissions.deny = ["bash:dd *"]\n')
+    (home.project / ".claude").mkdir()
+    (home.project / ".claude" / "settings.json").write_text('{"permissions": {\n"ask": [\n"Bash(npm publish *)"]}}')
+    trust_project(home)
+    text = (home.cru / "config.toml").read_text().splitlines()
+    rows = {row["rule"]: row for row in listed(home)}
+    for rule in ("bash:rm *", "bash:git push *", "write:../out/*"):
+        row = rows[rule]
+        assert row["layer"] == "user config" and f'"{rule}"' in text[row["line"] - 1]
+        assert row["file"] == str(home.cru / "config.toml")
+    assert (rows["bash:dd *"]["layer"], rows["bash:dd *"]["line"]) == ("project config", 1)
+    row = rows["bash:npm publish *"]
+    assert (row["layer"], row["decision"], row["line"]) == ("Claude settings (project)", "ask", 3)
+    shown = cru("permissions", home=home).out
+    assert "mode ask: reads freely" in shown and "deny beats ask beats allow:" in shown
+    assert f"{home.cru}/config.toml:{rows['bash:rm *']['line']}" in shown
+
+
+def test_answers_are_listed_and_taken_back(home: HomeDir) -> None:
+    grants = {"version": 1, "always": ["bash:make"], "projects": {str(home.project): ["bash:make", "edit:src/*"]}}
+    hooks = [{"grant": kind, "text": f"bash:{kind}", "scope": "user", "by": "hook x"} for kind in ("allow", "deny")]
+    home.configure("")
+    (home.cru / "grants.json").write_text(json.dumps({**grants, "hooks": hooks}, indent=2) + "\n")
+    lines = (home.cru / "grants.json").read_text().splitlines()
+    rows = listed(home)
+    assert [(row["rule"], row["layer"]) for row in rows] == [
+        ("bash:deny", "hook hook x, always"), ("bash:make", "answer, always"), ("bash:make", "answer, this project"),
+        ("edit:src/*", "answer, this project"), ("bash:allow", "hook hook x, always"),
+    ]  # fmt: skip
+    assert all(json.dumps(row["rule"]) in lines[row["line"] - 1] for row in rows)
+    assert len({row["line"] for row in rows}) == 5
+    assert cru("permissions", "revoke", "bash:make", home=home).out.count("taken back: allow bash:make") == 2
+    assert "hook x" in cru("permissions", "revoke", "bash:allow", home=home).out
+    assert [row["rule"] for row in listed(home)] == ["bash:deny", "edit:src/*"]
+    assert cru("permissions", "test", "bash", "make", home=home).code == 6
+
+
+BAD = [
+    (("tst",), "cru permissions test"), (("test",), "needs a tool"), (("revoke",), "needs one rule"),
+    (("test", "bsh", "x"), "did you mean: bash"), (("test", "bash"), "bash needs its command"),
+    (("test", "bash", '{"comand": "x"}'), "bad arguments for bash"), (("test", "bash", "x", "y"), "does not take y"),
+    (("test", "--mode", "autp", "bash", "x"), "did you mean `auto`"), (("revoke", "bash:rm *"), "config.toml:"),
+    (("revoke", "bash:mak"), "there is no rule"), (("revoke", "bash:d"), "which alone takes back"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "text"), BAD)
+def test_what_cannot_be_done_says_why(home: HomeDir, words: tuple[str, ...], text: str) -> None:
+    home.configure(RULES)
+    hook = {"grant": "deny", "text": "bash:d", "scope": "user", "by": "hook x"}
+    (home.cru / "grants.json").write_text(json.dumps({"version": 1, "hooks": [hook]}))
+    run = cru("permissions", *words, home=home)
+    assert run.code == 2 and text in run.err and not run.out
+
+
+def test_a_command_is_judged_part_by_part(home: HomeDir) -> None:
+    home.configure(RULES)
+    run = cru("permissions", "test", "bash", "git status && make lint; rm x $(date)", home=home)
+    assert run.code == 3 and "decided by the rule `bash:rm *` (deny): user config" in run.out
+    for line in (
+        "  allow  git status  (`bash:git status *`)",
+        "  ask    make lint  (ask mode",
+        "  deny   rm x $(date)",
+    ):
+        assert line in run.out
+    assert "no allow rule with a star covers the whole: it has a command substitution" in run.out
+
+
+def test_the_chat_shows_the_same_and_takes_back_answers_of_the_session(home: HomeDir) -> None:
+    touch = Call("bash", {"command": "touch made"})
+    with server([Reply(calls=[touch]), Reply("ok")]) as model:
+        home.configure(RULES, url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("go")
+            terminal.expect("no > ")
+            terminal.line("s")
+            terminal.expect("ok")
+            terminal.line("/permissions")
+            terminal.expect("answer, this session")
+            terminal.line("/permissions revoke bash:touch made")
+            terminal.expect("taken back: allow bash:touch made")
+            terminal.line("/permissions test bash 'touch made'")
+            terminal.expect("ask    bash: touch made")
+            assert terminal.eof() == 0
