@@ -1,4 +1,4 @@
-"""What a tool call may do: rules, modes, the gate, grants, trust. `gate.Gate.judge` decides; `gate.Asker` asks a person.
+"""What a tool call may do: rules, modes, the gate, grants, trust. `gate.Gate.judge` decides; `Asker` asks a person.
 
 What can go wrong with permissions themselves. A refused call is no error: it is a Verdict.
 """
@@ -6,6 +6,7 @@ What can go wrong with permissions themselves. A refused call is no error: it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol
 
 from msgspec import Struct, convert
 
@@ -106,3 +107,57 @@ def layer_rules(layers: Iterable[Layer]) -> tuple[LayerRules, ...]:
         for layer in layers
         if isinstance(layer.data.get("permissions"), dict)
     )
+
+
+ReplyScope = Literal["once", "session", "project", "always", "no"]
+
+
+class PermissionSubject(Struct, frozen=True):
+    """What a person is asked about.
+
+    tool: its name
+    kind: read, write, shell, fetch, message, memory, flow or tool
+    detail: what a rule's glob matches: a command, a path, a URL
+    why: the reason for the question
+    rule: what the answers session, project and always would store
+    preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
+    is_limit: it is no call, but a turn that may go on or end here
+    why_once: why no rule is offered, if somebody wants the question each time
+    changed_by: the handlers that changed the call; before: what it was, if `detail` does not say the same
+    agent: the sub-agent that wants to do it, "" for the main agent
+    """
+
+    tool: str
+    kind: str
+    detail: str
+    why: str = ""
+    rule: str = ""
+    preview: str = ""
+    is_limit: bool = False
+    why_once: str = ""
+    agent: str = ""
+    changed_by: str = ""
+    before: str = ""
+
+
+class PermissionReply(Struct, frozen=True):
+    """A person's answer.
+
+    choice: how far it reaches
+    reason: goes to the model when the choice is no
+    """
+
+    choice: ReplyScope
+    reason: str = ""
+
+
+class Asker(Protocol):
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        """None: nobody is there."""
+
+
+class NoAsker:
+    """The default asker: nobody is there."""
+
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        return None

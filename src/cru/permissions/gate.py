@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.permissions import Asker as Asker
+from cru.permissions import NoAsker as NoAsker
+from cru.permissions import PermissionReply as PermissionReply
+from cru.permissions import PermissionSubject as PermissionSubject
+from cru.permissions import ReplyScope as ReplyScope
 from cru.permissions.grants import GrantedLists
 from cru.permissions.modes import DOING, MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
 from cru.permissions.paths import (
@@ -22,11 +27,6 @@ from cru.permissions.paths import (
     locate,
     resolve,
 )
-from cru.permissions.questions import Asker as Asker
-from cru.permissions.questions import NoAsker as NoAsker
-from cru.permissions.questions import PermissionReply as PermissionReply
-from cru.permissions.questions import PermissionSubject as PermissionSubject
-from cru.permissions.questions import ReplyScope as ReplyScope
 
 if TYPE_CHECKING:
     from pathlib import Path
