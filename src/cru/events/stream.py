@@ -7,14 +7,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from itertools import groupby
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from cru.events import TooDeep
 from cru.events.answers import PASS, Answer
 from cru.events.payloads import AgentThinking, StreamingDelta
 from cru.events.stamp import FRAME, Frame, PayloadT, Stamp
+
+if TYPE_CHECKING:
+    from cru.values.oil.model import OilNode
 
 P = TypeVar("P", bound=Struct)
 
@@ -28,11 +31,15 @@ class Published(Struct, Generic[PayloadT], frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """Something a person should know, from anywhere: a warning, a failing handler, a skipped line."""
+    """Something a person should know, from anywhere: a warning, a failing handler, a skipped line.
+
+    view: the same, drawn; `text` is its plain text
+    """
 
     level: Literal["info", "warning", "error"]
     text: str
     owner: str = ""
+    view: OilNode | UnsetType = UNSET
 
 
 class ToolOutput(Struct, frozen=True):
@@ -51,11 +58,24 @@ class ReplyDropped(Struct, frozen=True):
 
 
 class CommandSaid(Struct, frozen=True):
-    """What a command shows to the person who typed it; `is_error` for what went wrong."""
+    """What a command shows to the person who typed it.
+
+    is_error: it says what went wrong
+    view: the same, drawn; `text` is its plain text
+    """
 
     command: str
     text: str
     is_error: bool = False
+    view: OilNode | UnsetType = UNSET
+
+
+class ToolDrew(Struct, frozen=True):
+    """A tool's result as a view; the model gets `text`, its plain text."""
+
+    call_id: str
+    text: str
+    view: OilNode
 
 
 class StatusChanged(Struct, frozen=True):

@@ -9,6 +9,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from msgspec import UNSET
+
 from cru.engine.commands import Command, CommandResult
 from cru.events.answers import Inject
 from cru.events.payloads import Custom
@@ -19,6 +21,7 @@ from cru.extensions.tools import Parameter, read_parameters, spec_entries
 from cru.namespace.answers import values
 from cru.namespace.arguments import lua_type, tostring, warn
 from cru.namespace.host import HOST, BadArgument, Host, NamespaceError, Object
+from cru.namespace.log import shown
 from cru.namespace.session_view import SessionView
 
 COMMAND_KEYS = ("desc", "hint", "params", "fn")
@@ -72,12 +75,13 @@ def parse_arguments(typed: str) -> dict[str, object]:
 
 
 class PluginCommandContext(Object):
-    """What a command's function gets second: as a handler's context, and `display_info(text)`, `display_error(text)`, with a dot or a
-    colon."""
+    """What a command's function gets second: as a handler's context, and `display(text)`, `display_info(text)`, `display_error(text)`, with
+    a dot or a colon; a node of `cru.oil` is drawn."""
 
     METHODS = ("set", "get", "emit")
     FIELDS = (
-        "session", "session_id", "is_continuation", "handler_name", "priority", "display_info", "display_error",
+        "session", "session_id", "is_continuation", "handler_name", "priority", "display", "display_info",
+        "display_error",
     )  # fmt: skip
     is_continuation = False
     priority = 100
@@ -99,6 +103,9 @@ class PluginCommandContext(Object):
         """Raise an event of one's own; those who listen to that name hear it before this returns."""
         await self._host.session.parts.bus.dispatch(Custom(name, payload))
 
+    def display(self, *words: object) -> None:
+        self._display(words, is_error=False)
+
     def display_info(self, *words: object) -> None:
         self._display(words, is_error=False)
 
@@ -106,8 +113,9 @@ class PluginCommandContext(Object):
         self._display(words, is_error=True)
 
     def _display(self, words: tuple[object, ...], is_error: bool) -> None:
-        text = "".join(str(word) for word in words if word is not self)
-        self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error))
+        words = tuple(word for word in words if word is not self)
+        text, view = shown(words[0]) if len(words) == 1 and _is_node(words[0]) else ("".join(map(_word, words)), UNSET)
+        self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error, view))
 
 
 async def _run_command(host: Host, name: str, function: Callable[..., object], typed: str) -> CommandResult:
@@ -132,12 +140,14 @@ def _read_result(host: Host, name: str, value: object) -> CommandResult:
     if value is None:
         return CommandResult()
     if not isinstance(value, Mapping):
+        if _is_node(value):
+            return _show(host, name, value)
         if _is_text(value):
             return CommandResult(tostring(value))
         warn(f"{host.plugin.name}: /{name} returned a {lua_type(value)}; a text, a table or nil is understood")
         return CommandResult()
     unknown_keys.check_result(f"{host.plugin.name}: /{name}", value, RESULT_KEYS)
-    message = _read_text("message", value)
+    message = "" if _is_node(value.get("message")) else _read_text("message", value)
     try:
         if error := _read_text("error", value):
             raise CommandFailed(error)
@@ -145,8 +155,27 @@ def _read_result(host: Host, name: str, value: object) -> CommandResult:
     except (CommandFailed, BadArgument):
         if message:
             host.session.parts.bus.stream.tell(CommandSaid(name, message))
+        elif _is_node(value.get("message")):
+            _show(host, name, value["message"])
         raise
+    if _is_node(value.get("message")):
+        _show(host, name, value["message"])
     return CommandResult(message) if inject is None else CommandResult(message, inject.content, inject.model)
+
+
+def _show(host: Host, name: str, node: object) -> CommandResult:
+    """Show a view at once: the result of a command has text only."""
+    text, view = shown(node)
+    host.session.parts.bus.stream.tell(CommandSaid(name, text, view=view))
+    return CommandResult()
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, Object) and value.as_text() is not None
+
+
+def _word(value: object) -> str:
+    return tostring(value) if _is_node(value) else str(value)
 
 
 def _read_inject(value: Mapping[str, object]) -> Inject | None:

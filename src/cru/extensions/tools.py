@@ -8,12 +8,12 @@ from inspect import isawaitable
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from cru.events.calling import describe_error, from_outside
 from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
-from cru.namespace.host import HOST, Host, NamespaceError
+from cru.namespace.host import HOST, Host, NamespaceError, Object
 from cru.tools.arguments import decode_object
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.values.messages import ToolSpec
@@ -173,17 +173,34 @@ class PluginTool:
         finally:
             HOST.reset(token)
         try:
+            if isinstance(value, Object) and value.as_text() is not None:
+                return self._draw(value, running.call_id)
             return _to_result(value)
         except BaseException as raised:  # the boundary around an object of a plugin that is looked at
             if from_outside(raised):
                 raise
             raise ToolError(f"what it returned cannot be read: {describe_error(raised)}") from raised
 
+    def _draw(self, node: Object, call_id: str) -> ToolResult:
+        """A view of `cru.oil`: the model gets its plain text."""
+        from cru.events.stream import ToolDrew
+        from cru.namespace.log import shown
+
+        text, view = shown(node)
+        if not isinstance(view, UnsetType):
+            self._host.session.parts.bus.stream.tell(ToolDrew(call_id, text, view))
+        return ToolResult(text)
+
+
+def _plain(value: object) -> object:
+    text = value.as_text() if isinstance(value, Object) else None
+    return repr(value) if text is None else text
+
 
 def _to_result(value: object) -> ToolResult:
     if isinstance(value, Mapping) and value.get("error"):
         return ToolResult(str(value["error"]), is_error=True)
-    return ToolResult(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())
+    return ToolResult(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=_plain).decode())
 
 
 def _check_type(name: str, value: object, kind: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from cru.namespace.host import BadArgument, host
+from cru.namespace.host import BadArgument, Object, host
 
 
 def lua_type(value: object) -> str:
@@ -24,7 +24,7 @@ def lua_type(value: object) -> str:
 
 
 def tostring(value: object) -> str:
-    """The text that Lua's `tostring` gives for plain data; tables become JSON."""
+    """The text that Lua's `tostring` gives for plain data; tables become JSON, and a node of `cru.oil` its plain text."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -36,6 +36,8 @@ def tostring(value: object) -> str:
         return text if any(c in text for c in ".einf") else f"{text}.0"
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, Object) and (shown := value.as_text()) is not None:
+        return shown
     from cru.namespace.plain_data import encode
 
     return encode("tostring", value).decode()

@@ -229,6 +229,10 @@ class Object:
     METHODS: tuple[str, ...] = ()
     FIELDS: tuple[str, ...] = ()
 
+    def as_text(self) -> str | None:
+        """What it is where a text is taken; None: it cannot stand there."""
+        return None
+
 
 async def call(function: Callable[..., object], *args: object) -> object:
     """Call a function of an extension, whatever its language, and wait for what it returns."""

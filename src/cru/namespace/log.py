@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import UNSET, UnsetType
+
 from cru.events.stream import Notice
 from cru.namespace.arguments import lua_type, options, table, tostring
-from cru.namespace.host import BadArgument, host
+from cru.namespace.host import BadArgument, Object, host
+
+if TYPE_CHECKING:
+    from cru.values.oil.model import OilNode
 
 LEVELS = {"TRACE": 0, "DEBUG": 1, "INFO": 2, "WARN": 3, "ERROR": 4, "OFF": 5}
 _NAMES = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "warning": 3, "error": 4, "off": 5}
@@ -37,20 +45,47 @@ def toast(message: object) -> None:
 
 
 def notify(message: object, level: int | str | None = None, opts: dict[str, object] | None = None) -> None:
-    """notify(message, level?=INFO, {progress={current,total}}?). Always shown, whatever the level.
+    """notify(message, level?=INFO, {progress={current,total}}?). Always shown, whatever the level. The message may be a node of cru.oil.
 
     Example: cru.notify("copying", 2, {progress={current=1, total=3}}) --> nil
     """
     fields = options("cru.notify", opts, _OPTIONS)
-    text = tostring(message)
+    text, view = shown(message)
     if fields.get("progress") is not None:
         progress = table("cru.notify", "progress", fields["progress"])
         text = f"{text} ({tostring(progress.get('current', 0))}/{tostring(progress.get('total', '?'))})"
+        view = _with_bar(view, text, progress)
     number = _NAMES.get(level.lower(), 2) if isinstance(level, str) else level
     here = host()
     # a notice of level "info" is shown only with -v, and a toast is meant for everybody
-    kind = Notice("error" if isinstance(number, (int, float)) and number >= 4 else "warning", text, here.plugin.name)
-    here.session.parts.bus.stream.tell(kind)
+    kind: Literal["error", "warning"] = "error" if isinstance(number, (int, float)) and number >= 4 else "warning"
+    here.session.parts.bus.stream.tell(Notice(kind, text, here.plugin.name, view))
+
+
+def shown(value: object) -> tuple[str, OilNode | UnsetType]:
+    """The text of what a plugin shows, and if it is a node of `cru.oil` how it is drawn."""
+    if not isinstance(value, Object):
+        return tostring(value), UNSET
+    from cru.namespace.oil.nodes import Node
+    from cru.namespace.oil.view import view_of
+    from cru.values.oil.plain import plain_text
+
+    if not isinstance(value, Node):
+        return tostring(value), UNSET
+    view = view_of(value)
+    return plain_text(view), view
+
+
+def _with_bar(view: OilNode | UnsetType, text: str, progress: dict[object, object]) -> OilNode | UnsetType:
+    """The message with a bar, where it is known how much there is to do."""
+    current, total = progress.get("current", 0), progress.get("total")
+    if not isinstance(current, (int, float)) or not isinstance(total, (int, float)) or not 0 < total < inf:
+        return view
+    from cru.values.oil.model import ProgressNode, RowNode, TextNode
+
+    shown = TextNode(text=text) if view is UNSET or isinstance(view, UnsetType) else view
+    part = min(max(current / total, 0.0), 1.0) if current == current else 0.0
+    return RowNode(gap=1, children=(shown, ProgressNode(value=part)))
 
 
 def notify_once(message: object, level: int | str | None = None, opts: dict[str, object] | None = None) -> bool:

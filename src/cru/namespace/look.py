@@ -1,5 +1,5 @@
-"""How crucible's terminal looks: colours, highlights, the parts of its status line. All of it is accepted, and has no effect: cru's lines
-are plain. What a plugin wants to say there goes through `cru.statusline.set`."""
+"""How crucible's terminal looks: colours, the parts of its status line. All of it is accepted, and has no effect. What a
+plugin wants to say there goes through `cru.statusline.set`."""
 
 from __future__ import annotations
 
@@ -30,19 +30,3 @@ def item(*_: object) -> LookItem:
     Example: cru.statusline.when(true, cru.statusline.text("x")) ~= nil --> true
     """
     return LookItem()
-
-
-def set_highlight(_group: object = None, _style: object = None) -> None:
-    """hl.set(group, {fg, bg, bold, ...}): accepted, and without effect.
-
-    Example: cru.hl.set("mode", {fg="cyan"}) --> nil
-    """
-    note_call()
-
-
-def link_highlight(_group: object = None, _other: object = None) -> None:
-    """hl.link(group, other): accepted, and without effect.
-
-    Example: cru.hl.link("mode", "title") --> nil
-    """
-    note_call()

@@ -65,10 +65,10 @@ class AnswerWriter:
             self.output.write((printable(text) if self.is_terminal else text).encode("utf-8", "replace"))
         self._is_line_start = text.endswith("\n")
 
-    def print_block(self, text: str) -> None:
-        """Something else than the answer, on lines of its own."""
+    def print_block(self, text: str, is_drawn: bool = False) -> None:
+        """Something else than the answer, on lines of its own. is_drawn: it is ready for the terminal."""
         self.end_line()
-        shown = (printable(text) if self.is_terminal else text).rstrip()
+        shown = (printable(text) if self.is_terminal and not is_drawn else text).rstrip()
         print_above_prompt(lambda: self.output.write(f"{shown}\n".encode("utf-8", "replace")))
 
     def is_within_line(self) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from cru.engine.turn import LegResult
 from cru.events.bus import Bus
@@ -32,6 +33,7 @@ from cru.events.stream import (
     ReplyDropped,
     StateChanged,
     StatusChanged,
+    ToolDrew,
 )
 from cru.faces.cli.answer_writer import AnswerWriter
 from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
@@ -99,6 +101,7 @@ class TextFace:
             self._on(ToolCalled, self._show_call)
             self._watch_tasks()
             self._watch_verdicts(parts)
+            self._watch_tool_views()
         if self._verbose:
             self._tell_of_handlers()
             self._on(ToolCompleted, self._show_completion)
@@ -161,10 +164,19 @@ class TextFace:
 
     def say(self, text: str) -> None:
         """A line on standard error."""
-        if not self._defer(lambda: self.say(text)):
+        self._write_line(partial(say, text))
+
+    def _say_drawn(self, text: str) -> None:
+        """Lines that are ready for the terminal."""
+        from cru.faces.cli.oil.drawing import say_drawn
+
+        self._write_line(partial(say_drawn, text))
+
+    def _write_line(self, write: Callable[[], None]) -> None:
+        if not self._defer(lambda: self._write_line(write)):
             self._clear_progress()
             self._answer.leave_line()
-            print_above_prompt(lambda: say(text))
+            print_above_prompt(write)
 
     # questions: while one stands on the terminal, everything else waits ---------------------------------------------------------------
 
@@ -267,7 +279,14 @@ class TextFace:
 
     def _show_command_text(self, text: CommandSaid) -> None:
         """What a command shows is a result, as an answer is."""
-        if text.is_error:
+        if not isinstance(text.view, UnsetType):
+            from cru.faces.cli.oil.drawing import draw
+
+            if text.is_error:
+                self._say_drawn(draw(text.view, 2, "cru: "))
+            else:
+                self._answer.print_block(draw(text.view, 1), is_drawn=True)
+        elif text.is_error:
             self.say(f"cru: {text.text}")
         else:
             self._answer.print_block(text.text)
@@ -282,7 +301,12 @@ class TextFace:
             return
         self._count_repeats()
         self._last_notice = notice.text
-        self.say(f"cru: {notice.text}")
+        if isinstance(notice.view, UnsetType) or self._progress is None:
+            self.say(f"cru: {notice.text}")
+        else:
+            from cru.faces.cli.oil.drawing import draw
+
+            self._say_drawn(draw(notice.view, 2, "cru: "))
 
     def _count_repeats(self) -> None:
         """How often the last notice came again, which was not shown each time."""
@@ -306,6 +330,14 @@ class TextFace:
     def _end_call(self, call_id: str) -> None:
         self._running_calls.discard(call_id)
         self._set_activity("")
+
+    def _watch_tool_views(self) -> None:
+        from cru.faces.cli.oil.tool_views import ToolViews
+
+        if not self._hides_tools:
+            views = ToolViews(self._say_drawn)
+            self._on(ToolDrew, views.take)
+            self._on(ToolCompleted, views.show)
 
     def _watch_tasks(self) -> None:
         from cru.faces.cli.task_lines import TaskLines

@@ -100,7 +100,7 @@ def _make_node(tag: str, attributes: dict[str, str], children: list[Node]) -> No
     if tag == "spinner":
         return Node("spinner", {"label": attributes["label"]} if "label" in attributes else {})
     if tag == "br":
-        return Node("text", {"text": ""})
+        return Node("text", {"text": "\n"})
     return Node(tag) if tag in EMPTY_TAGS else Node("fragment", {}, tuple(children))
 
 

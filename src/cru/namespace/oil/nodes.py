@@ -9,6 +9,7 @@ from cru.namespace.arguments import array, function, lua_type, number, options, 
 from cru.namespace.arguments import text as a_text
 from cru.namespace.host import BadArgument, Object, call
 from cru.namespace.oil import style as oil_style
+from cru.namespace.oil.groups import group_style
 
 CONTAINER = ("gap", "padding", "border", "justify", "align", "fg", "bg", "bold", "margin")
 _HINTS = {"table": "wrap data in a node, as in cru.oil.text(...)", "function": "call it, and pass what it returns"}
@@ -22,7 +23,9 @@ class Node(Object):
     children: the nodes in it
     """
 
-    METHODS = ("with_style", "with_padding", "with_border", "with_margin", "gap", "justify", "align", "as_data")
+    METHODS = (
+        "with_style", "with_padding", "with_border", "with_margin", "gap", "justify", "align", "as_data", "to_text", "to_html",
+    )  # fmt: skip
 
     def __init__(self, kind: str, props: dict[str, Any] | None = None, children: tuple[Node, ...] = ()) -> None:
         self.kind, self.props, self.children = kind, props or {}, children
@@ -31,9 +34,26 @@ class Node(Object):
         """The node and all below it as plain data."""
         return {"kind": self.kind, "props": self.props, "children": [child.as_data() for child in self.children]}
 
-    def with_style(self, style: dict[str, object]) -> Node:
+    def as_text(self) -> str:
+        return self.to_text()
+
+    def to_text(self, columns: int | None = None) -> str:
+        """The node and all below it as plain text, at most that many columns wide (80). Raises BadArgument."""
+        from cru.namespace.oil.view import view_of
+        from cru.values.oil.plain import COLUMNS, plain_text
+
+        return plain_text(view_of(self), COLUMNS if columns is None else whole("node:to_text", "columns", columns, 1))
+
+    def to_html(self) -> str:
+        """The same as one element of HTML, with its styles; everything in it is escaped."""
+        from cru.namespace.oil.view import view_of
+        from cru.values.oil.html import to_html
+
+        return to_html(view_of(self))
+
+    def with_style(self, style: dict[str, object] | str) -> Node:
         """Raises BadArgument for an unknown colour or a flag that is no boolean."""
-        return self._with(style={**self.props.get("style", {}), **oil_style.style("node:with_style", style)})
+        return self._with(style={**self.props.get("style", {}), **_check_style("node:with_style", style)})
 
     def with_padding(self, n: int) -> Node:
         return self._with(padding=whole("node:with_padding", "n", n, 0))
@@ -60,9 +80,9 @@ class Node(Object):
 EMPTY = Node("empty")
 
 
-def text(content: object = None, style: dict[str, object] | None = None) -> Node:
-    """oil.text(content, style?) -> node; content is text, a number or nil. Style: fg, bg, bold, dim, italic, underline. Raises
-    BadArgument.
+def text(content: object = None, style: dict[str, object] | str | None = None) -> Node:
+    """oil.text(content, style?) -> node; content is text, a number or nil. Style: fg, bg, bold, dim, italic, underline, or
+    the name of a group of cru.hl.set. node:to_text(columns=80) and node:to_html() are what it looks like. Raises BadArgument.
 
     Example: cru.oil.text("hi", {fg="red"}) ~= nil --> true
     """
@@ -132,7 +152,7 @@ def progress(value: float, width: int | None = None) -> Node:
     return Node("progress", {"value": part, "width": 20 if width is None else whole(where, "width", width, 1)})
 
 
-def badge(label: str, style: dict[str, object] | None = None) -> Node:
+def badge(label: str, style: dict[str, object] | str | None = None) -> Node:
     """oil.badge(label, style?) -> node. Raises BadArgument.
 
     Example: cru.oil.badge("new", {fg="green"}) ~= nil --> true
@@ -302,8 +322,13 @@ def _container(kind: str, children: tuple[object, ...]) -> Node:
 
 
 def _styled(where: str, props: dict[str, object], style: object) -> dict[str, object]:
-    checked = oil_style.style(where, style)
+    checked = _check_style(where, style)
     return {**props, "style": checked} if checked else props
+
+
+def _check_style(where: str, style: object) -> dict[str, object]:
+    """A style that is all right; a text is the name of a group. Raises BadArgument."""
+    return group_style(where, style) if isinstance(style, str) else oil_style.style(where, style)
 
 
 def _check_condition(where: str, condition: object) -> bool:

@@ -21,6 +21,7 @@ from cru.events.stream import (
     ReplyDropped,
     StateChanged,
     StatusChanged,
+    ToolDrew,
     ToolOutput,
 )
 from cru.faces.cli.console import TerminalOutput, say
@@ -34,6 +35,7 @@ VERSION = 1
 NAMES: dict[type[msgspec.Struct], str] = {
     Notice: "notice",
     ToolOutput: "tool:output",
+    ToolDrew: "tool:drew",
     ReplyDropped: "reply:dropped",
     CommandSaid: "command",
     StatusChanged: "status:changed",

@@ -1,0 +1,1 @@
+"""Views of `cru.oil` on the terminal."""
