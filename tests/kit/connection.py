@@ -18,6 +18,8 @@ POLL = 0.005
 class Script(Protocol):
     """What a connection asks of the server."""
 
+    key: str
+
     def take(self, request: Received) -> tuple[int, Step]: ...
 
     def lost(self, number: int) -> None: ...
@@ -67,6 +69,9 @@ class Connection:
     async def _answer(self, request: Received) -> bool:
         """Whether the connection stays open."""
         if request.method == "GET" and request.path.endswith("/models"):
+            if self._script.key and request.headers.get("authorization") != f"Bearer {self._script.key}":
+                await self._whole(401, {"content-type": "application/json"}, _error(401, "who are you?"))
+                return True
             await self._whole(200, {"content-type": "application/json"}, MODELS)
             return True
         number, step = self._script.take(request)

@@ -25,13 +25,15 @@ T = TypeVar("T")
 
 class Server:
     """What a test sees of the server. `requests` are those that took a step; `closed` holds the numbers (from 0) of the requests
-    whose client went away before the answer was whole; `problems` what the script raised, and requests that are no HTTP."""
+    whose client went away before the answer was whole; `problems` what the script raised, and requests that are no HTTP.
+    `key`: who has it not gets no list of models."""
 
     def __init__(self, script: Script) -> None:
         self.requests: list[Received] = []
         self.closed: list[int] = []
         self.problems: list[Exception] = []
         self.port = 0
+        self.key = ""
         self._script = script
         self._news = threading.Condition()
 

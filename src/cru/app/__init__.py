@@ -58,6 +58,7 @@ class SessionBundle(Struct):
     """A session ready to run, and what a face may want to look at.
 
     close: ends the session's hold on connections and files
+    models: those that it may ask
     extensions: its plugins; None: there are none
     face: makes what commands ask of the face; None: nobody sits there
     """
@@ -67,6 +68,7 @@ class SessionBundle(Struct):
     home: Home
     store: FileContext
     close: Callable[[], Awaitable[None]]
+    models: ModelPool
     extensions: Extensions | None = None
     face: Callable[[], Face] | None = None
 
@@ -103,7 +105,7 @@ def build(
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
     servers = find_servers(start, settings, layers)
-    redact = wiring.remove_keys_from_env(settings, start.env, servers)
+    redact = wiring.remove_keys_from_env(settings, start, servers)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     vault, files = _find_vault(start, settings), find_prompt_files(start, settings)
@@ -123,7 +125,7 @@ def build(
     plugins = _add_extensions(parts, start, settings, layers, Brought(extensions, servers, vault, files), redact)
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)
-    built = SessionBundle(Session(parts, command), settings, home, store, close, plugins)
+    built = SessionBundle(Session(parts, command), settings, home, store, close, models, plugins)
     parts.commands = Commands(lambda: built_in_commands(built, models))
     return built
 

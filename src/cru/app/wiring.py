@@ -18,7 +18,7 @@ from cru.contexts.entries import new_id
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile, make_redactor
 from cru.contexts.store import FileContext
-from cru.engine.model_pool import ModelPool
+from cru.engine.model_pool import ModelPool, with_keys
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
 from cru.engine.settling import inject_recursion
@@ -369,14 +369,15 @@ def session_services(models: ModelPool, settings: Settings, asker: Asker | None)
     )
 
 
-def remove_keys_from_env(settings: Settings, env: Mapping[str, str], servers: ConfiguredServers | None) -> Redact:
-    """What takes the keys, and secrets of MCP servers, out of records; None if there are none. `env` has the keys: code that runs in this
-    process need not see them."""
+def remove_keys_from_env(settings: Settings, start: Start, servers: ConfiguredServers | None) -> Redact:
+    """What takes the keys, and secrets of MCP servers, out of records; None if there are none. Code that runs in this process need not
+    see them."""
     from cru.models.providers import KEY_VARIABLES, secrets
 
     for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
         os.environ.pop(name, None)
-    known = [*secrets(settings.of(ModelSettings), env), *(servers.secrets(env) if servers is not None else ())]
+    known = secrets(settings.of(ModelSettings), with_keys(start.env, start.home))
+    known += servers.secrets(start.env) if servers is not None else ()
     return make_redactor(known) if known else None
 
 

@@ -6,6 +6,8 @@ import os
 
 GUIDES = os.path.join(os.path.dirname(__file__), "guide")
 """Pages for models that extend cru; they may be read without a question."""
+TOUR = os.path.join(os.path.dirname(__file__), "tour.txt")
+"""A script that stands in for a model, for who has none yet."""
 
 BASE = (
     "You are cru, an agent on the command line. You help the user with the project in the working directory. Use the tools "

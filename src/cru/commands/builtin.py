@@ -46,6 +46,7 @@ TABLE = (
     CommandRow("diff", "what the last turn changed in files; the last N turns, or all of them", "undo.diff", "[N | all]", reads=True),
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
+    CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "login.login", "[provider]", reads=True),
     CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
     CommandRow("mode", "what may be done without asking; with a name: another mode, for this session", "mode.mode", "[name]", at_once=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),

@@ -31,6 +31,10 @@ class Face(Protocol):
         """End the chat. Raises NotHere."""
         ...
 
+    async def login(self, words: str) -> str:
+        """Ask for a key of a provider, and keep it; what came of it. Raises NotHere, ListUnavailable and KeysUnusable."""
+        ...
+
 
 class NoFace:
     """Nobody sits here."""
@@ -42,6 +46,9 @@ class NoFace:
 
     async def pause(self) -> None:
         raise NotHere("/pause works in the chat only", "Ctrl-Z stops any other run, `fg` goes on with it")
+
+    async def login(self, words: str) -> str:
+        raise NotHere("/login asks on the chat's terminal", "use `cru login`")
 
     def leave(self) -> None:
         raise NotHere("this is no chat: there is nothing to leave", "a run ends by itself")

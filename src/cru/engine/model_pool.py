@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from cru.events.bus import Bus
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Notice
 from cru.models import ModelPrice, ModelSettings, price_of
-from cru.models.protocol import NoModel
+from cru.models.protocol import NoModel, NoModelNamed
 
 if TYPE_CHECKING:
     from cru.net.transport import Transport
@@ -23,6 +24,7 @@ class ModelPool:
     """Chooses models by name and makes each adapter once, when it is first asked for. `folder` holds the embedded models.
 
     auth: who gives headers for each request, from (provider, model)
+    ask: lets a person choose a model where the settings name none, and gives the settings with it; None: nobody is there
     """
 
     def __init__(self, bus: Bus, settings: ModelSettings, env: Mapping[str, str], folder: Path) -> None:
@@ -30,10 +32,25 @@ class ModelPool:
         self._settings = settings
         self._env = env
         self._folder = folder
+        self._keyed = self._find_keys()
         self.auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = []
+        self.ask: Callable[[ModelSettings], Awaitable[ModelSettings | None]] | None = None
         self._made: dict[str, ResolvedModel] = {}
+        self._old: list[ResolvedModel] = []
+        self._used = ""
         self._why: dict[int, str] = {}
         self._transport: Transport | None = None
+
+    def _find_keys(self) -> Mapping[str, str]:
+        return with_keys(self._env, self._folder.parent)
+
+    def renew_keys(self) -> None:
+        """The keys that are kept have changed: models that are asked from now on use them."""
+        self._keyed = self._find_keys()
+        self._old += self._made.values()
+        self._made.clear()
+        if self._used:
+            self._settings = replace(self._settings, model=self._used)
 
     async def choose(self, name: str) -> ResolvedModel:
         """The model of that name, "" = the configured one; of a category the first that can be asked. Raises NoModel."""
@@ -88,8 +105,16 @@ class ModelPool:
 
             refuse_misspelt_category(name or self._settings.model, self._settings)
         settings = replace(self._settings, model=name) if name else self._settings
-        choice = await choose_model(settings, self._env, self._folder, self._say)
-        model = build_model(choice, settings, self._env, self.transport(), say=self._say, auth=self._headers)
+        try:
+            choice = await choose_model(settings, self._keyed, self._folder, self._say)
+        except NoModelNamed:
+            chosen = await self.ask(settings) if self.ask is not None else None
+            if chosen is None:
+                raise
+            self._settings, self._keyed = chosen, self._find_keys()
+            settings = chosen
+            choice = await choose_model(settings, self._keyed, self._folder, self._say)
+        model = build_model(choice, settings, self._keyed, self.transport(), say=self._say, auth=self._headers)
         resolved = ResolvedModel(
             model, choice.parameters, choice.context_window or 0, _shown(choice.base_url), choice.price
         )
@@ -108,7 +133,7 @@ class ModelPool:
     async def use(self, name: str) -> ResolvedModel:
         """Make a model the configured one of this session. Raises NoModel; the old one stays then."""
         resolved, old = await self.check(name), self._made.get("")
-        self._made[""] = resolved
+        self._made[""], self._used = resolved, name
         await self._announce(resolved, name, old.model.name if old is not None else "")
         return resolved
 
@@ -145,13 +170,22 @@ class ModelPool:
 
     async def close(self) -> None:
         """Close every connection."""
-        for model in {id(resolved.model): resolved.model for resolved in self._made.values()}.values():
+        for model in {id(resolved.model): resolved.model for resolved in (*self._old, *self._made.values())}.values():
             await model.close()
         if self._transport is not None:
             await self._transport.close()
 
     def _say(self, text: str) -> None:
         self._bus.stream.tell(Notice("warning", text))
+
+
+def with_keys(env: Mapping[str, str], home: Path) -> Mapping[str, str]:
+    """The environment with the keys that are kept in cru's home, if any are."""
+    if not os.path.lexists(home / "keys.json"):
+        return env
+    from cru.models.stored_keys import key_environment
+
+    return key_environment(env, home)
 
 
 def _shown(base_url: str) -> str:

@@ -104,7 +104,7 @@ class ModelSettings(Struct, frozen=True):
 
 
 DOCS: dict[str, str] = {
-    "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, local, scripted",
+    "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, llamacpp, vllm, local, scripted",
     "api_key": "the key for `base_url`, or for OpenRouter if no `base_url` is set; better kept in an environment variable",
     "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
     "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",

@@ -151,7 +151,7 @@ def _error_text(facts: RequestFacts, error: ErrorObject) -> str:
 def _key_hint(facts: RequestFacts) -> str:
     if facts.key_name:
         return f"the key came from {facts.key_name}: is it right, and may it use {facts.model!r}?"
-    return "no key was sent: set `api_key` (or CRU_API_KEY) for this base_url"
+    return "no key was sent: `cru login URL` keeps one for this base_url, or set CRU_API_KEY"
 
 
 MOST_LINE_BYTES = 32 << 20

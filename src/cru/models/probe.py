@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from cru.config.closest import closest
 from cru.models.protocol import NoModel
-from cru.models.providers import PROVIDERS, Provider
+from cru.models.providers import PROVIDERS, USUAL_PORTS, Provider
 from cru.net import NetError, TimeLimits
 from cru.net.transport import Transport
 
 SECONDS = 0.2
 SERVERS: tuple[Provider, ...] = (PROVIDERS["ollama"], PROVIDERS["lmstudio"])
+"""Those that are used without asking if nothing is configured."""
+ALL_SERVERS: tuple[Provider, ...] = (*SERVERS, *(PROVIDERS[name] for name in USUAL_PORTS))
 
 
 class _ServerModel(Struct):
@@ -39,12 +41,17 @@ class ModelServer(Struct, frozen=True):
 
 async def probe(servers: Sequence[Provider] = SERVERS) -> ModelServer | None:
     """The first of the servers, in order, that lists a model within 200 ms."""
+    return next(iter(await find_servers(servers)), None)
+
+
+async def find_servers(servers: Sequence[Provider]) -> tuple[ModelServer, ...]:
+    """Those of the servers that list a model within 200 ms, in order; all are asked at once."""
     transport = Transport(TimeLimits(SECONDS, SECONDS, SECONDS))
     try:
         answers = await asyncio.gather(*(_ask(transport, server) for server in servers))
     finally:
         await transport.close()
-    return next((answer for answer in answers if answer), None)
+    return tuple(answer for answer in answers if answer)
 
 
 async def _ask(transport: Transport, server: Provider) -> ModelServer | None:

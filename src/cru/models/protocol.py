@@ -20,6 +20,7 @@ class ModelError(CruError):
 
     ModelError
     ├── NoModel           nothing is configured (exit 5)
+    │   └── NoModelNamed    no setting says which one; a person may be asked
     ├── ModelUnavailable  connection refused or lost, 5xx, 408/409/429 after all retries
     ├── ModelRefused      4xx: key, bad request
     │   ├── OutOfCredit     402, quota
@@ -36,6 +37,10 @@ class ModelError(CruError):
 
 class NoModel(ModelError):
     code = 5
+
+
+class NoModelNamed(NoModel):
+    pass
 
 
 class ModelUnavailable(ModelError):

@@ -39,12 +39,16 @@ PROVIDERS: dict[str, Provider] = {
         Provider(ANTHROPIC, "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
         Provider("ollama", "openai", "http://127.0.0.1:11434/v1"),
         Provider("lmstudio", "openai", "http://127.0.0.1:1234/v1"),
+        Provider("llamacpp", "openai", "http://127.0.0.1:8080/v1"),
+        Provider("vllm", "openai", "http://127.0.0.1:8000/v1"),
         Provider("local", "local"),
         Provider("scripted", "scripted"),
         Provider(CUSTOM, "openai"),
     )
 }
 """In the order in which a key decides when nothing else does."""
+USUAL_PORTS = ("llamacpp", "vllm")
+"""Providers whose port others like, too: a base_url there need not mean them."""
 
 KEYED: tuple[Provider, ...] = tuple(row for row in PROVIDERS.values() if row.key_variable)
 OWN_KEY = "CRU_API_KEY"
@@ -87,6 +91,28 @@ class ApiKey(Struct, frozen=True):
         return f"ApiKey(name={self.name!r})"
 
 
+class KeyEnvironment(Mapping[str, str]):
+    """An environment in which a variable may have a key that is kept elsewhere (stored_keys.py).
+
+    problem: why a kept key cannot be read, "" if none was tried in vain
+    """
+
+    problem = ""
+
+    def source(self, variable: str) -> str:
+        """Where its value is from, for people."""
+        return variable
+
+    def key_at(self, base_url: str) -> ApiKey:
+        """The key that is kept for that server, which no variable has."""
+        return ApiKey()
+
+
+def source_of(variable: str, env: Mapping[str, str]) -> str:
+    """Where a variable's value is from: its own name if it is from the environment."""
+    return env.source(variable) if isinstance(env, KeyEnvironment) else variable
+
+
 def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> ApiKey:
     """The key that a request to `base_url` may carry.
 
@@ -101,19 +127,20 @@ def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[
         return own
     for row in KEYED:
         if same_host(row.base_url, base_url) and env.get(row.key_variable):
-            return ApiKey(env[row.key_variable].strip(), row.key_variable)
+            return ApiKey(env[row.key_variable].strip(), source_of(row.key_variable, env))
     official = provider in PROVIDERS and bool(PROVIDERS[provider].key_variable)
     if own.value and not settings.base_url and official and same_host(PROVIDERS[provider].base_url, base_url):
         return own
-    return ApiKey()
+    return env.key_at(base_url) if isinstance(env, KeyEnvironment) else ApiKey()
 
 
 def same_host(url: str, other: str) -> bool:
     """Whether two URLs mean the same server: scheme, host and port."""
-    return _origin(url) == _origin(other) != ""
+    return origin_of(url) == origin_of(other) != ""
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
+    """Scheme, host and port; "" if it is no URL."""
     scheme, mark, rest = url.partition("://")
     host = rest.split("/", 1)[0].split("?", 1)[0].lower()
     host = host.removesuffix(":443" if scheme == "https" else ":80")
@@ -122,7 +149,8 @@ def _origin(url: str) -> str:
 
 def provider_at(base_url: str) -> str:
     """The provider that a base_url belongs to; CUSTOM if none has it."""
-    return next((row.name for row in PROVIDERS.values() if same_host(row.base_url, base_url)), CUSTOM)
+    rows = (row for row in PROVIDERS.values() if row.name not in USUAL_PORTS)
+    return next((row.name for row in rows if same_host(row.base_url, base_url)), CUSTOM)
 
 
 def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
@@ -174,6 +202,8 @@ def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
     """Every key value that is known here, in a base_url too, so that journals and traces can leave them out."""
     values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in KEY_VARIABLES)]
     values += secrets_in_base_url(settings.base_url)
+    if isinstance(env, KeyEnvironment):
+        values.append(env.key_at(settings.base_url).value)
     return [value for value in dict.fromkeys(values) if value]
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from cru.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
-from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, Say
+from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
 from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
 from cru.net.transport import Transport
 
@@ -69,13 +69,13 @@ async def choose_model(
     provider, identity = providers.split_model(model.strip(), settings, env)
     if provider in ("local", "scripted"):
         return chosen(provider, identity, _require_file(provider, identity, models_folder), source)
-    base_url, why = _resolve_address(provider, settings, env)
+    base_url, why = resolve_address(provider, settings, env)
     if base_url:
         if not provider and not settings.base_url:
             providers.refuse_misspelt(identity)
         provider = provider or providers.provider_at(base_url)
         if not identity:
-            raise NoModel(f"no model is named for {provider} ({why})", _model_hint(models_folder))
+            raise NoModelNamed(f"no model is named for {provider} ({why})", _model_hint(models_folder))
         _require_key(provider, base_url, settings, env)
         return chosen(provider, identity, base_url, f"{source}; {why}")
     return await _choose_unconfigured(identity, models_folder, say, chosen, servers)
@@ -155,7 +155,7 @@ def _resolve_alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias
     return alias.model or named, alias
 
 
-def _resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
+def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
     """Where requests go and what decided it; "" if nothing did. A base_url wins over a provider's own address."""
     if settings.base_url:
         return settings.base_url, "the setting base_url"
@@ -167,7 +167,8 @@ def _resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, s
         return PROVIDERS[OPENROUTER].base_url, "api_key is set and base_url is not"
     for row in providers.KEYED:
         if env.get(row.key_variable):
-            return row.base_url, f"{row.key_variable} is set"
+            source = providers.source_of(row.key_variable, env)
+            return row.base_url, f"{source} is set" if source == row.key_variable else f"there is a key in {source}"
     return "", ""
 
 
@@ -178,7 +179,11 @@ def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Map
         and providers.same_host(base_url, row.base_url)
         and not key_for(provider, base_url, settings, env).value
     ):
-        raise NoModel(f"{provider} needs a key", f"set {row.key_variable}, or `api_key` in config.toml")
+        problem = env.problem if isinstance(env, providers.KeyEnvironment) else ""
+        raise NoModel(
+            f"{provider} needs a key" + (f": {problem}" if problem else ""),
+            f"`cru login {provider}` asks for it and keeps it; or set {row.key_variable}",
+        )
 
 
 def _require_file(provider: str, identity: str, models_folder: Path) -> str:
@@ -216,7 +221,7 @@ async def _choose_unconfigured(
     for name in _usable_weights(models_folder):
         say(f"no provider is configured: using the small model {name} inside this process")
         return chosen("local", name, _require_file("local", name, models_folder), "nothing else is configured")
-    raise NoModel("no model is configured", _setup_hint())
+    raise NoModelNamed("no model is configured", _setup_hint())
 
 
 def _usable_weights(models_folder: Path) -> list[str]:
@@ -240,7 +245,8 @@ def _model_hint(models_folder: Path) -> str:
 
 def _setup_hint() -> str:
     return (
-        f"one of: 1. a key ({', '.join(KEY_VARIABLES[:3])}) and a model (CRU_MODEL or `model`); "
+        "`cru` on a terminal leads through it, or one of: "
+        f"1. a key (`cru login`, or {', '.join(KEY_VARIABLES[:3])}) and a model (CRU_MODEL or `model`); "
         "2. a server: `base_url`, or Ollama or LM Studio running on this machine; "
         "3. a small model inside cru: pip install xllamacpp && cru models pull smollm2"
     )

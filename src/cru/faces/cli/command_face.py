@@ -37,10 +37,17 @@ class ChatFace(CliFace):
     keys = KEYS
 
     def __init__(
-        self, store: FileContext, suspend: Callable[[str], Awaitable[None]], leave: Callable[[], None]
+        self,
+        store: FileContext,
+        suspend: Callable[[str], Awaitable[None]],
+        leave: Callable[[], None],
+        login: Callable[[str], Awaitable[str]],
     ) -> None:
         super().__init__(store)
-        self._suspend, self._leave = suspend, leave
+        self._suspend, self._leave, self._login = suspend, leave, login
+
+    async def login(self, words: str) -> str:
+        return await self._login(words)
 
     async def pause(self) -> None:
         await self._suspend("/pause")

@@ -188,6 +188,8 @@ COMMANDS: dict[str, ManagementCommand] = {
     "models": ManagementCommand(
         "cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"
     ),
+    "login": ManagementCommand("cru.faces.cli.setup.login", "keep the key of a provider, once it is seen to work"),
+    "logout": ManagementCommand("cru.faces.cli.setup.logout", "forget a key that `cru login` has kept"),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
     "permissions": ManagementCommand(
         "cru.faces.cli.permissions.command",

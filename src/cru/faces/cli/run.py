@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RUN_OPTION_FLAGS = ("-C", "-U")
 
 
-LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:")
+LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:", b"llamacpp:", b"vllm:")
 
 
 class FlagResults(Struct, frozen=True):
@@ -86,7 +86,8 @@ def _expects_tls(home: Path) -> bool:
         text = b""
     if b"base_url" in text:
         return b"https://" in text
-    return any(name in os.environ for name in KEY_VARIABLES) and not any(word in text for word in LOCAL_MODELS)
+    has_key = any(name in os.environ for name in KEY_VARIABLES) or os.path.exists(home / "keys.json")
+    return has_key and not any(word in text for word in LOCAL_MODELS)
 
 
 def read_prompt(words: Sequence[str]) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from cru.events.stream import CommandSaid, Notice, Published
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
+from cru.models import ModelSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -67,14 +69,24 @@ async def open_run(
 ) -> AsyncIterator[RunningSession]:
     """Build a session for the block; afterwards its end is announced and every connection closed. `command`: what
     others are told who find the context held."""
-    built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
+    asker = _asker_for(parsed)
+    built = build(start, asker=asker, command=command or f"cru -C {start.context}", watch=face.watch)
     built.session.parts.services.divert_prints = divert_prints
     built.session.parts.ledger.needs_cost |= face.tells_cost
     face.dress(built.settings.of(FaceSettings), built.session.parts)
+    if asker is not None:
+        built.models.ask = partial(_ask_for_model, start, asker)
     end_startup()
     signals = SignalHandlers(built.session)
     async with _closed_after(built.session.close, built.close, signals.remove, face.close):
         yield RunningSession(built, signals)
+
+
+async def _ask_for_model(start: Start, asker: TerminalAsker, settings: ModelSettings) -> ModelSettings | None:
+    """What a person at the terminal chooses where no model is configured."""
+    from cru.faces.cli.setup.first_run import ask_for_model
+
+    return await ask_for_model(start, asker, settings)
 
 
 @asynccontextmanager

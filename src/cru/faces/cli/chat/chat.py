@@ -7,6 +7,7 @@ import os
 import time
 from contextlib import AbstractAsyncContextManager, closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cru.app import Start
@@ -94,7 +95,7 @@ class Chat:
         self.unfinished, self.failed = False, 0
         self._face, self._signals = face, run.signals
         self._session = session = run.built.session
-        self._store = run.built.store
+        self._store, self._home = run.built.store, Path(home)
         run.signals.on_end(self._end)
         run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
@@ -191,7 +192,12 @@ class Chat:
     def _command_face(self) -> ChatFace:
         from cru.faces.cli.command_face import ChatFace
 
-        return ChatFace(self._store, self._signals.suspend, self._leave)
+        return ChatFace(self._store, self._signals.suspend, self._leave, self._login)
+
+    async def _login(self, words: str) -> str:
+        from cru.faces.cli.setup.login import login_here
+
+        return await login_here(self._session.parts.asker, self._home, words)
 
     def _do_at_once(self, text: str) -> bool:
         """A command that does not wait for the end of a turn (/stop)."""

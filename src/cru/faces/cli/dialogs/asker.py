@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.values.visible import fold_blanks, visible, whole_lines
 
+T = TypeVar("T")
 KEEPING = ("s", "p", "a")
 CHOICES: dict[str, ReplyScope] = {
     "y": "once", "yes": "once", "once": "once", "s": "session", "session": "session", "p": "project", "project": "project",
@@ -66,6 +67,13 @@ class TerminalAsker:
             except OSError:
                 return None
             return await plugin_dialogs.show_dialog(self._fd, kind, request)
+
+    async def converse(self, work: Callable[[int], Awaitable[T]]) -> T:
+        """Let `work` ask what it likes on the terminal, whose descriptor it gets. Raises OSError if the terminal has gone."""
+        async with self._alone():
+            await self._stray.settle()
+            with input_mode(self._fd, "kept"):
+                return await work(self._fd)
 
     @asynccontextmanager
     async def lend(self, group: int) -> AsyncIterator[None]:

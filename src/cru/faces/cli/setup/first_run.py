@@ -1,0 +1,141 @@
+"""The first run: a person at a terminal, and no model. One choice, checked by asking the provider what it has, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.app.start import Start
+from cru.bundled import TOUR
+from cru.config.edit import set_value
+from cru.engine.model_pool import with_keys
+from cru.faces.cli.dialogs.asker import TerminalAsker
+from cru.faces.cli.setup.dialog import SetupDialog
+from cru.faces.cli.setup.keys import KeyOwner, ask_key, keep_key
+from cru.faces.cli.setup.options import SetupOption, find_options
+from cru.models import ModelSettings
+from cru.models.listing import KeyRefused, ListedModel, list_models
+from cru.models.providers import CUSTOM, key_for
+from cru.net.transport import Transport
+from cru.values.errors import CruError
+
+TITLE = "No model is configured yet. Which one shall answer?"
+
+
+class ChosenModel(Struct, frozen=True):
+    """What is to be kept.
+
+    name: PROVIDER:MODEL
+    base_url: where it is, if its provider does not say
+    owner, key: a key that was pasted, and whose it is
+    """
+
+    name: str
+    base_url: str = ""
+    owner: KeyOwner | None = None
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"ChosenModel({self.name!r})"
+
+
+async def ask_for_model(start: Start, asker: TerminalAsker, settings: ModelSettings) -> ModelSettings | None:
+    """The settings with a model that a person has chosen, which is kept; None: not now, or the terminal has gone."""
+
+    async def ask(fd: int) -> ModelSettings | None:
+        setup = FirstRun(start, settings, SetupDialog(fd))
+        try:
+            return await setup.run()
+        finally:
+            await setup.close()
+
+    try:
+        return await asker.converse(ask)
+    except OSError:
+        return None
+
+
+class FirstRun:
+    """The questions. What is chosen is kept once it was seen to work."""
+
+    def __init__(self, start: Start, settings: ModelSettings, dialog: SetupDialog) -> None:
+        self._start, self._settings, self._dialog = start, settings, dialog
+        self._env = with_keys(start.env, start.home)
+        self._transport = Transport()
+        self._models = start.home / "models"
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def run(self) -> ModelSettings | None:
+        while True:
+            options = await find_options(self._settings, self._env, self._models)
+            at = await self._dialog.choose(
+                TITLE, [option.label for option in options], [option.about for option in options]
+            )
+            if at is None:
+                return None
+            if options[at].kind == "tour":
+                return replace(self._settings, model=f"scripted:{TOUR}")
+            try:
+                chosen = await self._take(options[at])
+                if chosen is not None:
+                    self._keep(chosen)
+                    return replace(
+                        self._settings, model=chosen.name, base_url=chosen.base_url or self._settings.base_url
+                    )
+            except CruError as error:
+                self._dialog.complain(error)
+
+    async def _take(self, option: SetupOption) -> ChosenModel | None:
+        """None: ask again. Raises CruError."""
+        if option.kind == "embedded":
+            from cru.models.pull import pull
+
+            await asyncio.to_thread(pull, option.label.partition(":")[2], self._models, self._dialog.say)
+            return ChosenModel(option.label)
+        if option.kind == "paste":
+            return await self._paste(None)
+        if option.kind == "address":
+            address = await self._dialog.text("its address, as http://host:port/v1")
+            return None if address is None else await self._ask_server(KeyOwner(CUSTOM, _with_scheme(address)), True)
+        return await self._ask_server(KeyOwner(option.provider, option.base_url), False)
+
+    async def _ask_server(self, owner: KeyOwner, is_new: bool) -> ChosenModel | None:
+        """Its models; if it wants a key, that is asked for first."""
+        settings = replace(self._settings, base_url=owner.base_url) if is_new else self._settings
+        key = "" if is_new else key_for(owner.provider, owner.base_url, settings, self._env).value
+        try:
+            models = await list_models(self._transport, owner.provider, owner.base_url, key)
+        except KeyRefused as error:
+            self._dialog.complain(error)
+            return await self._paste(owner)
+        return await self._choose(owner, models)
+
+    async def _paste(self, owner: KeyOwner | None) -> ChosenModel | None:
+        checked = await ask_key(self._dialog, self._transport, owner)
+        return None if checked is None else await self._choose(checked.owner, checked.models, checked.key)
+
+    async def _choose(self, owner: KeyOwner, models: tuple[ListedModel, ...], key: str = "") -> ChosenModel | None:
+        name = await self._dialog.model(owner.provider, models)
+        if name is None:
+            return None
+        base_url = owner.base_url if owner.provider == CUSTOM and not self._settings.base_url else ""
+        return ChosenModel(f"{owner.provider}:{name}", base_url, owner if key else None, key)
+
+    def _keep(self, chosen: ChosenModel) -> None:
+        """Raises KeysUnusable and ConfigError."""
+        path = self._start.home / "config.toml"
+        if chosen.owner is not None:
+            self._dialog.say(f"  the key is kept in {keep_key(self._start.home, chosen.owner, chosen.key)}")
+        if chosen.base_url:
+            set_value(path, "base_url", chosen.base_url)
+        set_value(path, "model", chosen.name)
+        self._dialog.say(f"  {chosen.name} answers from now on (kept in {path}); `/model NAME` chooses another")
+
+
+def _with_scheme(address: str) -> str:
+    """An address as people type it."""
+    return address if "://" in address else f"http://{address}"

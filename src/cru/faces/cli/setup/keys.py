@@ -1,0 +1,91 @@
+"""Asking for a key, checking it by listing what the provider has, and keeping it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.faces.cli.flags import UsageProblem
+from cru.faces.cli.setup.dialog import SetupDialog
+from cru.models.listing import KeyRefused, ListedModel, list_models
+from cru.models.providers import CUSTOM, KEYED, PROVIDERS, origin_of
+from cru.net.transport import Transport
+
+TRIES = 3
+"""How often a key that is refused is asked for again."""
+
+
+class KeyOwner(Struct, frozen=True):
+    """Who takes a key.
+
+    provider: a row of the table
+    base_url: its address
+    """
+
+    provider: str
+    base_url: str
+
+    @property
+    def name(self) -> str:
+        """Under which its key is kept."""
+        return origin_of(self.base_url) if self.provider == CUSTOM else self.provider
+
+
+class CheckedKey(Struct, frozen=True):
+    """A key that its owner accepts, and the models that it is good for."""
+
+    owner: KeyOwner
+    key: str
+    models: tuple[ListedModel, ...]
+
+    def __repr__(self) -> str:
+        return f"CheckedKey({self.owner!r})"
+
+
+def owner_of(name: str) -> KeyOwner:
+    """From a provider's name or a server's address. Raises UsageProblem."""
+    if name in PROVIDERS and PROVIDERS[name].key_variable:
+        return KeyOwner(name, PROVIDERS[name].base_url)
+    if origin_of(name):
+        return KeyOwner(CUSTOM, name)
+    from cru.config.closest import did_you_mean
+
+    names = [row.name for row in KEYED]
+    if name in PROVIDERS:
+        raise UsageProblem(f"{name} needs no key", f"those that do: {', '.join(names)}, or a server's address")
+    hint = did_you_mean(name, names) or f"one of: {', '.join(names)}, or a server's address (https://…/v1)"
+    raise UsageProblem(f"there is no provider `{name}` that takes a key", hint)
+
+
+async def ask_key(dialog: SetupDialog, transport: Transport, owner: KeyOwner | None) -> CheckedKey | None:
+    """Ask until a key is accepted, a few times; None if the person gives up. Raises ListUnavailable."""
+    for _ in range(TRIES):
+        key = await dialog.key(owner.name if owner is not None else "")
+        if key is None:
+            return None
+        if owner is None:
+            provider = await dialog.provider_of(key)
+            if provider is None:
+                return None
+            named = owner_of(provider)
+        else:
+            named = owner
+        dialog.say(f"  asking {named.provider} what it has …")
+        try:
+            return await check_key(transport, named, key)
+        except KeyRefused as error:
+            dialog.complain(error)
+    return None
+
+
+async def check_key(transport: Transport, owner: KeyOwner, key: str) -> CheckedKey:
+    """Raises ListUnavailable and KeyRefused."""
+    return CheckedKey(owner, key, await list_models(transport, owner.provider, owner.base_url, key))
+
+
+def keep_key(home: Path, checked: KeyOwner, key: str, *, in_file: bool = False) -> str:
+    """Where it is now, for people. Raises KeysUnusable."""
+    from cru.models.stored_keys import StoredKeys
+
+    return StoredKeys(home).keep(checked.name, key, in_file=in_file)

@@ -1,0 +1,163 @@
+"""What a provider has: its list of models, and whether it accepts a key.
+
+Sources: https://platform.openai.com/docs/api-reference/models, https://docs.anthropic.com/en/api/models-list,
+https://openrouter.ai/docs/api-reference/list-available-models; windows of vLLM (`max_model_len`) and llama.cpp (`meta.n_ctx_train`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.models import ModelPrice
+from cru.models.protocol import ModelError
+from cru.models.providers import ANTHROPIC, OPENAI, OPENROUTER, PROVIDERS
+from cru.net import NetError
+from cru.net.transport import Transport
+
+SECONDS = 10.0
+MOST_BYTES = 16 << 20
+SHOWN = 300
+"""Characters of a server's own words."""
+_WINDOWS = ("context_length", "max_model_len", "context_window", "max_input_tokens")
+_NO_CHAT = (
+    "embed", "whisper", "tts", "dall-e", "moderation", "realtime", "audio", "image", "transcribe", "sora", "davinci", "babbage", "rerank",
+)  # fmt: skip
+"""Parts of the names of models that answer no chat."""
+
+
+class ListedModel(Struct, frozen=True):
+    """A model as its provider lists it.
+
+    label: its name for people, "" if it has none
+    context_window: tokens, None: the provider does not say
+    price: None: the provider does not say
+    created: Unix seconds, 0: the provider does not say
+    """
+
+    id: str
+    label: str = ""
+    context_window: int | None = None
+    price: ModelPrice | None = None
+    created: float = 0.0
+
+
+class ListUnavailable(ModelError):
+    """The provider gives no list: it does not answer, or has none."""
+
+
+class KeyRefused(ListUnavailable):
+    """The provider does not accept the key, or wants one."""
+
+
+async def list_models(
+    transport: Transport, provider: str, base_url: str, key: str, more: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+) -> tuple[ListedModel, ...]:  # fmt: skip
+    """The models that answer a chat, the newest first if the provider says when they came. `more`: further headers. Raises ListUnavailable
+    and KeyRefused; no message holds the key."""
+    headers = _headers(provider, key) | dict(more or {})
+    listed = await _get(transport, provider, _url(provider, base_url), headers, seconds)
+    if provider == OPENROUTER and key and PROVIDERS[OPENROUTER].base_url == base_url:
+        await _get(transport, provider, f"{base_url}/key", headers, seconds)  # its list is for everybody
+    rows = listed.get("data") if isinstance(listed, dict) else None
+    if not isinstance(rows, list):
+        raise ListUnavailable(f"{provider} at {_shown(base_url)} gives no list of models")
+    models = tuple(model for row in rows if (model := _read_row(row)) is not None)
+    return tuple(sorted(models, key=lambda model: -model.created)) if provider == OPENAI else models
+
+
+async def _get(transport: Transport, provider: str, url: str, headers: dict[str, str], seconds: float) -> Any:
+    try:
+        page = await transport.get(url, headers, limit_bytes=MOST_BYTES, timeout=seconds, max_redirects=2)
+    except NetError as error:
+        raise ListUnavailable(f"{provider} at {_shown(url)} does not answer: {error.message}", error.hint) from error
+    if page.status in (401, 403):
+        text = "wants a key" if not headers.keys() & {"authorization", "x-api-key"} else "does not accept the key"
+        raise KeyRefused(f"{provider} {text} ({page.status}{_words(page.body, headers)})")
+    if page.status != 200:
+        raise ListUnavailable(f"{provider} at {_shown(url)} answered {page.status}{_words(page.body, headers)}")
+    try:
+        return msgspec.json.decode(page.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ListUnavailable(f"{provider} at {_shown(url)} gives no list of models: its answer is no JSON") from error
+
+
+def _headers(provider: str, key: str) -> dict[str, str]:
+    headers = {"accept": "application/json", "user-agent": "cru"}
+    if provider == ANTHROPIC:
+        from cru.models.anthropic import VERSION
+
+        return headers | {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
+    return headers | ({"authorization": f"Bearer {key}"} if key else {})
+
+
+def _url(provider: str, base_url: str) -> str:
+    if provider == ANTHROPIC:
+        from cru.models.anthropic import endpoint
+
+        base, mark, query = endpoint(base_url).partition("?")
+        return base.removesuffix("/messages") + "/models?" + "&".join(filter(None, ("limit=1000", query)))
+    from cru.models.openai_compatible import endpoint
+
+    base, mark, query = endpoint(base_url).partition("?")
+    return base.removesuffix("/chat/completions") + "/models" + mark + query
+
+
+def _read_row(row: object) -> ListedModel | None:
+    """None if it is none, or answers no chat."""
+    if not isinstance(row, dict) or not isinstance(identity := row.get("id"), str) or not identity.strip():
+        return None
+    if any(part in identity.casefold() for part in _NO_CHAT):
+        return None
+    label = row.get("display_name") or row.get("name")
+    created = row.get("created")
+    return ListedModel(
+        identity,
+        label if isinstance(label, str) and label != identity else "",
+        _window(row),
+        _price(row.get("pricing")),
+        float(created) if isinstance(created, int | float) else 0.0,
+    )
+
+
+def _window(row: dict[str, Any]) -> int | None:
+    about = row.get("meta")
+    sizes = [row.get(name) for name in _WINDOWS] + ([about.get("n_ctx_train")] if isinstance(about, dict) else [])
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+
+
+def _price(pricing: object) -> ModelPrice | None:
+    """Of US dollars for a token, as OpenRouter writes them; a price below 0 is none."""
+    if not isinstance(pricing, dict):
+        return None
+    try:
+        plain = [float(pricing[name]) * 1e6 for name in ("prompt", "completion")]
+        read = float(pricing.get("input_cache_read") or pricing["prompt"]) * 1e6
+        write = float(pricing.get("input_cache_write") or pricing["prompt"]) * 1e6
+    except (KeyError, TypeError, ValueError):
+        return None
+    return ModelPrice(plain[0], plain[1], read, write) if min(plain) >= 0 else None
+
+
+def _words(body: bytes, headers: Mapping[str, str]) -> str:
+    """What the server says of an error, without the key that it may repeat."""
+    try:
+        error = msgspec.json.decode(body).get("error")
+        text = error.get("message") if isinstance(error, dict) else error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
+        return ""
+    if not isinstance(text, str) or not text.strip():
+        return ""
+    for name in ("authorization", "x-api-key"):
+        if secret := headers.get(name, "").removeprefix("Bearer "):
+            text = text.replace(secret, "***")
+    return ": " + " ".join("".join(char for char in text[:SHOWN] if char.isprintable() or char == "\n").split())
+
+
+def _shown(url: str) -> str:
+    from cru.config.secret import mask_url
+
+    return mask_url(url).removesuffix("/models")

@@ -1,0 +1,98 @@
+"""From an empty home to a first answer, at a terminal, without reading anything; and what a run without a terminal says."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from tests.kit import HomeDir, Reply, Terminal, cru, pty, server
+
+KEY = "sk-kit-0123456789"
+QUESTION = "Which one shall answer?"
+
+
+def choose(terminal: Terminal, label: str) -> None:
+    """Take a line of the list by its label."""
+    terminal.expect("Esc cancels > ")
+    terminal.line(label)
+
+
+def test_a_newcomer_gets_from_an_empty_home_to_an_answer(home: HomeDir) -> None:
+    with server([Reply("Welcome.")]) as model:
+        model.key = KEY
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("hello")
+            terminal.expect(QUESTION)
+            choose(terminal, "another server")
+            terminal.expect("its address")
+            terminal.line(f"127.0.0.1:{model.port}/v1")
+            terminal.expect("wants a key (401: who are you?)")
+            terminal.expect("(it is not shown) >")
+            terminal.line("sk-wrong")
+            terminal.expect("does not accept the key")
+            terminal.expect("(it is not shown) >")
+            terminal.line(KEY)
+            terminal.expect("Which model? openai_compatible has 1")
+            terminal.expect("mock")
+            choose(terminal, "")
+            terminal.expect("openai_compatible:mock answers from now on")
+            terminal.expect("Welcome.")
+            assert KEY not in terminal.screen() and "sk-wrong" not in terminal.screen()
+            assert terminal.eof() == 0
+        [request] = model.requests
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert request.body["messages"][-1]["content"] == "hello"
+    keys = home.cru / "keys.json"
+    assert KEY in keys.read_text() and stat.S_IMODE(os.stat(keys).st_mode) == 0o600
+    config = (home.cru / "config.toml").read_text()
+    assert f"http://127.0.0.1:{model.port}/v1" in config and KEY not in config
+    assert not any(KEY in path.read_text() for path in home.context().rglob("*.jsonl"))
+
+
+def test_a_server_that_is_configured_needs_only_its_model_chosen(home: HomeDir) -> None:
+    with server([Reply("Here I am.")]) as model:
+        with pty("hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
+            choose(terminal, "1")
+            choose(terminal, "mock")
+            terminal.expect("openai_compatible:mock answers from now on")
+            terminal.expect("Here I am.")
+            assert terminal.wait() == 0
+    assert (home.cru / "config.toml").read_text() == 'model = "openai_compatible:mock"\n'
+
+
+def test_a_server_that_does_not_answer_is_told_and_the_list_comes_again(home: HomeDir) -> None:
+    with pty(home=home, env={"OPENAI_API_KEY": KEY}) as terminal:
+        terminal.expect("> ")
+        terminal.line("hello")
+        terminal.expect("openai")
+        terminal.expect("the key is in OPENAI_API_KEY")
+        choose(terminal, "another server")
+        terminal.expect("its address")
+        terminal.line("http://127.0.0.1:9/v1")
+        terminal.expect("does not answer")
+        terminal.expect(QUESTION)
+        choose(terminal, "no model")
+        terminal.expect("I am a script and no model")
+        assert terminal.eof() == 0
+    assert not (home.cru / "config.toml").exists()
+
+
+@pytest.mark.parametrize("key", ["esc", "c-c"])
+def test_not_now_leaves_the_chat_with_what_there_is_to_do(home: HomeDir, key: str) -> None:
+    with pty(home=home) as terminal:
+        terminal.expect("> ")
+        terminal.line("hello")
+        terminal.expect("Esc cancels > ")
+        terminal.key(key)
+        terminal.expect("no model is configured")
+        terminal.expect_screen("project · ask")
+        assert terminal.eof() == 0 and terminal.is_cooked()
+    assert not (home.cru / "config.toml").exists()
+
+
+def test_without_a_terminal_nothing_is_asked(home: HomeDir) -> None:
+    run = cru("hello", home=home)
+    assert run.code == 5 and "cru: no model is configured\n" in run.err
+    assert "`cru` on a terminal leads through it" in run.err and "cru login" in run.err
