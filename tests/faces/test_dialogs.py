@@ -15,7 +15,11 @@ def test_a_question_shows_who_asks_its_choices_and_what_may_be_typed(home: HomeD
     scripted(home)
     asking(home, WAY)
     terminal = run(home, "2")
-    assert "[asks] Way: Which way?\n  1  left\n  2  right\n  3  back\n  1-3, Enter cancels > " in terminal.text
+    assert (
+        "[asks] Way: Which way?\n>   1  left\n    2  right\n    3  back\n  Enter takes, typing filters, Esc cancels > "
+        in terminal.text
+    )
+    assert "  > right\n" in terminal.text
     assert terminal.text.rstrip().endswith("Hello")
     assert answers(home) == [{"kind": "ask", "selected": [1]}]
 
@@ -31,7 +35,7 @@ PANELS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     (f"{HINTS}:multi_select()", ("0",), {"selected": []}),
     (f"{HINTS}:allow_other()", ("my own words",), {"selected": [], "other": "my own words"}),
     (f"{HINTS}:allow_other()", ("9", '"9"'), {"selected": [], "other": "9"}),
-    (f"{HINTS}:filterable()", ("/green", ""), {"selected": [1]}),
+    (f"{HINTS}:filterable()", ("green",), {"selected": [1]}),
     (f"{HINTS}:filterable()", ("/nothing", "/", "3"), {"selected": [2]}),
     (f"{HINTS}:filterable():initial_filter('wide')", ("",), {"selected": [2]}),
 ]
@@ -80,7 +84,7 @@ def test_nothing_to_choose_from_is_said_and_cancelled(home: HomeDir) -> None:
     assert "  there is nothing to choose from\n  cancelled\n" in run(home).text
 
 
-@pytest.mark.parametrize("key", ["esc", "c-c", "c-d", "enter"])
+@pytest.mark.parametrize("key", ["esc", "c-c", "c-d"])
 def test_a_key_cancels_the_dialog_and_the_turn_goes_on(home: HomeDir, key: str) -> None:
     scripted(home)
     asking(home, WAY)
@@ -160,11 +164,11 @@ def test_a_window_that_changes_its_size_keeps_what_is_typed(home: HomeDir) -> No
     assert answers(home) == [{"kind": "ask", "selected": [], "other": "long name 漢字"}]
 
 
-def test_a_long_list_comes_in_pages(home: HomeDir) -> None:
+def test_a_long_list_comes_in_pages_where_lines_do_not_change(home: HomeDir) -> None:
     scripted(home)
     items = "(function() local t = {}; for i = 1, 50 do t[i] = 'item ' .. i end; return t end)()"
     asking(home, f'cru.show_panel(cru.ui.select("Many", {items}))')
-    with pty("hi", home=home) as terminal:
+    with pty("hi", home=home, env={"TERM": "dumb"}) as terminal:
         terminal.expect("+ 30 more, Enter cancels > ")
         assert "20  item 20" in terminal.screen() and "item 21" not in terminal.text
         terminal.line("+")
@@ -174,12 +178,59 @@ def test_a_long_list_comes_in_pages(home: HomeDir) -> None:
     assert answers(home)[0]["selected"] == [49]
 
 
+MANY = "(function() local t = {}; for i = 1, 50 do t[i] = 'item ' .. i end; return t end)()"
+PICKED: list[tuple[str, tuple[str, ...], list[int]]] = [
+    ("", ("enter",), [0]),
+    ("", ("down", "down", "enter"), [2]),
+    ("", ("up", "enter"), [49]),
+    ("", ("pagedown", "pagedown", "up", "enter"), [19]),
+    ("", ("4", "7", "enter"), [46]),
+    ("", ("4", "7", "up", "enter"), [45]),
+    ("", ("m", " ", "5", "down", "enter"), [14]),
+    ("", ("4", "7", "backspace", "backspace", "enter"), [3]),
+    (":multi_select()", (" ", "down", "down", " ", "enter"), [0, 2]),
+    (":multi_select()", (" ", " ", "down", "enter"), [1]),
+    (":multi_select()", (" ", "m", " ", "5", "0", "enter"), [0, 49]),
+    (":multi_select():initial_selection{3, 4}", ("enter",), [3, 4]),
+    (":initial_selection{7}", ("down", "enter"), [8]),
+    (":allow_other()", ("/", "m", " ", "9", "enter"), [8]),
+]
+
+
+@pytest.mark.parametrize(("hints", "keys", "selected"), PICKED)
+def test_keys_move_filter_and_mark(home: HomeDir, hints: str, keys: tuple[str, ...], selected: list[int]) -> None:
+    scripted(home)
+    asking(home, f'cru.show_panel(cru.ui.panel("Many", {MANY}, {HINTS}{hints}))')
+    with pty("hi", home=home) as terminal:
+        terminal.expect(OPEN)
+        for key in keys:
+            terminal.send(key) if len(key) == 1 else terminal.key(key)
+        assert terminal.wait() == 0
+        shown = [line for line in terminal.screen().splitlines() if "item" in line]
+    assert answers(home)[0]["selected"] == selected
+    assert shown == [f"  > item {at + 1}" for at in selected]
+
+
+def test_a_list_fits_a_small_terminal(home: HomeDir) -> None:
+    scripted(home)
+    asking(home, f'cru.show_panel(cru.ui.panel("Many", {MANY}, {HINTS}:multi_select():allow_other()))')
+    with pty("hi", home=home) as terminal:
+        terminal.expect(OPEN)
+        terminal.resize(10, 40)
+        terminal.expect_screen("1-5 of 50")
+        terminal.key("down")
+        terminal.send("\x1b[200~several\nwords\x1b[201~")
+        terminal.key("enter")
+        assert terminal.wait() == 0
+    assert answers(home)[0]["other"].split() == ["several", "words"]
+
+
 def test_control_characters_of_a_plugin_never_reach_the_terminal(home: HomeDir) -> None:
     scripted(home)
     bad = "\\27[2Jx\\r\\u{202e}"
     asking(home, f'cru.ui.ask(nil, {{ header = "{bad}", question = "{bad}\\nq", choices = {{ "{bad}\\ny" }} }})')
     text = run(home, "1").text
-    assert "[asks] \\x1b[2Jx\\x0d\\u202e: \\x1b[2Jx\\r\\u202e\n  q\n  1  \\x1b[2Jx \\u202e y\n" in text
+    assert "[asks] \\x1b[2Jx\\x0d\\u202e: \\x1b[2Jx\\r\\u202e\n  q\n>   1  \\x1b[2Jx \\u202e y\n" in text
 
 
 def test_a_text_is_shown_and_a_long_one_in_pages(home: HomeDir) -> None:

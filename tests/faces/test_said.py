@@ -73,7 +73,7 @@ def test_the_progress_line_shows_the_latest_and_goes_away(home: HomeDir) -> None
     ) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect_screen("thinking · ! syncing\\x1b[2J 50% · main …")
+            terminal.expect_screen("thinking · ! syncing\\x1b[2J █████░░░░░ 50% · main …")
             terminal.key("c-c")
             terminal.expect("interrupted")
             assert "syncing" not in terminal.screen()

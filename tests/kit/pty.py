@@ -34,6 +34,8 @@ KEYS = {
     "down": "\x1b[B",
     "right": "\x1b[C",
     "left": "\x1b[D",
+    "pagedown": "\x1b[6~",
+    "backspace": "\x7f",
 }
 
 

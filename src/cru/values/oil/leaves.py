@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
+from cru.values.oil.bar import bar
 from cru.values.oil.model import (
     BadgeNode,
     BulletListNode,
@@ -33,7 +34,6 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 """A spinner, picture by picture."""
 STILL = -1
 """Which picture stands where nothing moves."""
-FULL, EMPTY = "█", "░"
 PERCENT = 5
 """Columns behind a bar."""
 BOLD, DIM = OilStyle(bold=True), OilStyle(dim=True)
@@ -64,12 +64,6 @@ def inline_spans(node: OilNode, style: OilStyle, frame: int) -> list[StyledText]
 def spinner_spans(node: SpinnerNode, style: OilStyle, frame: int) -> list[StyledText]:
     mark = "…" if frame == STILL else FRAMES[frame % len(FRAMES)]
     return [StyledText(mark, style), StyledText(f" {clean(node.label)}" if node.label else "", style)]
-
-
-def bar(value: float, columns: int) -> str:
-    """How much of it there is, 0 to 1."""
-    full = round(value * columns)
-    return FULL * full + EMPTY * (columns - full)
 
 
 def _text(node: TextNode, columns: int, style: OilStyle) -> Lines:

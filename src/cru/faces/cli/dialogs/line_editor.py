@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,14 +13,18 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from cru.faces.cli.terminal.size import terminal_size
 from cru.namespace.dialogs.port import hand_over_control
 
 if TYPE_CHECKING:
+    from prompt_toolkit.buffer import Buffer
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.key_binding import KeyPressEvent
+
+    from cru.faces.cli.dialogs.choices import Selection
 
 # Seconds to wait after Esc for the rest of an arrow key's sequence, and of a combination with Alt.
 SEQUENCE, COMBINATION = 0.05, 0.2
@@ -39,6 +44,7 @@ class LineEditor:
         clear_typeahead(keyboard)
         # It need not ask where the cursor is: an answer that comes late would be read as typed.
         screen = Vt100_Output(self._output, partial(terminal_size, fd), term=os.environ.get("TERM"), enable_cpr=False)
+        self._keyboard, self._screen = keyboard, screen
         self._lines: PromptSession[str | None] = PromptSession(input=keyboard, output=screen, key_bindings=_keys())
         self._lines.app.ttimeoutlen, self._lines.app.timeoutlen = SEQUENCE, COMBINATION
 
@@ -60,6 +66,24 @@ class LineEditor:
             return await self._lines.prompt_async(
                 f"  {hint} > ", set_exception_handler=False, handle_sigint=False, is_password=hidden
             )
+        except EOFError:
+            raise OSError("the terminal has gone") from None
+
+    async def pick(
+        self, message: Callable[[], StyleAndTextTuples], keys: KeyBindings, typed: Callable[[Buffer], None]
+    ) -> Selection | None:
+        """What the keys end it with; None as of `read`. It goes away then. typed: hears of each change of what is typed"""
+        session: PromptSession[Selection | None] = PromptSession(
+            message,
+            input=self._keyboard,
+            output=self._screen,
+            key_bindings=merge_key_bindings([_keys(), keys]),
+            erase_when_done=True,
+        )
+        session.app.ttimeoutlen, session.app.timeoutlen = SEQUENCE, COMBINATION
+        session.default_buffer.on_text_changed += typed
+        try:
+            return await session.prompt_async(set_exception_handler=False, handle_sigint=False)
         except EOFError:
             raise OSError("the terminal has gone") from None
 

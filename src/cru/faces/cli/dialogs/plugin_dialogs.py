@@ -1,9 +1,11 @@
 """What plugins ask a person, on the terminal (docs/plugin-dialogs.md). Everything is printed and stays in the scrollback; only the
-line that is typed can be edited. Loaded with the first dialog."""
+line that is typed can be edited, and but for TERM=dumb a list to choose from changes in its place (list_dialog.py). Loaded with the first
+dialog."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -100,6 +102,10 @@ async def choose(line: LineEditor, title: str, choices: Choices, words: str = ""
     if not choices.labels and not choices.other:
         line.write("  there is nothing to choose from\n")
         return None
+    if choices.labels and os.environ.get("TERM") != "dumb":
+        from cru.faces.cli.dialogs.list_dialog import pick
+
+        return await pick(line, choices, words)
     choice_list = ChoiceList(line, choices)
     choice_list.narrow(words)
     while True:

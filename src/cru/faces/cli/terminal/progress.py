@@ -6,7 +6,10 @@ import os
 
 from cru.events.stream import StatusChanged
 from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, write_error
+from cru.values.oil.bar import bar
 
+BAR = 10
+"""Columns of a bar."""
 MARKS = {"warn": "! ", "error": "!! "}
 
 
@@ -18,14 +21,17 @@ class PluginStatuses:
         self._texts: dict[tuple[str, str], str] = {}
 
     def take(self, status: StatusChanged) -> str:
-        """Keep it, or let it go if its text is empty; as it is shown."""
+        """Keep it, or let it go if its text is empty; as it is told in a line of its own."""
         key = ("" if status.place == "statusline" else status.owner, status.key)
         if not status.text:
             self._texts.pop(key, None)
             return ""
-        progress = "" if status.progress is None else f" {status.progress:.0%}"
-        self._texts[key] = text = MARKS.get(status.level, "") + one_line(status.text) + progress
-        return text
+        text = MARKS.get(status.level, "") + one_line(status.text)
+        if status.progress is None:
+            self._texts[key] = text
+            return text
+        self._texts[key] = f"{text} {bar(status.progress, BAR)} {status.progress:.0%}"
+        return f"{text} {status.progress:.0%}"
 
     def text(self) -> str:
         """All of them on one line."""
