@@ -19,6 +19,7 @@ class Script(Protocol):
     """What a connection asks of the server."""
 
     key: str
+    models: bytes
 
     def take(self, request: Received) -> tuple[int, Step]: ...
 
@@ -72,7 +73,7 @@ class Connection:
             if self._script.key and request.headers.get("authorization") != f"Bearer {self._script.key}":
                 await self._whole(401, {"content-type": "application/json"}, _error(401, "who are you?"))
                 return True
-            await self._whole(200, {"content-type": "application/json"}, MODELS)
+            await self._whole(200, {"content-type": "application/json"}, self._script.models)
             return True
         number, step = self._script.take(request)
         playing = asyncio.ensure_future(self._play(request, number, step))

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from tests.kit.connection import Connection
+from tests.kit.connection import MODELS, Connection
 from tests.kit.steps import Received, Reply, Rule, Script, Status, Step
 from tests.kit.waiting import PATIENCE
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Server:
     """What a test sees of the server. `requests` are those that took a step; `closed` holds the numbers (from 0) of the requests
     whose client went away before the answer was whole; `problems` what the script raised, and requests that are no HTTP.
-    `key`: who has it not gets no list of models."""
+    `models`: the list; `key`: who has it not gets none."""
 
     def __init__(self, script: Script) -> None:
         self.requests: list[Received] = []
@@ -34,6 +34,7 @@ class Server:
         self.problems: list[Exception] = []
         self.port = 0
         self.key = ""
+        self.models = MODELS
         self._script = script
         self._news = threading.Condition()
 

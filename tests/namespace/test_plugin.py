@@ -116,8 +116,8 @@ class Settings:
     def origin(self, key: str) -> str:
         return "config.toml:1"
 
-    def layer(self, key: str) -> str:
-        return "user"
+    def layers(self, key: str) -> tuple[str, ...]:
+        return ("user",)
 
 
 CONFIG: list[tuple[str, Any]] = [

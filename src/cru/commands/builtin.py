@@ -20,6 +20,7 @@ class CommandRow(Struct, frozen=True):
 
     work: MODULE.FUNCTION of this folder, called with the CommandContext and what stands behind the name
     hint: the words it takes, "" if it takes none
+    complete: MODULE.FUNCTION that gives the Tab key its words, "": none
     """
 
     name: str
@@ -28,6 +29,7 @@ class CommandRow(Struct, frozen=True):
     hint: str = ""
     reads: bool = False
     at_once: bool = False
+    complete: str = ""
 
 
 MCP_HINT = "[tools | prompts | resources | restart name]"
@@ -48,8 +50,14 @@ TABLE = (
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "login.login", "[provider]", reads=True),
     CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
-    CommandRow("mode", "what may be done without asking; with a name: another mode, for this session", "mode.mode", "[name]", at_once=True),
-    CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),
+    CommandRow(
+        "mode", "what may be done without asking; with a name: another mode, for this session", "mode.mode", "[name]", at_once=True,
+        complete="mode.complete",
+    ),
+    CommandRow(
+        "model", "which model answers, and which there are; with a name: another one, kept for this context (--all: for all)",
+        "model.model", "[name [--all] | list [words]]", reads=True, complete="model.complete",
+    ),
     CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
     CommandRow(
         "permissions", "every rule in force; what would happen to a call; take back an answer (cru permissions)",
@@ -73,7 +81,14 @@ def built_in(context: CommandContext) -> Iterator[Command]:
     """The commands of a session."""
     for row in TABLE:
         run = partial(_run, context, row)
-        yield Command(row.name, row.about, run, hint=row.hint, reads=row.reads, at_once=row.at_once)
+        complete = partial(_complete, context, row) if row.complete else None
+        yield Command(row.name, row.about, run, hint=row.hint, reads=row.reads, at_once=row.at_once, complete=complete)
+
+
+async def _complete(context: CommandContext, row: CommandRow, typed: str) -> list[str]:
+    module, _, function = row.complete.partition(".")
+    names: list[str] = await getattr(import_module(f"{__package__}.{module}"), function)(context, typed)
+    return names
 
 
 async def _run(context: CommandContext, row: CommandRow, words: str) -> CommandResult:

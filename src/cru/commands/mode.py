@@ -18,6 +18,10 @@ async def mode(context: CommandContext, words: str) -> CommandResult:
     return CommandResult(_set(parts, words.strip()) if words.strip() else _describe(parts))
 
 
+async def complete(_context: CommandContext, typed: str) -> list[str]:
+    return [name for name in MODES if name.startswith(typed)]
+
+
 def next_mode(parts: Parts) -> str:
     """Set the next mode of the cycle; what a person should know of it. The key goes no further than whoever else has set a mode allows."""
     now = parts.gate.mode
@@ -73,7 +77,7 @@ def _limit(parts: Parts) -> tuple[str, str]:
     chosen = parts.services.mode_of_person or configured
     if _is_wider(chosen, gate.mode):
         return gate.mode, "a hook or the agent card has set it"
-    if settings is not None and settings.layer("mode") == PROJECT:
+    if settings is not None and settings.layers("mode")[:1] == (PROJECT,):
         return configured, f"{settings.origin('mode')} says so"
     return "", ""
 

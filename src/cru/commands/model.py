@@ -5,45 +5,115 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cru.commands.context import CommandContext
-from cru.commands.errors import NoSuchModel
-from cru.config.closest import closest
+from cru.commands.errors import BadCommand, NoSuchModel
+from cru.commands.model_facts import find_facts, render_models
+from cru.config.closest import closest, is_misprint
 from cru.config.edit import set_value
+from cru.config.layers import ENVIRONMENT, PROJECT
 from cru.engine.commands import CommandResult
 from cru.engine.model_pool import ModelPool
-from cru.engine.parts import ResolvedModel
+from cru.engine.parts import Parts, ResolvedModel
 from cru.events.payloads import ConfigChanged
+from cru.models.listing import ListedModel, ListUnavailable
+from cru.models.protocol import ModelError
+from cru.models.providers import CUSTOM
+
+ALL = "--all"
+"""Of /model: for all contexts."""
+UNKNOWN_WINDOW = 'not known: set context_window_limit, or `[models."NAME"] context_window`'
 
 
 async def model(context: CommandContext, words: str) -> CommandResult:
-    """Show it, or change it: kept in the context's local.toml, and used at once. Raises NoModel, NoSuchModel, ContextHeld and
-    ConfigError; the old one stays then."""
-    return CommandResult(
-        await _change(context, words) if words else _describe(context, await context.models.choose(""))
+    """Show it and what its provider has, or change it: kept in the context's local.toml, with --all in config.toml, and used
+    at once. Raises BadCommand, NoModel, NoSuchModel, ListUnavailable, ContextHeld and ConfigError; the old one stays then."""
+    names = [word for word in words.split() if word != ALL]
+    if names[:1] == ["list"]:
+        return CommandResult(await _list(context, names[1:]))
+    if len(names) > 1 or (ALL in words.split() and not names):
+        raise BadCommand(
+            f"/model takes one name, not {words}", "`/model NAME`, `/model NAME --all`, `/model list [words]`"
+        )
+    if names:
+        return CommandResult(await _change(context, names[0], ALL in words.split()))
+    return CommandResult(await _describe(context, await context.models.choose("")))
+
+
+async def _describe(context: CommandContext, resolved: ResolvedModel) -> str:
+    provider, name = resolved.model.provider, resolved.model.name
+    models: tuple[ListedModel, ...] = ()
+    more = ""
+    if resolved.base_url and "://" in resolved.base_url:
+        try:
+            models = await context.models.listed(provider)
+            more = f"{len(models)} models at {provider}: `/model list [words]` shows them, `/model NAME` takes another"
+        except ListUnavailable as error:
+            more = f"which models there are is not known: {error.message}"
+    facts = await find_facts(context.models, resolved, models)
+    window = context.session.parts.settings.context_window_limit
+    lines = {
+        "model": name,
+        "provider": provider,
+        "because of": context.models.why(resolved),
+        "context window": facts.window or (f"{window} tokens" if window else UNKNOWN_WINDOW),
+        "price": facts.price,
+    }
+    return "\n".join(
+        [*(f"{f'{key}:':<15} {value}" for key, value in lines.items() if value), *([more] if more else [])]
     )
 
 
-def _describe(context: CommandContext, resolved: ResolvedModel) -> str:
-    window = resolved.window or context.session.parts.settings.context_window_limit
-    lines = {
-        "model": resolved.model.name,
-        "provider": resolved.model.provider,
-        "because of": context.models.why(resolved),
-        "context window": f"{window} tokens"
-        if window
-        else 'not known: set context_window_limit, or `[models."NAME"] context_window`',
-    }
-    return "\n".join(f"{f'{key}:':<15} {value}" for key, value in lines.items())
+async def _list(context: CommandContext, words: list[str]) -> str:
+    """What a provider has; a first word `PROVIDER:` names another one than that of the model. Raises NoModel and ListUnavailable."""
+    provider = ""
+    if words and words[0].endswith(":"):
+        provider = words.pop(0)[:-1]
+    provider = provider or (await context.models.choose("")).model.provider
+    models = await context.models.listed(provider)
+    shown = [model for model in models if model.has(words)]
+    if not shown:
+        return (
+            f"{provider} has no model with {' '.join(words)} in its name; it has {len(models)}"
+            if models
+            else f"{provider} has none"
+        )
+    return "\n".join(render_models(provider, shown))
 
 
-async def _change(context: CommandContext, name: str) -> str:
+async def _change(context: CommandContext, name: str, for_all: bool) -> str:
     parts = context.session.parts
     await check_model(name, context.models)
-    path = parts.store.folder / "local.toml"
+    own = parts.store.folder / "local.toml"
+    path = parts.store.folder.parent.parent / "config.toml" if for_all else own
     with context.session.locked():
         set_value(path, "model", name)
+        if for_all and own.exists():
+            set_value(own, "model", None)
     resolved = await context.models.use(name)
     await parts.bus.dispatch(ConfigChanged("model", name))
-    return f"{resolved.model.provider}:{resolved.model.name} answers from now on in {parts.store.name} (kept in {path})"
+    where = "wherever no other one is set" if for_all else f"in {parts.store.name}"
+    more = _overruled(parts) if for_all else ""
+    return f"{resolved.model.provider}:{resolved.model.name} answers from now on {where} (kept in {path}){more}"
+
+
+def _overruled(parts: Parts) -> str:
+    """What says another model than config.toml, from the next run on, too."""
+    settings = parts.services.settings
+    stronger = (
+        [name for name in settings.layers("model") if name in (ENVIRONMENT, PROJECT)] if settings is not None else []
+    )
+    return f"; what the {stronger[0]} says comes before it" if stronger else ""
+
+
+async def complete(context: CommandContext, typed: str) -> list[str]:
+    """Names of models for what is typed so far: aliases, and what the provider has."""
+    provider, colon, rest = typed.partition(":")
+    try:
+        if not colon:
+            provider, rest = (await context.models.choose("")).model.provider, typed
+        models = [f"{provider}:{model.id}" for model in await context.models.listed(provider)]
+    except ModelError:
+        models = []  # no list in time: what is typed stays
+    return [name for name in (*context.models.aliases(), *models) if rest.casefold() in name.casefold()]
 
 
 async def check_model(name: str, models: ModelPool) -> ResolvedModel:
@@ -54,7 +124,33 @@ async def check_model(name: str, models: ModelPool) -> ResolvedModel:
     _refuse_misspelt(name, models.aliases())
     resolved = await models.check(name)
     await require_listed(resolved.model.provider, resolved.model.name, resolved.base_url)
+    if "://" in resolved.base_url and not resolved.category:
+        await _require_known(resolved, models)
     return resolved
+
+
+async def _require_known(resolved: ResolvedModel, models: ModelPool) -> None:
+    """Raises NoSuchModel for a name that is nearly one that the provider lists. Providers have names that they do not list."""
+    provider, name = resolved.model.provider, resolved.model.name
+    try:
+        listed = [model.id for model in await models.listed(provider)]
+    except ListUnavailable as error:
+        models.warn(f"whether {provider} has {name} could not be checked: {error.message}")
+        return
+    if (
+        not listed
+        or name in listed
+        or name.partition(":")[0] in listed
+        or any(id.startswith(f"{name}-") for id in listed)
+    ):
+        return
+    near = closest(name, listed)
+    if near and (provider != CUSTOM or is_misprint(name, near)):
+        raise NoSuchModel(
+            f"{provider} lists no model {name}",
+            f"did you mean {provider}:{near}? For one run, not checked: -s model={provider}:{name}",
+        )
+    models.warn(f"{provider} lists no model {name}; it is kept all the same (`/model list` shows what there is)")
 
 
 def _refuse_misspelt(name: str, aliases: Sequence[str]) -> None:

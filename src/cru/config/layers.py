@@ -208,12 +208,12 @@ class Settings:
                 return layer.place(path)
         return "default"
 
-    def layer(self, key: str) -> str:
-        """The name of the layer that decides on a dotted key; "": none does."""
+    def layers(self, key: str) -> tuple[str, ...]:
+        """The names of the layers that set a dotted key, the strongest first."""
         from cru.config.positions import split_key
 
         path = split_key(key)
-        return next((layer.name for layer in reversed(self._layers) if _has_key(layer.data, path)), "")
+        return tuple(layer.name for layer in reversed(self._layers) if _has_key(layer.data, path))
 
     def as_dict(self) -> dict[str, object]:
         """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""

@@ -39,6 +39,7 @@ class Command(Struct, frozen=True):
     at_once: it does not wait for what runs
     where: file and line, for messages
     whose: in words, if it is none of a plugin
+    complete: what the Tab key offers for the arguments that are typed so far; None: nothing
     """
 
     name: str
@@ -50,6 +51,7 @@ class Command(Struct, frozen=True):
     at_once: bool = False
     where: str = ""
     whose: str = ""
+    complete: Callable[[str], Coroutine[Any, Any, list[str]]] | None = None
 
 
 class CommandSource(Protocol):

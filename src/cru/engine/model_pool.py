@@ -13,11 +13,15 @@ from cru.engine.parts import ResolvedModel
 from cru.events.bus import Bus
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Notice
-from cru.models import ModelPrice, ModelSettings, price_of
+from cru.models import ModelAlias, ModelPrice, ModelSettings, price_of
 from cru.models.protocol import NoModel, NoModelNamed
 
 if TYPE_CHECKING:
+    from cru.models.listing import ListedModel
     from cru.net.transport import Transport
+
+LIST_SECONDS = 5.0
+"""For the list of a provider's models, while a person waits."""
 
 
 class ModelPool:
@@ -38,6 +42,7 @@ class ModelPool:
         self._made: dict[str, ResolvedModel] = {}
         self._old: list[ResolvedModel] = []
         self._used = ""
+        self._lists: dict[str, tuple[ListedModel, ...]] = {}
         self._why: dict[int, str] = {}
         self._transport: Transport | None = None
 
@@ -49,6 +54,7 @@ class ModelPool:
         self._keyed = self._find_keys()
         self._old += self._made.values()
         self._made.clear()
+        self._lists.clear()
         if self._used:
             self._settings = replace(self._settings, model=self._used)
 
@@ -144,6 +150,30 @@ class ModelPool:
     def why(self, resolved: ResolvedModel) -> str:
         """What decided on it: a setting, a variable, a server that was found."""
         return self._why[id(resolved)]
+
+    async def listed(self, provider: str) -> tuple[ListedModel, ...]:
+        """What a provider has, with its own words; it is asked once a session. Raises ListUnavailable and KeyRefused."""
+        if provider not in self._lists:
+            from cru.models.listing import ListUnavailable, list_models
+            from cru.models.providers import PROVIDERS, key_for
+
+            base_url = self._settings.base_url or (PROVIDERS[provider].base_url if provider in PROVIDERS else "")
+            if not base_url or PROVIDERS[provider].kind not in ("openai", "anthropic"):
+                raise ListUnavailable(f"{provider} lists no models")
+            key = key_for(provider, base_url, self._settings, self._keyed)
+            more = await self._headers(provider, "")
+            self._lists[provider] = await list_models(
+                self.transport(), provider, base_url, key.value, more, LIST_SECONDS
+            )
+        return self._lists[provider]
+
+    def about(self, model: str) -> ModelAlias:
+        """What the settings say of a model."""
+        return self._settings.models.get(model, ModelAlias())
+
+    def warn(self, text: str) -> None:
+        """Tell the person."""
+        self._say(text)
 
     def aliases(self) -> tuple[str, ...]:
         """Names that the settings give to models, categories too."""

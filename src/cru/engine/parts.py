@@ -104,8 +104,8 @@ class SettingsView(Protocol):
     def origin(self, key: str) -> str:
         """Where the value of a dotted key comes from."""
 
-    def layer(self, key: str) -> str:
-        """The name of the layer that decides on a dotted key; "": none does."""
+    def layers(self, key: str) -> tuple[str, ...]:
+        """The names of the layers that set a dotted key, the strongest first."""
 
 
 class Waker(Protocol):

@@ -5,7 +5,7 @@ https://openrouter.ai/docs/api-reference/list-available-models; windows of vLLM 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -42,6 +42,11 @@ class ListedModel(Struct, frozen=True):
     context_window: int | None = None
     price: ModelPrice | None = None
     created: float = 0.0
+
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether all of these are in its names."""
+        names = f"{self.id} {self.label}".casefold()
+        return all(word.casefold() in names for word in words)
 
 
 class ListUnavailable(ModelError):

@@ -10,6 +10,9 @@ from time import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
+from cru.models import ModelPrice
 from cru.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER
 from cru.values.messages import Usage
 
@@ -55,6 +58,37 @@ def load_table() -> tuple[Pricer | None, str]:
     except Exception as error:  # noqa: BLE001  the boundary around a library: it is told, and prices stay unknown
         return None, f"the table of prices cannot be loaded: {type(error).__name__}: {error}"
     return calc_price, ""
+
+
+class TableEntry(Struct, frozen=True):
+    """What the table says of a model; None: nothing."""
+
+    context_window: int | None = None
+    price: ModelPrice | None = None
+
+
+def find_listing(provider: str, model: str) -> TableEntry:
+    """What the table says of a provider's model; nothing if it is not installed, or does not know it."""
+    if provider not in _LISTED or load_table()[0] is None:
+        return TableEntry()
+    from genai_prices import Usage as TableUsage
+
+    million = 1_000_000
+    kinds = ({"input_tokens": million}, {"output_tokens": million})
+    costs = [_calculate(TableUsage(**kind), model, provider) for kind in kinds]
+    if costs[0] is None or costs[1] is None:
+        return TableEntry()
+    window = getattr(costs[0].model, "context_window", None)
+    plain, output = float(costs[0].total_price), float(costs[1].total_price)
+    return TableEntry(window if isinstance(window, int) else None, ModelPrice(plain, output, plain, plain))
+
+
+def _calculate(usage: Any, model: str, provider: str) -> Any:
+    pricer, _ = load_table()
+    try:
+        return pricer(usage, model, provider_id=provider) if pricer is not None else None
+    except (LookupError, ValueError):
+        return None
 
 
 def _is_here(base_url: str) -> bool:

@@ -10,6 +10,7 @@ from prompt_toolkit.application import in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.faces.cli.chat.project_files import ProjectFiles
 from cru.faces.cli.console import complain
@@ -17,6 +18,7 @@ from cru.values.errors import CruError
 
 REFERENCE = re.compile(r"(?<!\S)@([^\s\"]*|\"[^\"\n]*)\Z")
 FILES = 50
+ARGUMENTS = 500
 """How many are offered."""
 
 
@@ -54,6 +56,20 @@ class ChatCompleter(Completer):
                 yield Completion(f'"{name}"' if " " in name else name, -len(characters), display=name)
         for completion in self.get_completions(document, complete_event):
             yield completion
+        for name in await self._arguments(document.text_before_cursor):
+            yield Completion(name, -len(document.text_before_cursor.rpartition(" ")[2]))
+
+    async def _arguments(self, before: str) -> list[str]:
+        """What the arguments of a command may go on with."""
+        named = split_command(before) if " " in before else None
+        if named is None or " " in named[1]:
+            return []
+        commands = {command.name: command for command in self._session.parts.commands.all()}
+        complete = commands[named[0]].complete if named[0] in commands else None
+        try:
+            return (await complete(named[1]))[:ARGUMENTS] if complete is not None else []
+        except CruError:
+            return []  # the command itself says it
 
     async def _open_session(self) -> None:
         try:

@@ -1,0 +1,56 @@
+"""What is known of a model: its window and its price, by the settings, by its provider's list, by the table of genai-prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from cru.engine.model_pool import ModelPool
+from cru.engine.parts import ResolvedModel
+from cru.models import ModelPrice
+from cru.models.listing import ListedModel
+from cru.models.prices import find_listing
+
+
+class ModelFacts(Struct, frozen=True):
+    """In words, each with its source; "": not known."""
+
+    window: str = ""
+    price: str = ""
+
+
+async def find_facts(models: ModelPool, resolved: ResolvedModel, listed: Sequence[ListedModel]) -> ModelFacts:
+    """The first source that knows it."""
+    provider, name = resolved.model.provider, resolved.model.name
+    own = models.own_price(provider, name)
+    row = next((model for model in listed if model.id == name), ListedModel(name))
+    window = f"{resolved.window} tokens" if resolved.window else ""
+    price = f"{describe_price(own)} (your settings)" if own is not None else ""
+    if not window and row.context_window:
+        window = f"{row.context_window} tokens, as {provider} lists it"
+    if not price and row.price is not None:
+        price = f"{describe_price(row.price)} (as {provider} lists it)"
+    if (window and price) or not listed:
+        return ModelFacts(window, price)
+    table = find_listing(provider, name)
+    if not window and table.context_window:
+        window = f"{table.context_window} tokens, by genai-prices"
+    if not price and table.price is not None:
+        price = f"{describe_price(table.price)} (by genai-prices)"
+    return ModelFacts(window, price)
+
+
+def describe_price(price: ModelPrice) -> str:
+    return f"${price.input:g} in, ${price.output:g} out for a million tokens"
+
+
+def render_models(provider: str, models: Iterable[ListedModel]) -> list[str]:
+    """One line a model: how it is named, its window and price as far as the provider says them."""
+    rows = []
+    for model in models:
+        window = f"{model.context_window:,} tokens" if model.context_window else ""
+        price = f"${model.price.input:g} in, ${model.price.output:g} out" if model.price is not None else ""
+        rows.append((f"{provider}:{model.id}", "  ".join(filter(None, (window, price, model.label)))))
+    width = max((len(name) for name, _ in rows), default=0)
+    return [f"{name:<{width}}  {about}".rstrip() for name, about in rows]
