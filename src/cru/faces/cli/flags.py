@@ -188,6 +188,7 @@ COMMANDS: dict[str, ManagementCommand] = {
     "models": ManagementCommand(
         "cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"
     ),
+    "doctor": ManagementCommand("cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it"),
     "login": ManagementCommand("cru.faces.cli.setup.login", "keep the key of a provider, once it is seen to work"),
     "logout": ManagementCommand("cru.faces.cli.setup.logout", "forget a key that `cru login` has kept"),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),

@@ -1,0 +1,123 @@
+"""`cru doctor`: what it says of a home that is well, and of each thing that is wrong; one probe hides no other."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.kit import HomeDir, cru, pty, server
+
+from cru.app.start import Start
+from cru.faces.cli.doctor import command
+from cru.faces.cli.doctor.findings import DoctorFinding, Patient
+
+AREAS = {
+    "settings",
+    "installation",
+    "home",
+    "keys",
+    "model",
+    "hooks",
+    "plugins",
+    "mcp",
+    "sandbox",
+    "terminal",
+    "programs",
+}
+KEY = "sk-kit-0123456789"
+
+
+def doctor(home: HomeDir, *words: str, **env: str) -> tuple[int, list[dict[str, Any]]]:
+    run = cru("doctor", "--json", *words, home=home, env=env)
+    assert "Traceback" not in run.err and KEY not in run.out + run.err
+    return run.code, msgspec.json.decode(run.out)
+
+
+def of(findings: list[dict[str, Any]], area: str, level: str) -> str:
+    return "\n".join(
+        f"{f['text']} -> {f.get('advice', '')}" for f in findings if (f["area"], f["level"]) == (area, level)
+    )
+
+
+def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) -> None:
+    with server([]) as model:
+        home.configure(url=model.url)
+        code, findings = doctor(home, OPENAI_API_KEY=KEY)
+    assert code == 0 and {finding["area"] for finding in findings} == AREAS
+    assert of(findings, "keys", "ok").startswith("openai: OPENAI_API_KEY")
+    assert "openai_compatible:mock at http://127.0.0.1" in of(findings, "model", "ok")
+    assert "commands are not confined yet" in of(findings, "sandbox", "warn")
+
+
+def test_a_key_that_is_refused_and_a_server_that_is_gone_are_errors_unless_nobody_is_asked(home: HomeDir) -> None:
+    with server([]) as model:
+        model.key = KEY
+        home.configure('api_key = "wrong"\n', url=model.url)
+        code, findings = doctor(home)
+        assert (
+            code == 1
+            and "does not accept the key" in of(findings, "model", "error")
+            and "cru login" in of(findings, "model", "error")
+        )
+    code, findings = doctor(home)
+    assert code == 1 and "does not answer" in of(findings, "model", "error")
+    code, findings = doctor(home, "--offline")
+    assert code == 0 and "not asked" in of(findings, "model", "ok")
+
+
+def test_settings_that_cannot_be_used_are_told_with_their_place_and_the_rest_too(home: HomeDir) -> None:
+    home.configure('modle = "x"\nmode = "maybe"\n')
+    code, findings = doctor(home)
+    text = of(findings, "settings", "error")
+    assert code == 1 and "config.toml:1: unknown setting `modle`" in text and "config.toml:2" in text
+    assert {finding["area"] for finding in findings} == AREAS
+
+
+def test_keys_that_others_can_read_and_files_that_hold_none_are_told(home: HomeDir) -> None:
+    home.configure(f'model = "scripted:{home.path}/model.txt"\n')
+    (home.path / "model.txt").write_text("text: ok\n")
+    keys = home.cru / "keys.json"
+    keys.write_text(f'{{"openai": {{"key": "{KEY}"}}}}')
+    keys.chmod(0o644)
+    code, findings = doctor(home)
+    assert code == 0 and f"{keys} can be read by others (644) -> chmod 600 {keys}" in of(findings, "home", "warn")
+    assert of(findings, "keys", "ok").startswith(f"openai: {keys}")
+    keys.write_text("[]")
+    code, findings = doctor(home)
+    assert code == 1 and "this is no file of keys" in of(findings, "keys", "error")
+
+
+def test_a_broken_hook_is_an_error(home: HomeDir) -> None:
+    home.configure('model = "ollama:m"\n[[hooks.entries]]\nevent = "no:such"\ncommand = "true"\n')
+    code, findings = doctor(home, "--offline")
+    assert code == 1 and "no:such" in of(findings, "hooks", "error") + of(findings, "settings", "error")
+
+
+def test_lines_for_people_say_how_to_mend(home: HomeDir) -> None:
+    with pty("doctor", "--offline", home=home, is_first_prompt_enough=True) as terminal:
+        terminal.expect("error  model")
+        terminal.expect("leads through it")
+        terminal.expect("xterm-256color, 80×24")
+        assert terminal.wait() == 1
+
+
+def test_a_probe_that_raises_or_hangs_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def raising(_patient: Patient) -> list[DoctorFinding]:
+        raise RuntimeError("it broke")
+
+    async def hanging(_patient: Patient) -> list[DoctorFinding]:
+        await asyncio.Event().wait()
+        return []
+
+    async def well(_patient: Patient) -> list[DoctorFinding]:
+        return [DoctorFinding("c", "ok", "fine")]
+
+    monkeypatch.setattr(command, "PROBES", {"a": raising, "b": hanging, "c": well})
+    monkeypatch.setattr(command, "SECONDS", 0.05)
+    patient = Patient(Start(tmp_path, "default", {}, tmp_path, tmp_path), None)
+    findings = asyncio.run(command._probe_all(patient))
+    assert [(finding.area, finding.level) for finding in findings] == [("a", "error"), ("b", "error"), ("c", "ok")]
+    assert "RuntimeError: it broke" in findings[0].text and "within 0.05 s" in findings[1].text
