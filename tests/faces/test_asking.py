@@ -250,7 +250,7 @@ def test_a_call_that_no_rule_can_name_offers_no_rule_to_keep(home: HomeDir) -> N
     with server([Reply(calls=[write]), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("y once, ? help, n [reason] no > ")
+            terminal.expect("y once, ? help, r reason, n no > ")
             terminal.line("a")
             answer(terminal, "n")
             assert terminal.wait() == 0

@@ -14,7 +14,7 @@ from tests.kit import home as make_home
 from tests.kit.waiting import wait_until
 from tests.tasks.support import call, script
 
-from cru.faces.cli.dialogs.asker import read_reply
+from cru.faces.cli.dialogs.answers import read_reply
 
 PROMPT = "no > "
 WAIT = "while [ ! -e go ]; do sleep 0.02; done"

@@ -129,7 +129,7 @@ def test_questions_are_asked_between_prompt_and_answer(home: HomeDir) -> None:
         with pty(home=home) as terminal:
             terminal.expect("> ")
             terminal.line("one")
-            terminal.expect("[reason] no > ")
+            terminal.expect("no > ")
             terminal.line("y")
             terminal.expect("answer")
             assert terminal.eof() == 0

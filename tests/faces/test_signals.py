@@ -95,7 +95,7 @@ def test_while_a_question_is_open(home: HomeDir) -> None:
     with server([Reply(calls=[Call("bash", {"command": "true"})])]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("[reason] no > ")
+            terminal.expect("no > ")
             terminal.key("c-c")
             assert terminal.wait() == 130
             assert "resume with: cru -C default --resume" in terminal.text

@@ -284,6 +284,7 @@ async def _decide_by_person(
         question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question),
         why_once="" if is_kept else "a hook or a rule wants this question each time",
         changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
+        editing=parts.gate.editing_for(rule, question.name, question.kind, question.detail, question.paths),
     )  # fmt: skip
     try:
         reply = await ask_person(parts, subject)

@@ -5,7 +5,7 @@ What can go wrong with permissions themselves. A refused call is no error: it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol
 
 from msgspec import Struct, convert
@@ -112,6 +112,17 @@ def layer_rules(layers: Iterable[Layer]) -> tuple[LayerRules, ...]:
 ReplyScope = Literal["once", "session", "project", "always", "no"]
 
 
+class RuleEditing(Struct, frozen=True):
+    """How a person may edit the rule that an answer keeps.
+
+    proposal: what is there to begin with
+    why_not: why a rule is not kept for the call at hand, "" if it is
+    """
+
+    proposal: str
+    why_not: Callable[[str], str]
+
+
 class PermissionSubject(Struct, frozen=True):
     """What a person is asked about.
 
@@ -125,6 +136,9 @@ class PermissionSubject(Struct, frozen=True):
     why_once: why no rule is offered, if somebody wants the question each time
     changed_by: the handlers that changed the call; before: what it was, if `detail` does not say the same
     agent: the sub-agent that wants to do it, "" for the main agent
+    parts: of a command of several parts, each with what happens to it and why; a line each
+    folder: where it happens, if that is not the project's root
+    editing: None: the rule is not to be edited
     """
 
     tool: str
@@ -138,6 +152,9 @@ class PermissionSubject(Struct, frozen=True):
     agent: str = ""
     changed_by: str = ""
     before: str = ""
+    parts: tuple[str, ...] = ()
+    folder: str = ""
+    editing: RuleEditing | None = None
 
 
 class PermissionReply(Struct, frozen=True):
@@ -145,10 +162,12 @@ class PermissionReply(Struct, frozen=True):
 
     choice: how far it reaches
     reason: goes to the model when the choice is no
+    rule: what is kept in the place of the subject's rule, as the person edited it
     """
 
     choice: ReplyScope
     reason: str = ""
+    rule: str = ""
 
 
 class Asker(Protocol):

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions import Asker as Asker
+from cru.permissions import BadRule, RuleEditing
 from cru.permissions import NoAsker as NoAsker
 from cru.permissions import PermissionReply as PermissionReply
 from cru.permissions import PermissionSubject as PermissionSubject
@@ -299,9 +300,23 @@ class Gate:
         return find_allowing_rule(rules, call, self._places)
 
     def remember(self, subject: PermissionSubject, reply: PermissionReply) -> None:
-        """After session, project and always keep the subject's rule, if it has one. Raises NotStored if it holds for this session only."""
-        if subject.rule and reply.choice in ("session", "project", "always"):
-            self._grants.add(reply.choice, subject.rule)
+        """After session, project and always keep the subject's rule, if it has one, or what the person made of it. Raises NotStored if
+        it holds for this session only, and BadRule if that rule is not to be kept."""
+        if not subject.rule or reply.choice not in ("session", "project", "always"):
+            return
+        if reply.rule and (subject.editing is None or subject.editing.why_not(reply.rule)):
+            raise BadRule(f"the rule `{reply.rule}` is not kept")
+        self._grants.add(reply.choice, reply.rule or subject.rule)
+
+    def editing_for(
+        self, rule: str, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()
+    ) -> RuleEditing | None:
+        """How a person may edit this rule of `rule_for`."""
+        if not rule:
+            return None
+        from cru.permissions.edited_rules import editing_of
+
+        return editing_of(self._call(tool, kind, detail, paths), self._places, rule)
 
     def rule_for(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> str:
         """The rule that the answers session, project and always would store; "" if nothing should be: protected places,

@@ -8,32 +8,29 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from cru.faces.cli.dialogs.answers import (
+    CHOICES,
+    DUMB,
+    HELP,
+    KEEPING,
+    LIMIT_HELP,
+    LINE_HELP,
+    WORDS,
+    describe_choices,
+    is_line,
+    is_no_text,
+    is_stray,
+    read_key,
+    read_reply,
+    takes_keys,
+)
 from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode
-from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
+from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.values.visible import fold_blanks, visible, whole_lines
 
 T = TypeVar("T")
-KEEPING = ("s", "p", "a")
-CHOICES: dict[str, ReplyScope] = {
-    "y": "once", "yes": "once", "once": "once", "s": "session", "session": "session", "p": "project", "project": "project",
-    "a": "always", "always": "always", "n": "no", "no": "no",
-}  # fmt: skip
-
-
-HELP = {
-    "y": "allow this call, once",
-    "s": "keep the rule until this cru ends",
-    "p": "keep the rule for this project",
-    "a": "keep the rule everywhere",
-    "n": "refuse; what follows is the reason, for the model",
-    "Ctrl-C": "refuse, and stop the answer",
-}
-LIMIT_HELP = {
-    "y": "go on; what follows is told to the model",
-    "n": "stop here; what follows is told to the model beside your next prompt",
-    "Ctrl-C": "stop the answer",
-}
+END_OF_INPUT = b"\x04"
 # A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
 PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 LONG_DETAIL = 2_000
@@ -105,27 +102,87 @@ class TerminalAsker:
         text = render_question(subject)
         while True:
             self._write(text)
-            await self._stray.settle()
-            with input_mode(self._fd, "lines"):
-                self._write(f"  {_choices(subject)} > ")
-                data = await self._line()
-            if data is None:
-                return None
-            line = data.decode("utf-8", "replace")
-            reply = read_reply(line, bool(subject.rule), subject.is_limit)
-            if reply is None:
-                self._stray.add(data if is_stray(line) else b"")
-                text = _help(subject) if line.strip() == "?" else _not_understood(line, subject)
-            elif await self._stray.is_pasted(data):
-                text = "  an answer is one line, this came with more\n"
-            else:
-                return reply
+            was_typing = await self._stray.settle()
+            by_key = takes_keys(subject) and not was_typing  # who was typing ends an answer with Enter
+            hint = f"  {describe_choices(subject, by_key)} > "
+            answer = await (self._take_key(subject, hint) if by_key else self._take_line(subject, hint))
+            if answer is None or isinstance(answer, PermissionReply):
+                return answer
+            text = answer
+
+    async def _take_line(self, subject: PermissionSubject, hint: str) -> PermissionReply | str | None:
+        """An answer that Enter ends; a text: why it is none; None: the terminal has gone."""
+        data = await self._line(hint)
+        return None if data is None else await self._answer_line(data, subject)
+
+    async def _answer_line(self, data: bytes, subject: PermissionSubject) -> PermissionReply | str | None:
+        line = data.decode("utf-8", "replace")
+        reply = read_reply(line, bool(subject.rule), subject.is_limit)
+        if reply is not None:
+            return "  an answer is one line, this came with more\n" if await self._stray.is_pasted(data) else reply
+        if line.strip().lower() == "e" and subject.rule and subject.editing is not None:
+            return await self._edit(subject)
+        self._stray.add(data if is_stray(line) else b"")
+        return _help(subject, False) if line.strip() == "?" else _not_understood(line, subject)
+
+    async def _take_key(self, subject: PermissionSubject, hint: str) -> PermissionReply | str | None:
+        """The same of one key."""
+        self._write(hint)
+        data = await self._stray.read_keys()
+        while is_no_text(data) and not is_line(data) and data != END_OF_INPUT:
+            data = await self._stray.read_keys()
+        if data == END_OF_INPUT:
+            return None
+        if is_line(data):
+            self._write(f"{_shown(data.decode('utf-8', 'replace').strip())}\n")
+            return await self._answer_line(data, subject)
+        key = read_key(data)
+        self._write(f"{WORDS.get(key, '') if _has_effect(key, subject) else ''}\n")
+        if key == "r":
+            reason = await self._type("the reason, for the model")
+            return "" if reason is None else PermissionReply("no", reason.strip())
+        if key == "e" and subject.rule and subject.editing is not None:
+            return await self._edit(subject)
+        if key == "?":
+            return _help(subject, True)
+        reply = read_reply(key, bool(subject.rule))
+        if reply is not None:
+            return reply
+        self._stray.add(b"" if key in CHOICES else data)
+        return _not_understood(data.decode("utf-8", "replace"), subject)
+
+    async def _edit(self, subject: PermissionSubject) -> PermissionReply | str | None:
+        """The rule as the person wants it, and for how long; back to the question for Esc, and for what is none of that."""
+        assert subject.editing is not None
+        text = subject.editing.proposal
+        while True:
+            text = (await self._type("the rule, Esc goes back", text) or "").strip()
+            if not text:
+                return ""
+            problem = subject.editing.why_not(text)
+            if not problem:
+                break
+            self._write(f"  {_shown(problem)}\n")
+        self._write("  keep it for: s session, p project, a always, n not at all > ")
+        data = await self._stray.read_keys()
+        choice = CHOICES.get(data.decode("utf-8", "replace").strip().lower(), "no")
+        self._write(f"{choice}\n")
+        return "" if choice in ("no", "once") else PermissionReply(choice, rule=text)
+
+    async def _type(self, hint: str, default: str = "") -> str | None:
+        """A line that can be edited; where the terminal cannot do that, a plain one, in which an empty one is the default."""
+        if os.environ.get("TERM", "") in DUMB:
+            data = await self._line(f"  {hint}{f' [{_shown(default)}]' if default else ''} > ")
+            return None if data is None else data.decode("utf-8", "replace").strip() or default
+        from cru.faces.cli.dialogs.line_editor import LineEditor
+
+        return await LineEditor(self._fd).read(hint, default)
 
     def _write(self, text: str) -> None:
         os.write(self._fd, text.encode("utf-8", "replace"))
 
-    async def _line(self) -> bytes | None:
-        """One line, read without blocking the loop; None at end of file."""
+    async def _line(self, hint: str) -> bytes | None:
+        """One line behind the hint, read without blocking the loop; None at end of file."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bytes] = loop.create_future()
         buffer = bytearray()
@@ -139,11 +196,13 @@ class TerminalAsker:
             if (not data or b"\n" in data) and not done.done():
                 done.set_result(bytes(buffer))
 
-        loop.add_reader(self._fd, ready)
-        try:
-            data = await done
-        finally:
-            loop.remove_reader(self._fd)
+        with input_mode(self._fd, "lines"):
+            self._write(hint)
+            loop.add_reader(self._fd, ready)
+            try:
+                data = await done
+            finally:
+                loop.remove_reader(self._fd)
         return data if b"\n" in data else None
 
 
@@ -200,19 +259,17 @@ def _cut(line: str) -> str:
     return visible(folded[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
 
 
-def _choices(subject: PermissionSubject) -> str:
-    if subject.is_limit:
-        return "y [words] go on, ? help, n [words] stop"
-    keeps = "s session, p project, a always, " if subject.rule else ""
-    return f"y once, {keeps}? help, n [reason] no"
-
-
-def _help(subject: PermissionSubject) -> str:
+def _help(subject: PermissionSubject, by_key: bool) -> str:
     """What each choice means."""
     if subject.is_limit:
         return "".join(f"  {key:<7} {what}\n" for key, what in LIMIT_HELP.items())
-    lines = [f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING]
+    rows = (HELP if by_key else LINE_HELP).items()
+    lines = [f"  {key:<7} {what}\n" for key, what in rows if _has_effect(key, subject)]
     return "".join(lines) + ("" if subject.rule else f"  s, p, a are missing: {_why_once(subject)}\n")
+
+
+def _has_effect(key: str, subject: PermissionSubject) -> bool:
+    return key not in KEEPING or bool(subject.rule and (key != "e" or subject.editing is not None))
 
 
 def _why_once(subject: PermissionSubject) -> str:
@@ -227,26 +284,6 @@ def _not_understood(line: str, subject: PermissionSubject) -> str:
     if words.lower() in CHOICES and not subject.is_limit:
         return f"  this answer cannot be kept: {_why_once(subject)}\n"
     return f"  `{_shown(words[:40])}{'…' if len(words) > 40 else ''}` is no answer\n"
-
-
-def read_reply(line: str, keeps: bool = True, is_limit: bool = False) -> PermissionReply | None:
-    """The answer in a line; None if it is none of the choices. What allows stands alone: whoever is writing to the model, and does not
-    see the question, allows nothing. `keeps`: there is a rule that s, p and a would store."""
-    word, _, words = line.strip().partition(" ")
-    choice = CHOICES.get(word.lower())
-    if CHOICES.get(word.lower().rstrip(",:")) == "no":
-        return PermissionReply("no", words.strip())
-    if choice is None or (words.strip() and not (is_limit and choice == "once")):
-        return None
-    if choice != "once" and not keeps:
-        return None
-    return PermissionReply(choice, words.strip())
-
-
-def is_stray(line: str) -> bool:
-    """Whether a line that is no answer was meant for something else."""
-    words = line.strip()
-    return words not in ("", "?") and words.lower() not in CHOICES
 
 
 def open_terminal_asker() -> TerminalAsker | None:

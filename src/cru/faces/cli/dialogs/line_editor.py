@@ -60,11 +60,15 @@ class LineEditor:
         self._output.write(text)
         self._output.flush()
 
-    async def read(self, hint: str, *, hidden: bool = False) -> str | None:
-        """What is typed behind the hint up to Enter; None for Esc, Ctrl-C and Ctrl-D. hidden: stars are shown instead."""
+    async def read(self, hint: str, default: str = "", *, hidden: bool = False) -> str | None:
+        """What is typed behind the hint up to Enter, `default` edited; None for Esc, Ctrl-C and Ctrl-D. hidden: stars are shown instead."""
         try:
             return await self._lines.prompt_async(
-                f"  {hint} > ", set_exception_handler=False, handle_sigint=False, is_password=hidden
+                f"  {hint} > ",
+                default=default,
+                set_exception_handler=False,
+                handle_sigint=False,
+                is_password=hidden,
             )
         except EOFError:
             raise OSError("the terminal has gone") from None

@@ -24,13 +24,14 @@ class StrayInput:
         self._fd = fd
         self._keys = bytearray()
 
-    async def settle(self) -> None:
-        """Take keys until the keyboard is quiet. Raises OSError if the terminal has gone."""
+    async def settle(self) -> bool:
+        """Take keys until the keyboard is quiet; whether somebody was typing. Raises OSError if the terminal has gone."""
         with input_mode(self._fd, "kept"):
             is_typing = bool(self._keys or editor_text() or has_typed(self._fd))
-            while data := await _read_within(self._fd, PAUSE if is_typing else QUIET):
+            while data := await read_within(self._fd, PAUSE if is_typing else QUIET):
                 self._keys += data
                 is_typing = True
+        return is_typing
 
     def take_waiting(self) -> None:
         """Take what was typed up to now; it is for nobody who reads the terminal next."""
@@ -41,10 +42,21 @@ class StrayInput:
     async def is_pasted(self, line: bytes) -> bool:
         """Whether more came together with this line: then all of it is kept."""
         with input_mode(self._fd, "kept"):
-            data = await _read_within(self._fd, PASTE)
+            data = await read_within(self._fd, PASTE)
         if data:
             self._keys += line + data
         return bool(data)
+
+    async def read_keys(self) -> bytes:
+        """One key, or keys that came so close together that they are a line or none: up to a pause. Raises OSError if the terminal has
+        gone."""
+        data = b""
+        with input_mode(self._fd, "kept"):
+            while not data:
+                data = await read_within(self._fd, None)
+            while more := await read_within(self._fd, PASTE if data[-1:] in (b"\r", b"\n") else QUIET):
+                data += more
+        return data
 
     def add(self, line: bytes) -> None:
         self._keys += line
@@ -61,8 +73,8 @@ class StrayInput:
         return text
 
 
-async def _read_within(fd: int, seconds: float) -> bytes:
-    """The next keys; nothing if none comes within that time. Raises OSError if the terminal has gone."""
+async def read_within(fd: int, seconds: float | None) -> bytes:
+    """The next keys; nothing if none comes within that time (None: it waits). Raises OSError if the terminal has gone."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(fd, ready.set)
