@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.kit import HomeDir, Reply, cru, pty, server
 
+from cru.values.messages import Usage
+
 LISTED = b"""{"data": [
     {"id": "big-1", "context_length": 200000, "name": "The Big One", "pricing": {"prompt": "0.000003", "completion": "0.000015"}},
     {"id": "small-1", "max_model_len": 8192}, {"id": "text-embedding-3"}, {"id": 7}, "none", {"id": "odd", "pricing": {"prompt": "x"}}
@@ -51,6 +53,23 @@ def test_a_list_that_does_not_come_refuses_nothing(home: HomeDir) -> None:
     assert run.code == 1 and "does not answer" in run.err and "Traceback" not in run.err
 
 
+def test_a_window_that_the_server_says_is_kept_and_cost_says_how_full_it_is(home: HomeDir) -> None:
+    usage = Usage(input=50_000, output=10)
+    with server([Reply("ok", usage=usage)]) as model:
+        model.models = LISTED
+        home.configure(url=model.url)
+        assert "with its window of 200000 tokens" in cru("/model big-1", home=home).out
+        assert (
+            home.context() / "local.toml"
+        ).read_text() == 'model = "big-1"\n\n[models.big-1]\ncontext_window = 200000\n'
+        assert "context window: 200000 tokens\n" in cru("/model", home=home).out
+        assert cru("hello", home=home).code == 0
+        shown = cru("/cost", home=home).out
+        assert "the window is " in shown and "of 200,000 tokens" in shown
+        percent = int(shown.partition("the window is ")[2].split()[0])
+        assert 24 <= percent <= 27
+
+
 def test_all_is_for_every_context_and_says_what_comes_before_it(home: HomeDir) -> None:
     with server([]) as model:
         model.models = LISTED
@@ -59,7 +78,7 @@ def test_all_is_for_every_context_and_says_what_comes_before_it(home: HomeDir) -
         run = cru("/model big-1 --all", home=home, env={"CRU_MODEL": "odd"})
         assert "kept in" in run.out and "; what the environment says comes before it" in run.out
         assert 'model = "big-1"' in (home.cru / "config.toml").read_text()
-        assert "small-1" not in (home.context() / "local.toml").read_text()
+        assert 'model = "small-1"' not in (home.context() / "local.toml").read_text()
         assert cru("/model big-1 small-1", home=home).code == 2
 
 

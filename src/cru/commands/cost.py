@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cru.commands.context import CommandContext
+from cru.engine import compaction
 from cru.engine.commands import CommandResult
 from cru.engine.recorded_usage import (
     RecordedRequest,
@@ -14,6 +15,7 @@ from cru.engine.recorded_usage import (
 )
 from cru.engine.spending import UsageTotals
 from cru.tasks.usage import of_turn, read_usages, sum_usages
+from cru.values.errors import CruError
 from cru.values.messages import Usage
 
 NOTHING = "nothing was asked of a model here yet"
@@ -54,7 +56,21 @@ async def cost(context: CommandContext, _words: str) -> CommandResult:
         rows += [(f"  {model}", totals) for model, totals in sorted(by_model.items())]
     if usages:
         rows.append((f"  {len(usages)} sub-agent{'' if len(usages) == 1 else 's'}", agents))
-    return CommandResult("\n".join([*_render(rows), *_advice(everything)]))
+    return CommandResult("\n".join([*_render(rows), *await _window(context), *_advice(everything)]))
+
+
+async def _window(context: CommandContext) -> list[str]:
+    """How full the model's window is, if that is known."""
+    parts = context.session.parts
+    if not context.models.is_named():
+        return []
+    try:
+        fill = compaction.fill(parts, await parts.choose(""), parts.sections())
+    except CruError:
+        return []  # of a model that cannot be asked: the next prompt says why
+    if not fill.limit:
+        return []
+    return [f"the window is {fill.percent:.0f} % full: about {fill.used:,} of {fill.limit:,} tokens"]
 
 
 def _render(rows: list[tuple[str, UsageTotals]]) -> list[str]:

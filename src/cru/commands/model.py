@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand, NoSuchModel
-from cru.commands.model_facts import find_facts, render_models
+from cru.commands.model_facts import ModelFacts, find_facts, render_models
 from cru.config.closest import closest, is_misprint
 from cru.config.edit import set_value
 from cru.config.layers import ENVIRONMENT, PROJECT
+from cru.config.positions import join_key
 from cru.engine.commands import CommandResult
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts, ResolvedModel
@@ -48,18 +49,26 @@ async def _describe(context: CommandContext, resolved: ResolvedModel) -> str:
             more = f"{len(models)} models at {provider}: `/model list [words]` shows them, `/model NAME` takes another"
         except ListUnavailable as error:
             more = f"which models there are is not known: {error.message}"
-    facts = await find_facts(context.models, resolved, models)
+    facts = find_facts(context.models, resolved, models)
     window = context.session.parts.settings.context_window_limit
     lines = {
         "model": name,
         "provider": provider,
         "because of": context.models.why(resolved),
-        "context window": facts.window or (f"{window} tokens" if window else UNKNOWN_WINDOW),
+        "context window": _describe_window(facts, window),
         "price": facts.price,
     }
     return "\n".join(
         [*(f"{f'{key}:':<15} {value}" for key, value in lines.items() if value), *([more] if more else [])]
     )
+
+
+def _describe_window(facts: ModelFacts, limit: int) -> str:
+    """`limit`: the setting context_window_limit."""
+    source = f", {facts.window_source}" if facts.window_source else ""
+    if facts.window or limit:
+        return f"{facts.window} tokens{source}" if facts.window else f"{limit} tokens"
+    return UNKNOWN_WINDOW
 
 
 async def _list(context: CommandContext, words: list[str]) -> str:
@@ -81,18 +90,37 @@ async def _list(context: CommandContext, words: list[str]) -> str:
 
 async def _change(context: CommandContext, name: str, for_all: bool) -> str:
     parts = context.session.parts
-    await check_model(name, context.models)
+    checked = await check_model(name, context.models)
+    window = await _learn_window(context, checked)
     own = parts.store.folder / "local.toml"
     path = parts.store.folder.parent.parent / "config.toml" if for_all else own
     with context.session.locked():
         set_value(path, "model", name)
+        if window:
+            set_value(path, join_key(("models", checked.model.name, "context_window")), window)
         if for_all and own.exists():
             set_value(own, "model", None)
     resolved = await context.models.use(name)
     await parts.bus.dispatch(ConfigChanged("model", name))
     where = "wherever no other one is set" if for_all else f"in {parts.store.name}"
-    more = _overruled(parts) if for_all else ""
+    more = f", with its window of {window} tokens" if window else ""
+    more += _overruled(parts) if for_all else ""
     return f"{resolved.model.provider}:{resolved.model.name} answers from now on {where} (kept in {path}){more}"
+
+
+async def _learn_window(context: CommandContext, resolved: ResolvedModel) -> int:
+    """The window of a model that the settings do not have and others know; 0: there is nothing to learn."""
+    limit = context.session.parts.settings.context_window_limit
+    if resolved.window or limit or resolved.category or "://" not in resolved.base_url:
+        return 0
+    try:
+        listed = await context.models.listed(resolved.model.provider)
+    except ListUnavailable:
+        return 0  # the check has told it
+    window = find_facts(context.models, resolved, listed).window
+    if window:
+        context.models.set_window(resolved.model.name, window)
+    return window
 
 
 def _overruled(parts: Parts) -> str:

@@ -14,31 +14,34 @@ from cru.models.prices import find_listing
 
 
 class ModelFacts(Struct, frozen=True):
-    """In words, each with its source; "": not known."""
+    """window: tokens, 0: not known; window_source: who says so, for people, "": the settings
+    price: in words, with its source, "": not known
+    """
 
-    window: str = ""
+    window: int = 0
+    window_source: str = ""
     price: str = ""
 
 
-async def find_facts(models: ModelPool, resolved: ResolvedModel, listed: Sequence[ListedModel]) -> ModelFacts:
-    """The first source that knows it."""
+def find_facts(models: ModelPool, resolved: ResolvedModel, listed: Sequence[ListedModel]) -> ModelFacts:
+    """The first source that knows it; the table only for what is listed somewhere (it takes a third of a second to load)."""
     provider, name = resolved.model.provider, resolved.model.name
     own = models.own_price(provider, name)
     row = next((model for model in listed if model.id == name), ListedModel(name))
-    window = f"{resolved.window} tokens" if resolved.window else ""
+    window, source = resolved.window, ""
     price = f"{describe_price(own)} (your settings)" if own is not None else ""
     if not window and row.context_window:
-        window = f"{row.context_window} tokens, as {provider} lists it"
+        window, source = row.context_window, f"as {provider} lists it"
     if not price and row.price is not None:
         price = f"{describe_price(row.price)} (as {provider} lists it)"
     if (window and price) or not listed:
-        return ModelFacts(window, price)
+        return ModelFacts(window, source, price)
     table = find_listing(provider, name)
     if not window and table.context_window:
-        window = f"{table.context_window} tokens, by genai-prices"
+        window, source = table.context_window, "by genai-prices"
     if not price and table.price is not None:
         price = f"{describe_price(table.price)} (by genai-prices)"
-    return ModelFacts(window, price)
+    return ModelFacts(window, source, price)
 
 
 def describe_price(price: ModelPrice) -> str:

@@ -167,9 +167,16 @@ class ModelPool:
             )
         return self._lists[provider]
 
-    def about(self, model: str) -> ModelAlias:
-        """What the settings say of a model."""
-        return self._settings.models.get(model, ModelAlias())
+    def set_window(self, model: str, window: int) -> None:
+        """The window of a model, in tokens, that the settings did not say."""
+        about = replace(self._settings.models.get(model, ModelAlias()), context_window=window)
+        self._settings = replace(self._settings, models={**self._settings.models, model: about})
+        for name in [name for name, resolved in self._made.items() if resolved.model.name == model]:
+            self._old.append(self._made.pop(name))
+
+    def is_named(self) -> bool:
+        """Whether a model is configured, so that nobody need be asked for one."""
+        return bool(self._settings.model or self._used)
 
     def warn(self, text: str) -> None:
         """Tell the person."""

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from cru.app.start import Start
 from cru.bundled import TOUR
 from cru.config.edit import set_value
+from cru.config.positions import join_key
 from cru.engine.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.setup.dialog import SetupDialog
 from cru.faces.cli.setup.keys import KeyOwner, ask_key, keep_key
 from cru.faces.cli.setup.options import SetupOption, find_options
-from cru.models import ModelSettings
+from cru.models import ModelAlias, ModelSettings
 from cru.models.listing import KeyRefused, ListedModel, list_models
 from cru.models.providers import CUSTOM, key_for
 from cru.net.transport import Transport
@@ -29,11 +30,13 @@ class ChosenModel(Struct, frozen=True):
 
     name: PROVIDER:MODEL
     base_url: where it is, if its provider does not say
+    window: tokens, if the provider says how many
     owner, key: a key that was pasted, and whose it is
     """
 
     name: str
     base_url: str = ""
+    window: int | None = None
     owner: KeyOwner | None = None
     key: str = ""
 
@@ -83,9 +86,7 @@ class FirstRun:
                 chosen = await self._take(options[at])
                 if chosen is not None:
                     self._keep(chosen)
-                    return replace(
-                        self._settings, model=chosen.name, base_url=chosen.base_url or self._settings.base_url
-                    )
+                    return self._settings_with(chosen)
             except CruError as error:
                 self._dialog.complain(error)
 
@@ -123,7 +124,15 @@ class FirstRun:
         if name is None:
             return None
         base_url = owner.base_url if owner.provider == CUSTOM and not self._settings.base_url else ""
-        return ChosenModel(f"{owner.provider}:{name}", base_url, owner if key else None, key)
+        window = next((model.context_window for model in models if model.id == name), None)
+        return ChosenModel(f"{owner.provider}:{name}", base_url, window, owner if key else None, key)
+
+    def _settings_with(self, chosen: ChosenModel) -> ModelSettings:
+        models, model = self._settings.models, chosen.name.partition(":")[2]
+        if chosen.window:
+            models = {model: ModelAlias(context_window=chosen.window), **models}
+        base_url = chosen.base_url or self._settings.base_url
+        return replace(self._settings, model=chosen.name, base_url=base_url, models=models)
 
     def _keep(self, chosen: ChosenModel) -> None:
         """Raises KeysUnusable and ConfigError."""
@@ -133,6 +142,9 @@ class FirstRun:
         if chosen.base_url:
             set_value(path, "base_url", chosen.base_url)
         set_value(path, "model", chosen.name)
+        model = chosen.name.partition(":")[2]
+        if chosen.window and model not in self._settings.models:
+            set_value(path, join_key(("models", model, "context_window")), chosen.window)
         self._dialog.say(f"  {chosen.name} answers from now on (kept in {path}); `/model NAME` chooses another")
 
 
