@@ -68,3 +68,33 @@ def test_login_in_the_chat_is_used_by_the_next_request(home: HomeDir) -> None:
             assert KEY not in terminal.screen() and terminal.eof() == 0
         assert [request.headers.get("authorization", "") for request in model.requests] == ["", f"Bearer {KEY}"]
     assert not any(KEY in path.read_text() for path in [*home.context().rglob("*.jsonl"), home.cru / "chat_history"])
+
+
+def test_login_on_a_terminal_asks_until_the_key_is_accepted_and_shows_none(home: HomeDir) -> None:
+    with server([]) as model:
+        model.key = KEY
+        home.configure(url=model.url)
+        with pty("login", model.url, "--file", home=home, is_first_prompt_enough=True) as terminal:
+            terminal.expect("(it is not shown) >")
+            terminal.line("sk-wrong")
+            terminal.expect("does not accept the key")
+            terminal.expect("(it is not shown) >")
+            terminal.line(KEY)
+            terminal.expect("is kept in")
+            assert terminal.wait() == 0 and terminal.is_cooked()
+            assert KEY not in terminal.screen() and "sk-wrong" not in terminal.screen()
+
+
+def test_a_pasted_key_says_whose_it_is_or_the_person_does(home: HomeDir) -> None:
+    with pty("login", "--no-check", "--file", home=home, is_first_prompt_enough=True) as terminal:
+        terminal.expect("key (it is not shown) >")
+        terminal.line("abcdef")
+        terminal.expect("Whose key is it?")
+        terminal.line("anthropic")
+        terminal.expect("the key for anthropic is kept in")
+        assert terminal.wait() == 0
+    with pty("login", home=home, is_first_prompt_enough=True) as terminal:
+        terminal.expect("key (it is not shown) >")
+        terminal.key("esc")
+        terminal.expect("no key is kept")
+        assert terminal.wait() == 1 and terminal.is_cooked()

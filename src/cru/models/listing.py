@@ -5,6 +5,7 @@ https://openrouter.ai/docs/api-reference/list-available-models; windows of vLLM 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,11 +17,14 @@ from cru.models.protocol import ModelError
 from cru.models.providers import ANTHROPIC, OPENAI, OPENROUTER, PROVIDERS
 from cru.net import NetError
 from cru.net.transport import Transport
+from cru.values.visible import visible
 
 SECONDS = 10.0
 MOST_BYTES = 16 << 20
 SHOWN = 300
 """Characters of a server's own words."""
+_NAME = re.compile(r"[!-~][ -~]{0,255}")
+"""What may be a model's id: it stands in settings, on the command line and in the input."""
 _WINDOWS = ("context_length", "max_model_len", "context_window", "max_input_tokens")
 _NO_CHAT = (
     "embed", "whisper", "tts", "dall-e", "moderation", "realtime", "audio", "image", "transcribe", "sora", "davinci", "babbage", "rerank",
@@ -113,7 +117,8 @@ def _url(provider: str, base_url: str) -> str:
 
 def _read_row(row: object) -> ListedModel | None:
     """None if it is none, or answers no chat."""
-    if not isinstance(row, dict) or not isinstance(identity := row.get("id"), str) or not identity.strip():
+    identity = row.get("id") if isinstance(row, dict) else None
+    if not isinstance(row, dict) or not isinstance(identity, str) or not _NAME.fullmatch(identity):
         return None
     if any(part in identity.casefold() for part in _NO_CHAT):
         return None
@@ -121,7 +126,7 @@ def _read_row(row: object) -> ListedModel | None:
     created = row.get("created")
     return ListedModel(
         identity,
-        label if isinstance(label, str) and label != identity else "",
+        visible(label[:SHOWN]) if isinstance(label, str) and label != identity else "",
         _window(row),
         _price(row.get("pricing")),
         float(created) if isinstance(created, int | float) else 0.0,

@@ -51,7 +51,7 @@ async def _check(start: Start, model: str) -> None:
     from cru.models import ModelSettings
 
     bus = Bus(Origin("", ""))
-    bus.stream.subscribe(lambda item: say(item.payload.text), Notice)
+    bus.stream.subscribe(lambda item: say(f"cru: {item.payload.text}"), Notice)
     models = ModelPool(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
     try:
         await check_model(model, models)

@@ -40,7 +40,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.show_help():
         return 0
     owner = _owner(parsed, args.words[0]) if args.words else None
-    checked = _from_terminal(owner) if sys.stdin.isatty() else _from_input(owner, not args.has("--no-check"))
+    take = _from_terminal if sys.stdin.isatty() else _from_input
+    checked = take(owner, not args.has("--no-check"))
     if checked is None:
         say("cru: no key is kept")
         return 1
@@ -78,22 +79,22 @@ def _owner(parsed: Parsed, name: str) -> KeyOwner:
     return owner
 
 
-def _from_terminal(owner: KeyOwner | None) -> CheckedKey | None:
+def _from_terminal(owner: KeyOwner | None, checks: bool) -> CheckedKey | None:
     try:
         fd = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError as error:
         raise UsageProblem("there is no terminal to ask for a key", "cru login PROVIDER < file") from error
     try:
         with input_mode(fd, "kept"):
-            return run_interruptible(_ask(fd, owner))
+            return run_interruptible(_ask(fd, owner, checks))
     finally:
         os.close(fd)
 
 
-async def _ask(fd: int, owner: KeyOwner | None) -> CheckedKey | None:
+async def _ask(fd: int, owner: KeyOwner | None, checks: bool = True) -> CheckedKey | None:
     transport = Transport()
     try:
-        return await ask_key(SetupDialog(fd), transport, owner)
+        return await ask_key(SetupDialog(fd), transport, owner, checks=checks)
     finally:
         await transport.close()
 
