@@ -240,7 +240,8 @@ def test_a_hostile_command_is_shown_with_its_control_characters_escaped(home: Ho
             terminal.expect("  : rm -rf x #\\r\\x1b[2K\\x1b[1A\n")
             terminal.expect("  :   y once, n [reason] no > y\n")
             terminal.expect("  : \\x9b2J\\u202e ls\n")
-            answer(terminal, "n")
+            terminal.expect("n no > ")
+            terminal.send("n")
             assert terminal.wait() == 0
     assert "rm -rf x" in terminal.text
 

@@ -144,3 +144,40 @@ def test_help_names_what_has_effect_only(home: HomeDir) -> None:
             terminal.line("n")
             assert terminal.wait() == 0
     assert "edit the rule" not in terminal.text
+
+
+def test_a_change_is_shown_as_a_diff(home: HomeDir) -> None:
+    (home.project / "f").write_text("one\ntwo\nthree\nfour\nfive\n")
+    edit = Call("edit", {"file_path": "f", "old_string": "two", "new_string": "2\x1b[2J"})
+    write = Call("write", {"file_path": "f", "content": "one\ntwo\nthree\nfour\n5\n"})
+    with server([Reply(calls=[Call("read", {"file_path": "f"}), edit]), Reply(calls=[write]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            for _ in range(2):
+                terminal.expect(PROMPT)
+                terminal.send("n")
+            assert terminal.wait() == 0
+    assert "  | @@ -1,4 +1,4 @@\n  |  one\n  | -two\n  | +2\\x1b[2J\n  |  three\n" in terminal.text
+    assert "  | -five\n  | +5\n" in terminal.text
+
+
+def test_a_change_of_what_the_model_may_not_read_shows_no_lines_of_it(home: HomeDir) -> None:
+    (home.project / "f").write_text("secret\nx\n")
+    with server([Reply(calls=[Call("write", {"file_path": "f", "content": "new\n"})]), Reply("ok")]) as model:
+        home.configure('[permissions]\ndeny = ["read:f"]\n', url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect(PROMPT)
+            terminal.send("n")
+            assert terminal.wait() == 0
+    assert "  | new\n" in terminal.text and "secret" not in terminal.text
+
+
+def test_the_parts_of_a_command_say_which_needs_the_question(home: HomeDir) -> None:
+    call = Call("bash", {"command": "git status -s && touch made"})
+    with server([Reply(calls=[call]), Reply("ok")]) as model:
+        home.configure('[permissions]\nallow = ["bash:git status *"]\n', url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect(PROMPT)
+            terminal.send("n")
+            assert terminal.wait() == 0
+    assert "  - allow  git status -s\n  - ask    touch made  (ask mode asks" in terminal.text

@@ -279,12 +279,15 @@ async def _decide_by_person(
         return PermissionDecision(
             "policy", FailureKind.POLICY, f"{verdict.reason}; a script may not answer for a person"
         )
+    from cru.engine.question_view import show_call, show_parts, working_folder
+
     is_kept = not (by_hook or handler_asks or verdict.explicit)
     subject = PermissionSubject(
-        question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question),
+        question.name, question.kind, question.detail, verdict.reason, rule, show_call(parts, question),
         why_once="" if is_kept else "a hook or a rule wants this question each time",
         changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
         editing=parts.gate.editing_for(rule, question.name, question.kind, question.detail, question.paths),
+        parts=show_parts(parts, question), folder=working_folder(parts),
     )  # fmt: skip
     try:
         reply = await ask_person(parts, subject)
@@ -308,17 +311,6 @@ def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: 
     from cru.permissions.hints import allow_hint
 
     return allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
-
-
-def _preview(parts: Parts, question: PermissionQuestion) -> str:
-    """What the tool shows of the call; of tools without a `preview`, every argument."""
-    from cru.tools.preview import show_arguments
-
-    try:
-        return str(getattr(question.tool, "preview", show_arguments)(question.args))
-    except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
-        parts.bus.stream.warn(f"tool {question.name}: no preview: {type(error).__name__}: {error}")
-        return ""
 
 
 async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:

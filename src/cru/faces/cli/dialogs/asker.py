@@ -213,7 +213,13 @@ def render_question(subject: PermissionSubject) -> str:
     seen = _preview(getattr(subject, "preview", ""))
     who = f"[sub-agent {_shown(subject.agent)}] " if subject.agent else ""
     head = f"{who}{_shown(subject.tool)}{_detail(subject.detail)}"
-    return f"\r\n{head}\n{seen}{_change(subject)}  {_shown(subject.why)}{keep}\n"
+    return f"\r\n{head}\n{seen}{_change(subject)}{_surroundings(subject)}  {_shown(subject.why)}{keep}\n"
+
+
+def _surroundings(subject: PermissionSubject) -> str:
+    """The parts of a command, and where it runs."""
+    folder = f"  in {_shown(subject.folder)}\n" if subject.folder else ""
+    return folder + "".join(f"  - {_cut(part)}\n" for part in subject.parts)
 
 
 def _change(subject: PermissionSubject) -> str:
