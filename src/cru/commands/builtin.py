@@ -74,6 +74,7 @@ TABLE = (
         "undo", "take the last turn back, or the last N: its messages and its files (cru history)", "undo.undo", "[N] [--leave]",
     ),
     CommandRow("vault", "the notes: how many, search them, show one, its links (cru vault)", "vault.vault", VAULT_HINT, reads=True),
+    CommandRow("view", "what plugins have to look at: all of them; with a name: open it", "views.view", "[name]", reads=True),
 )  # fmt: skip
 
 

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 class Face(Protocol):
-    """What only a face can do. `keys` explains the keys, "" if there are none to explain."""
+    """What only a face can do. `keys` explains the keys, "" if there are none to explain. `draws`: it shows views that change."""
 
     keys: str
+
+    @property
+    def draws(self) -> bool: ...
 
     def trace(self, number: int) -> str:
         """What happened in a turn (1 = the oldest, -1 = the last)."""
@@ -40,6 +43,10 @@ class NoFace:
     """Nobody sits here."""
 
     keys = ""
+
+    @property
+    def draws(self) -> bool:
+        return False
 
     def trace(self, number: int) -> str:
         raise NotHere("there is nobody to show a turn to", "use `cru trace`")

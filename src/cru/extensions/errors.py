@@ -5,6 +5,7 @@ ExtensionError
 ├── BadManifest    a manifest that cannot be read or breaks a rule
 ├── CommandFailed  a plugin's command failed, or said so
 ├── HookFailed     a hook of a program came to nothing
+├── ViewFailed     a view could not be drawn, or a key of it failed (views.py)
 ├── UnknownPlugin  there is none of that name
 ├── PluginInUse    another plugin depends on it, or it is required
 └── PluginMissing  a plugin that must run does not (exit 3)

@@ -8,7 +8,7 @@ from cru.config.closest import closest, did_you_mean, distance
 from cru.namespace.arguments import warn
 from cru.namespace.host import Host
 
-TABLES = ("tools", "commands", "services")
+TABLES = ("tools", "commands", "services", "views")
 FUNCTIONS = ("setup", "on_load", "on_unload", "teardown")
 HANDLER_TABLES = ("handlers", "hooks", "events", "on")
 """Names under which people look for handlers; nothing reads them."""

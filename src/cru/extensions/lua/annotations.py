@@ -1,4 +1,5 @@
-"""Annotations in the comments above a function of Lua or Fennel: @handler, @hook, @tool, @param, @return, @command, @plugin.
+"""Annotations in the comments above a function of Lua or Fennel: @handler, @hook, @tool, @param, @return, @command, @view,
+@view.handler, @plugin.
 
 The grammar is that of the seeds and of crucible's parser of January 2026: a comment block directly above a function line, blank lines
 allowed, `---` or `--`. Unknown annotations and fields are told with their line, never silence.
@@ -29,13 +30,14 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "handler": ("event", "pattern", "priority", "on_error", "scope"),
     "tool": ("name", "desc"),
     "command": ("name", "desc", "hint"),
+    "view": ("name", "desc"),
+    "view.handler": ("name",),
     "plugin": ("watch",),
     "param": (),
     "return": (),
     "description": (),
 }
 SYNONYMS = {"hook": "handler", "returns": "return", "desc": "description"}
-NOT_AVAILABLE = ("view", "view.handler")
 DOCUMENTATION = frozenset({
     "alias", "as", "async", "author", "cast", "class", "copyright", "deprecated", "diagnostic", "enum", "example", "field", "generic",
     "license", "meta", "module", "nodiscard", "note", "operator", "overload", "package", "private", "protected", "release", "see", "since",
@@ -124,7 +126,7 @@ def _read_block(
     if not marks:
         return
     if function is None:
-        if any(SYNONYMS.get(m[1], m[1]) in ("handler", "tool", "command") for _, m in marks):
+        if any(SYNONYMS.get(m[1], m[1]) in ("handler", "tool", "command", "view", "view.handler") for _, m in marks):
             annotations.problems.append(
                 (marks[0][0], f"@{marks[0][1][1]} stands above no function", "put it directly above one")
             )
@@ -133,11 +135,9 @@ def _read_block(
     params = tuple(p for number, m in marks if m[1] == "param" and (p := _read_param(m[2], number, annotations)))
     for number, match in marks:
         kind = SYNONYMS.get(match[1], match[1])
-        if kind in NOT_AVAILABLE:
-            annotations.unknown.append((number, f"@{kind} is not available yet, and has no effect", ""))
-        elif kind in DOCUMENTATION:
+        if kind in DOCUMENTATION:
             continue
-        elif kind not in KNOWN:
+        if kind not in KNOWN:
             what, hint = f"unknown annotation @{match[1]}, which has no effect", _nearest(match[1], [*KNOWN, *SYNONYMS])
             annotations.unknown.append((number, what, hint))
         elif kind not in ("param", "return", "description"):
@@ -149,7 +149,7 @@ def _read_block(
 
 def _read_fields(kind: str, text: str, number: int, annotations: SourceAnnotations) -> dict[str, str]:
     fields: dict[str, str] = {}
-    if kind in ("tool", "command") and text and "=" not in text:
+    if kind in ("tool", "command", "view", "view.handler") and text and "=" not in text:
         return {"name": text.split()[0].strip("\"'")}
     for match in FIELD.finditer(text):
         if match[1] not in KNOWN[kind]:

@@ -19,12 +19,13 @@ from cru.extensions.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
 from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaVM, place_of
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
+from cru.extensions.views import add_handler, add_view, add_views
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import HOST, Host, Plugin, Values, call, note_call
 from cru.namespace.on import register_handler
 
 RUN_FIELDS = ("on_error", "scope")
-SPEC = ("tools", "commands", "services", "setup", "on_load", "on_unload")
+SPEC = ("tools", "commands", "services", "views", "setup", "on_load", "on_unload")
 """The fields that are read of the table that a file returns."""
 
 
@@ -114,6 +115,7 @@ class LuaPlugins:
         unknown_keys.check_plugin_table(host, kinds)
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
+        add_views(host, spec.get("views"))
         if isinstance(spec.get("setup"), LuaFunction):
             await call(spec["setup"], dict(host.plugin.config))
         if isinstance(spec.get("on_load"), LuaFunction):
@@ -136,6 +138,10 @@ class LuaPlugins:
             add_tool(host, name, description, annotation.params, function)
         elif annotation.kind == "command":
             add_command(host, name, description, annotation.fields.get("hint", ""), annotation.params, function)
+        elif annotation.kind == "view":
+            add_view(host, name, description, function)
+        elif annotation.kind == "view.handler":
+            add_handler(host, name, function)
         else:
             raise PluginFailed(f"{where}: @{annotation.kind} is not available yet")
 

@@ -26,6 +26,7 @@ from cru.extensions.python.forks import leave_if_forked
 from cru.extensions.python.interpreter import InterpreterGuard
 from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
+from cru.extensions.views import add_views
 from cru.namespace.host import HOST, Host, NamespaceError, Plugin, call, host
 from cru.values.errors import CruError
 
@@ -39,9 +40,9 @@ class PluginRaised(NamespaceError):
 
 
 class PythonPlugins:
-    """Runs Python plugins. `TOOLS`, `COMMANDS` and `SERVICES` of the module are as `tools`, `commands` and `services` of the table that a
-    Lua plugin returns: name → {desc, params = [{name, type, desc?, optional?}], fn}. A top-level `setup(cru)` is called once a session
-    with the whole namespace, and `teardown(cru)` before the plugin is unloaded."""
+    """Runs Python plugins. `TOOLS`, `COMMANDS`, `SERVICES` and `VIEWS` of the module are as `tools`, `commands`, `services` and `views` of
+    the table that a Lua plugin returns: name → {desc, params = [{name, type, desc?, optional?}], fn}. A top-level `setup(cru)` is
+    called once a session with the whole namespace, and `teardown(cru)` before the plugin is unloaded."""
 
     def __init__(self) -> None:
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -68,6 +69,7 @@ class PythonPlugins:
             unknown_keys.check_plugin_table(host, _capital_tables(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
+            add_views(host, getattr(module, "VIEWS", None))
             if callable(getattr(module, "setup", None)):
                 await call(partial(host.plugin.invoke, module.setup), NAMESPACE)
             await start_services(host, getattr(module, "SERVICES", None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Awaitable, Callable
 
 from cru.commands.context import NoFace
@@ -24,6 +26,11 @@ class CliFace(NoFace):
 
     def __init__(self, store: FileContext) -> None:
         self._store = store
+
+    @property
+    def draws(self) -> bool:
+        """On a terminal that can."""
+        return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
     def trace(self, number: int) -> str:
         from cru.faces.cli.trace.command import render_turn

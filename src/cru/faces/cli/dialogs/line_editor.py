@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
-from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.input.typeahead import clear_typeahead, get_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from cru.faces.cli.terminal.keyboard import insert_typed, typed_text
 from cru.faces.cli.terminal.size import terminal_size
 from cru.namespace.dialogs.port import hand_over_control
 
@@ -44,7 +45,7 @@ class LineEditor:
         clear_typeahead(keyboard)
         # It need not ask where the cursor is: an answer that comes late would be read as typed.
         screen = Vt100_Output(self._output, partial(terminal_size, fd), term=os.environ.get("TERM"), enable_cpr=False)
-        self._keyboard, self._screen = keyboard, screen
+        self.keyboard, self.screen = keyboard, screen
         self._lines: PromptSession[str | None] = PromptSession(input=keyboard, output=screen, key_bindings=_keys())
         self._lines.app.ttimeoutlen, self._lines.app.timeoutlen = SEQUENCE, COMBINATION
 
@@ -59,6 +60,12 @@ class LineEditor:
     def write(self, text: str) -> None:
         self._output.write(text)
         self._output.flush()
+
+    def hand_over(self) -> None:
+        """What was typed behind the end of a dialog goes into the prompt that stood there before, if there is one."""
+        keys = "".join(press.data for press in get_typeahead(self.keyboard))
+        if text := typed_text(keys.encode("utf-8", "replace")):
+            insert_typed(text)
 
     async def read(self, hint: str, default: str = "", *, hidden: bool = False) -> str | None:
         """What is typed behind the hint up to Enter, `default` edited; None for Esc, Ctrl-C and Ctrl-D. hidden: stars are shown instead."""
@@ -79,8 +86,8 @@ class LineEditor:
         """What the keys end it with; None as of `read`. It goes away then. typed: hears of each change of what is typed"""
         session: PromptSession[Selection | None] = PromptSession(
             message,
-            input=self._keyboard,
-            output=self._screen,
+            input=self.keyboard,
+            output=self.screen,
             key_bindings=merge_key_bindings([_keys(), keys]),
             erase_when_done=True,
         )

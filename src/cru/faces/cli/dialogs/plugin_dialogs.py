@@ -34,6 +34,8 @@ async def show_dialog(fd: int, kind: str, request: dict[str, Any]) -> DialogAnsw
             raise
         except OSError:
             return None  # the terminal has gone
+        finally:
+            line.hand_over()
     return answer
 
 
@@ -90,8 +92,14 @@ async def _show(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     return {} if await show_paged(line, str(request["content"]), request["format"]) else None
 
 
+async def _view(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
+    from cru.faces.cli.dialogs.view_screen import show_view
+
+    return await show_view(line, request["view"])
+
+
 KINDS: dict[str, Callable[[LineEditor, dict[str, Any]], Awaitable[DialogAnswer]]] = {
-    "ask_batch": _questions, "popup": _popup, "panel": _panel, "edit": _edit, "show": _show,
+    "ask_batch": _questions, "popup": _popup, "panel": _panel, "edit": _edit, "show": _show, "view": _view,
 }  # fmt: skip
 
 

@@ -1,0 +1,60 @@
+"""`/view`: what plugins have to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cru.commands.context import CommandContext
+from cru.commands.errors import BadCommand
+from cru.engine.commands import CommandResult
+
+if TYPE_CHECKING:
+    from cru.extensions.views import OpenView
+
+NONE = "no plugin has a view; docs/oil.md says how to make one"
+COLUMNS, ROWS = 80, 24
+YEAR = 365 * 24 * 3600.0
+"""A view stays open as long as the person likes."""
+
+
+async def view(context: CommandContext, words: str) -> CommandResult:
+    """Raises BadCommand and ViewFailed."""
+    from cru.extensions.views import OpenView, views_of
+
+    session = context.extensions.session if context.extensions is not None else None
+    views = views_of(session).views if session is not None else {}
+    name = words.strip()
+    if not name or not views:
+        lines = [f"{view.name}  {view.description} ({view.host.plugin.name})" for _, view in sorted(views.items())]
+        return CommandResult("\n".join(lines) or NONE)
+    if name not in views:
+        from cru.config.closest import did_you_mean
+
+        raise BadCommand(
+            f"there is no view {name}", did_you_mean(name, views) or f"there are {', '.join(sorted(views))}"
+        )
+    opened = OpenView(views[name])
+    if context.face.draws and context.session.parts.services.dialogs is not None:
+        return await _open(opened)
+    from cru.events.stream import CommandSaid
+    from cru.values.oil.plain import plain_text
+
+    drawn = await opened.draw(COLUMNS, ROWS)
+    context.session.parts.bus.stream.tell(CommandSaid("view", plain_text(drawn), view=drawn))
+    return CommandResult()
+
+
+async def _open(opened: OpenView) -> CommandResult:
+    """On the terminal, until it is closed. Raises ViewFailed."""
+    from cru.extensions.views import ViewFailed
+    from cru.namespace.dialogs.port import show_dialog
+    from cru.namespace.host import HOST
+
+    token = HOST.set(opened.view.host)
+    try:
+        reply = await show_dialog("view", opened.view.name, {"view": opened}, YEAR)
+    finally:
+        HOST.reset(token)
+    if reply is not None and reply.get("problem"):
+        raise ViewFailed(str(reply["problem"]))
+    return CommandResult()
