@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 
 import pytest
@@ -96,3 +97,18 @@ def test_without_a_terminal_nothing_is_asked(home: HomeDir) -> None:
     run = cru("hello", home=home)
     assert run.code == 5 and "cru: no model is configured\n" in run.err
     assert "`cru` on a terminal leads through it" in run.err and "cru login" in run.err
+
+
+def test_a_terminal_that_goes_away_at_the_question_ends_it(home: HomeDir) -> None:
+    with pty("hello", home=home, is_first_prompt_enough=True) as terminal:
+        terminal.expect("Esc cancels > ")
+        assert terminal.hang_up() != 0
+    assert not (home.cru / "config.toml").exists()
+
+
+def test_a_signal_at_the_question_gives_the_terminal_back(home: HomeDir) -> None:
+    with pty("hello", home=home, is_first_prompt_enough=True) as terminal:
+        terminal.expect("Esc cancels > ")
+        os.kill(terminal.pid, signal.SIGTERM)
+        assert terminal.wait() == 128 + signal.SIGTERM
+        assert terminal.is_cooked()
