@@ -96,6 +96,28 @@ def test_a_broken_hook_is_an_error(home: HomeDir) -> None:
     assert code == 1 and "no:such" in of(findings, "hooks", "error") + of(findings, "settings", "error")
 
 
+def test_plugins_say_how_they_are_and_those_that_cannot_be_loaded_too(home: HomeDir) -> None:
+    home.configure('model = "ollama:m"\n')
+    health = 'return { check = function() cru.health.start("sick") cru.health.%s("it is old", "update it") end }\n'
+    for name, start, check in (
+        ("old", "", health % "warn"),
+        ("sick", "", health % "error"),
+        ("lost", "error('no')", ""),
+    ):
+        folder = home.cru / "plugins" / name
+        folder.mkdir(parents=True)
+        (folder / "init.lua").write_text(start)
+        if check:
+            (folder / "health.lua").write_text(check)
+    code, findings = doctor(home, "--offline")
+    assert code == 1
+    assert "old: it is old -> update it" in of(findings, "plugins", "warn")
+    errors = of(findings, "plugins", "error").splitlines()
+    assert (
+        errors[0].startswith("lost: ") and "init.lua:1: no" in errors[0] and errors[1] == "sick: it is old -> update it"
+    )
+
+
 def test_lines_for_people_say_how_to_mend(home: HomeDir) -> None:
     with pty("doctor", "--offline", home=home, is_first_prompt_enough=True) as terminal:
         terminal.expect("error  model")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 
 import msgspec
+from msgspec.structs import replace
 
 from cru.app.start import user_home
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
@@ -16,6 +17,8 @@ from cru.process.run import ProcessResult, run_program
 SECONDS = 20.0
 """For each of the two commands."""
 LEVELS: dict[str, FindingLevel] = {"broken": "error", "waiting": "warn", "odd": "warn"}
+
+HEALTH: dict[str, FindingLevel] = {"ok": "ok", "info": "ok", "warn": "warn", "error": "error"}
 
 
 class _HookFinding(msgspec.Struct):
@@ -53,14 +56,35 @@ async def plugins(patient: Patient) -> list[DoctorFinding]:
         return [
             DoctorFinding("plugins", "error", f"`cru plugin health` takes longer than {SECONDS:g} s", "cru plugin list")
         ]
-    lines = [line.rstrip() for line in ended.output.splitlines() if line.strip()]
-    if ended.exit_status == 0:
-        heads = [line for line in lines if not line.startswith(" ")]
-        return [DoctorFinding("plugins", "ok", line) for line in heads] or [
-            DoctorFinding("plugins", "ok", "there are no plugins")
-        ]
-    wrong = [line.strip() for line in lines if line.split()[0] in ("error", "warn")]
-    return [DoctorFinding("plugins", "error", text, "cru plugin health") for text in wrong or [_last_line(ended)]]
+    findings = [*_read_health(ended.output), *_read_complaints(ended.errors)]
+    if ended.exit_status and not any(finding.level == "error" for finding in findings):
+        findings.append(DoctorFinding("plugins", "error", _last_line(ended), "cru plugin health"))
+    return findings or [DoctorFinding("plugins", "ok", "there are no plugins")]
+
+
+def _read_health(text: str) -> list[DoctorFinding]:
+    """What `cru plugin health` says: a line for each plugin, below it its checks, below a check its advice."""
+    findings: list[DoctorFinding] = []
+    name, has_checks = "", True
+    for line in text.splitlines():
+        level, _, rest = line.strip().partition(" ")
+        if line[:1] != " ":
+            if not has_checks:
+                findings.append(DoctorFinding("plugins", "ok", name))
+            name, has_checks = line, False
+        elif line[:3].strip():
+            has_checks = True
+            findings.append(DoctorFinding("plugins", HEALTH.get(level, "ok"), f"{name}: {rest.strip()}"))
+        elif findings and line.strip():
+            last = findings[-1]
+            findings[-1] = replace(last, advice=f"{last.advice} {line.strip()}".lstrip())
+    return findings if has_checks else [*findings, DoctorFinding("plugins", "ok", name)]
+
+
+def _read_complaints(text: str) -> list[DoctorFinding]:
+    """What was told on the way: plugins that cannot be loaded, or wait for trust."""
+    lines = [line.removeprefix("cru: ") for line in text.splitlines() if line.startswith("cru: ")]
+    return [DoctorFinding("plugins", "warn", line, "cru plugin list") for line in lines]
 
 
 async def mcp(patient: Patient) -> list[DoctorFinding]:
