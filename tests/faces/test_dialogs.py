@@ -266,3 +266,13 @@ def test_a_signal_ends_the_run_and_leaves_the_terminal_as_it_was(home: HomeDir, 
         terminal.expect("  closed\n")
         assert terminal.wait() == 128 + number
     assert "Traceback" not in terminal.text and home.log()[-1]["entry_type"] == "leg_ended"
+
+
+def test_a_node_is_shown_drawn(home: HomeDir) -> None:
+    scripted(home)
+    asking(
+        home,
+        'cru.ui.show(nil, { title = "Look", content = cru.oil.bullet_list({ "one", "two\\27[2J" }):with_padding(1) })',
+    )
+    assert "[asks] Look\n\n   • one\n   • two\\x1b[2J\n\n" in run(home).text
+    assert answers(home) == [{"kind": "show"}]

@@ -232,13 +232,15 @@ async def edit(session_id: str | None, opts: dict[str, object], timeout_secs: ob
 
 @_errors_as_values
 async def show(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
-    """ui.show(session_id, {content, format?, title?}, timeout_secs=300) -> {kind = "show"} once the person has seen it
+    """ui.show(session_id, {content, format?, title?}, timeout_secs=300) -> {kind = "show"} once the person has seen it; the content may
+    be a node of cru.oil
 
     Example: cru.ui.show(nil, {content="x"}).kind --> "cancelled"
     """
     where = "cru.ui.show"
     check_session(where, session_id)
-    fields = _check_content(where, options(where, opts, ("content", "format", "title")))
+    fields = _take_view(options(where, opts, ("content", "format", "title")))
+    fields = _check_content(where, fields)
     reply = await show_dialog("show", tostring(fields.get("title") or "show"), fields, timeout_secs)
     return dict(CANCELLED) if reply is None else {"kind": "show"}
 
@@ -284,6 +286,17 @@ def _question(where: str, fields: dict[str, Any]) -> dict[str, Any]:
         "multi_select": bool(fields.get("multi_select")),
         "allow_other": bool(fields.get("allow_other")),
     }
+
+
+def _take_view(fields: dict[str, Any]) -> dict[str, Any]:
+    """A node as content is drawn; its plain text stands for it elsewhere."""
+    content = fields.get("content")
+    if not isinstance(content, Object) or content.as_text() is None:
+        return fields
+    from cru.namespace.log import shown
+
+    text, view = shown(content)
+    return {**fields, "content": text, "view": view}
 
 
 def _check_content(where: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -89,6 +89,11 @@ async def _show(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     from cru.faces.cli.dialogs.pager import show_paged
 
     line.write(f"{one_line(str(request.get('title') or ''))}\n")
+    if "view" in request:
+        from cru.faces.cli.oil.drawing import draw
+
+        line.write(f"{draw(request['view'], line.fd, '  ')}\n")
+        return {}
     return {} if await show_paged(line, str(request["content"]), request["format"]) else None
 
 
