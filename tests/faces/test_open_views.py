@@ -180,3 +180,26 @@ def test_views_go_with_their_plugin_and_no_name_is_taken_twice(home: HomeDir) ->
         terminal.line("/view")
         terminal.expect("no plugin has a view")
         assert terminal.eof() == 0
+
+
+def test_a_spinner_moves_and_a_view_draws_itself_anew(home: HomeDir) -> None:
+    scripted(home)
+    draw = """function(ctx)
+      if not ctx:get("begun") then
+        ctx:set("begun", true)
+        cru.spawn(function()
+          while not cru.fs.exists("go") do cru.timer.sleep(0.02) end
+          ctx:set("done", true)
+          ctx:redraw()
+        end)
+      end
+      return ctx:get("done") and "it is done" or cru.oil.spinner("at work")
+    end"""
+    plugin(home, f"return {{ views = {{ work = {{ fn = {draw} }} }} }}", "work.lua")
+    with pty("/view", "work", home=home) as terminal:
+        for picture in "⠋⠙⠹":
+            terminal.expect(picture)
+        (home.project / "go").touch()
+        terminal.expect_screen("it is done\nEsc closes")
+        terminal.key("esc")
+        assert terminal.wait() == 0

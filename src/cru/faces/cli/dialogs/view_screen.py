@@ -59,6 +59,7 @@ class ViewScreen:
         self.view: OilNode | None = None
         self._line, self._opened = line, opened
         self._frame = 0
+        self._moves = asyncio.Event()
         self._size = (0, 0)
         self._keys: asyncio.Queue[KeyPress | None] = asyncio.Queue()
         self._app: Application[None] = Application(
@@ -96,6 +97,7 @@ class ViewScreen:
                 self._size = size = (self._line.columns, self._line.rows)
                 with self._signals():
                     self.view = await self._opened.draw(size[0], max(size[1] - 3, 1))
+                (self._moves.set if is_moving(self.view) else self._moves.clear)()
                 self._app.invalidate()
                 press = await self._keys.get()
                 if press is None:
@@ -118,15 +120,12 @@ class ViewScreen:
             self._app.exit()
 
     async def _tick(self) -> None:
-        """A spinner moves, and a window that has changed its size is drawn anew; nothing happens else."""
+        """A spinner moves; nothing happens while there is none."""
         while True:
+            await self._moves.wait()
             await asyncio.sleep(FRAME)
-            if self.view is not None and is_moving(self.view):
-                self._frame += 1
-                self._app.invalidate()
-            if self.view is not None and self._size != (self._line.columns, self._line.rows):
-                self._size = (self._line.columns, self._line.rows)
-                self._keys.put_nowait(None)
+            self._frame += 1
+            self._app.invalidate()
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -149,7 +148,11 @@ class ViewScreen:
     def _text(self) -> StyleAndTextTuples:
         if self.view is None:
             return [("", "…")]
-        columns, rows = self._line.columns, max(self._line.rows - 3, 1)
+        size = (self._line.columns, self._line.rows)
+        if size != self._size:
+            self._size = size
+            self._keys.put_nowait(None)
+        columns, rows = size[0], max(size[1] - 3, 1)
         lines = lay_out(self.view, columns - 1, rows, self._frame)
         parts: StyleAndTextTuples = []
         for row in lines[:rows]:
