@@ -8,12 +8,14 @@ import pytest
 from tests.kit import Call, Reply, server
 from tests.programs.stage import Stage
 
+ESC = "\x1b"
 QUESTIONS = ("nowhere", "Mary", "a page")
-# What is typed at each question, and what comes of it; Enter alone cancels, and the plugin knows what to do then.
+# What is typed at each question, and what comes of it; Esc cancels, and the plugin knows what to do then.
 ANSWERS = {
     "chosen": (("3", "2", "1"), "nowhere, Mary, short/1"),
     "words of one's own": (("on the moon", "1", "2"), "on the moon, Ada, long/40"),
-    "cancelled": (("", "", ""), "in a branch, Ada, long/40"),
+    "taken": (("", "", ""), "here, Ada, short/1"),
+    "cancelled": ((ESC, ESC, ESC), "in a branch, Ada, long/40"),
 }
 
 
@@ -27,7 +29,7 @@ def test_what_is_typed_is_what_the_plugin_works_with(tmp_path: Path, language: s
             for question, line in zip(QUESTIONS, typed, strict=True):
                 terminal.expect(question)
                 terminal.expect(" > ")
-                terminal.line(line)
+                terminal.send(ESC) if line == ESC else terminal.line(line)
             terminal.expect("thanks")
             assert terminal.wait() == 0
     assert model.requests[-1].body["messages"][-1]["content"] == result
