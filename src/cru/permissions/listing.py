@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
 MOST = 1 << 20
 """Bytes of `grants.json` in which lines are looked for."""
-PROGRAMS = {
-    "claude": "Claude settings",
-    "gemini": "Gemini settings",
-    "crush": "Crush settings",
-    "codex": "Codex settings",
-}
 ANSWERS = {"session": "answer, this session", "project": "answer, this project", "always": "answer, always"}
 ORDER: tuple[Decision, ...] = ("deny", "ask", "allow")
 """In which a call is held against them."""
@@ -88,7 +82,7 @@ def _reach(scope: str) -> str:
 def _name_layer(layer: LayerRules) -> str:
     """`user config`, `Claude settings (project)`, `command line`."""
     if layer.program:
-        return f"{PROGRAMS.get(layer.program, layer.program)} ({layer.layer})"
+        return f"{layer.program.capitalize()} settings ({layer.layer})"
     return f"{layer.layer} config" if layer.file else layer.layer
 
 
