@@ -117,8 +117,11 @@ def test_a_context_for_this_run_opens_a_chat_in_it(home: HomeDir) -> None:
     assert prompts(home, "work") == ["one"]
 
 
-def test_switching_the_context_is_an_operation_and_opens_no_chat(home: HomeDir) -> None:
+def test_switching_to_a_context_opens_the_chat_on_it(home: HomeDir) -> None:
     with pty("-c", "work", home=home) as terminal:
+        terminal.expect("cru in the context work.")
+        assert terminal.eof() == 0
+    with pty("-x", "-c", "other", home=home) as terminal:
         assert terminal.wait() == 0
     assert terminal.text == ""
 

@@ -11,6 +11,7 @@ from cru.app import start as faces
 from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
+from cru.contexts.scope import DOCS as SCOPE
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import ALIASES as OWN_ALIASES
@@ -141,7 +142,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **PROMPT_FILES}
+    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **PROMPT_FILES, **SCOPE}
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

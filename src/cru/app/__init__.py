@@ -100,7 +100,7 @@ def build(
     settings, layers, notices = load_settings(start)
     context_settings = settings.of(ContextSettings)
     parent_name = parent_context(start, settings.of(EngineSettings).max_nested_runs)
-    home = Home(start.home, context_settings)
+    home = Home(start.home, context_settings, start.project)
     problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))

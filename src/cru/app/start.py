@@ -21,6 +21,7 @@ from cru.config.layers import (
     read_layer,
     restrict_untrusted,
 )
+from cru.config.project_root import find_root
 from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
@@ -68,6 +69,7 @@ RARE_SETTINGS = {
     "mcp": "cru.mcp:McpTable",
     "undo": "cru.revisions:UndoTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
+    "contexts": "cru.contexts.scope:ContextsTable",
 }
 """Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
 
@@ -122,7 +124,7 @@ class Start(Struct, frozen=True):
     which command hooks run; strict_hooks: no hook, plugin or rule may be left
     out; request: settings that came with a request, stronger than any file;
     debug: which records of requests are kept; agent: the card of the main agent, "" = none; copy_through: the
-    socket of who copies the conversation, "" = nobody."""
+    socket of who copies the conversation, "" = nobody; project: the project whose current context counts, "" = the one of all."""
 
     home: Path
     context: str
@@ -136,6 +138,7 @@ class Start(Struct, frozen=True):
     debug: tuple[str, ...] = ()
     agent: str = ""
     copy_through: str = ""
+    project: str = ""
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
@@ -352,24 +355,8 @@ def user_home(start: Start) -> Path:
 
 
 def project_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None) -> Path:
-    """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above under version control, else the nearest one with
-    a folder .cru (a project's, not a home of cru; nor in the user's home or above it), else here. `home`: cru's, of this run."""
-    named = chosen or env.get("CRU_PROJECT_ROOT")
-    if named:
-        return Path(os.path.realpath(cwd / os.path.expanduser(named)))
-    here = Path(os.path.realpath(cwd))
-    folders = (here, *here.parents)
-    for folder in folders:
-        if any(os.path.exists(folder / mark) for mark in (".git", ".hg", ".jj")):
-            return folder
-    user = Path(os.path.realpath(env.get("HOME") or "/"))
-    homes = (os.path.realpath(home), os.path.realpath(user / ".cru"))
-    for folder in folders:
-        if folder == user or folder in user.parents:
-            break
-        if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
-            return folder
-    return here
+    """The folder that a session works in (see `find_root`)."""
+    return find_root(cwd, env, home, chosen).path
 
 
 def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> ConfiguredServers | None:

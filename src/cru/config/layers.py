@@ -154,7 +154,10 @@ S = TypeVar("S", bound=Struct)
 Tables = Mapping[str, Mapping[str, object]]
 
 # Settings that must be the same for everybody who uses the home folder, and why.
-NOT_LOCAL = {"lock_heartbeat_seconds": "every process must judge a lock's age by the same measure"}
+NOT_LOCAL = {
+    "lock_heartbeat_seconds": "every process must judge a lock's age by the same measure",
+    "contexts": "it is needed before a project's or a context's settings are read",
+}
 
 # Lists that add up over the layers instead of replacing each other: no layer may drop another one's refusals.
 JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("hooks", "disabled")})

@@ -22,7 +22,7 @@ from cru.contexts import (
     write_errors,
 )
 from cru.contexts.entries import LogProblem
-from cru.contexts.identity import DEFAULT, check_name, ensure_session_id, is_name, make_folder
+from cru.contexts.identity import check_name, ensure_session_id, is_name, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
 from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
 from cru.contexts.state import (
@@ -31,6 +31,7 @@ from cru.contexts.state import (
     add_context,
     begin_rename,
     bind_mark,
+    drop_context,
     end_rename,
     load_state,
     save_state,
@@ -47,8 +48,10 @@ class Home:
     Whatever writes raises StoreUnwritable; whatever takes a name raises BadName.
     """
 
-    def __init__(self, path: Path, settings: ContextSettings | None = None) -> None:
+    def __init__(self, path: Path, settings: ContextSettings | None = None, project: str = "") -> None:
+        """project: the root of the project whose current context counts, "" = the one of all that is in no project"""
         self.path = path
+        self.project = project
         self._contexts = path / CONTEXTS
         self._settings = settings or ContextSettings()
         self._heartbeat = clamp_heartbeat(self._settings.lock_heartbeat_seconds)
@@ -58,19 +61,34 @@ class Home:
 
     def prepare(self) -> tuple[LogProblem, ...]:
         """Read which context is current; what is wrong with state.json or session.json. Changes and makes nothing."""
-        self._known = load_state(self.path)
+        self._known = load_state(self.path, self.project)
         return self._known.problems
 
     @property
     def _state(self) -> HomeState:
         if self._known is None:
-            self._known = load_state(self.path)
+            self._known = load_state(self.path, self.project)
         return self._known
 
     @property
     def current(self) -> str:
-        """The name of the current context, "default" to begin with; there may be no folder for it yet."""
+        """The name of the current context, to begin with "default", in a project after its folder; there may be no folder for it yet."""
         return self._state.current
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this project has no context of its own yet; `current` is then what it would be called."""
+        return self._state.is_new
+
+    def claim(self) -> str:
+        """Give this project a context of its own if it has none. Returns what a person is to know of that, "" = nothing."""
+        if not self.is_new:
+            return ""
+        from cru.contexts.claim import claim_context
+
+        sentence = claim_context(self.path, self.project)
+        self._known = load_state(self.path, self.project)
+        return sentence
 
     @property
     def previous(self) -> str | None:
@@ -115,7 +133,7 @@ class Home:
         """The context of that name, made if it is missing. Raises StoreUnreadable, MigrationFailed."""
         folder = self._folder(name)
         make_folder(folder)
-        return FileContext(folder, self._settings)
+        return FileContext(folder, self._settings, self.project)
 
     def find(self, name: str) -> FileContext:
         """The context of that name, which must be there. Raises NoSuchContext, and what `open` raises."""
@@ -129,17 +147,17 @@ class Home:
     def switch(self, name: str) -> None:
         """Make a context current, for later runs too; the one before becomes the previous one."""
         check_name(name)
-        state = load_state(self.path)
+        state = load_state(self.path, self.project)
         if name != state.current or name not in state.names:
-            save_state(self.path, name, state.previous if name == state.current else state.current, add=name)
-        self._known = load_state(self.path)
+            save_state(self.path, name, state.previous if name == state.current else state.current, self.project)
+        self._known = load_state(self.path, self.project)
 
     def enlist(self, name: str) -> None:
         """See that state.json lists a context. One that cannot be read stays as it is: who opens it is told."""
         state = self._state
         if name not in state.names and not state.problems:
-            add_context(self.path, name, state.current)
-            self._known = load_state(self.path)
+            add_context(self.path, name, state.outside)
+            self._known = load_state(self.path, self.project)
 
     def exists(self, name: str) -> bool:
         return self._folder(name).is_dir()
@@ -172,12 +190,12 @@ class Home:
             with write_errors(folder):
                 folder.rename(target)
             end_rename(self.path, old, new)
-        self._known = load_state(self.path)
+        self._known = load_state(self.path, self.project)
 
     def delete(self, name: str, *, only_if: Callable[[], bool] = lambda: True) -> bool:
         """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
-        no. If it was the current one, the previous one becomes current, or "default". What could not be cleared away is then in
-        `failed_removals`. Raises ContextHeld, also if somebody has it open."""
+        no. Where it was the current one, the previous one becomes current, or "default" (in a project: one that is yet to be made). What
+        could not be cleared away is then in `failed_removals`. Raises ContextHeld, also if somebody has it open."""
         from cru.contexts.presence import refuse_if_attended
 
         folder = self._folder(name)
@@ -190,13 +208,10 @@ class Home:
                 bind_mark(self.path, folder)
                 self._remove(folder)
             self._sweep()
-        state = load_state(self.path)
-        if name in (*state.names, *state.expiring, state.current, state.previous):
-            current, previous = state.current, None if state.previous == name else state.previous
-            if current == name:
-                current, previous = (previous, None) if previous and self.exists(previous) else (DEFAULT, None)
-            save_state(self.path, current, previous, drop=name)
-        self._known = load_state(self.path)
+        state = load_state(self.path, self.project)
+        if exists or name in (*state.names, *state.expiring, state.current, state.previous):
+            drop_context(self.path, name, self.exists)
+        self._known = load_state(self.path, self.project)
         return exists or name in state.names
 
     @property

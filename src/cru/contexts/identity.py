@@ -3,23 +3,26 @@ when it is to go (see expiry.py)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from errno import ENOENT
 from pathlib import Path
 
 import msgspec
 
-from cru.contexts import BadName, read_if_exists, write_errors
-from cru.contexts.entries import LogProblem, new_id, now, short_error
+from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
+from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
 from cru.files.atomic import create_file, replace_file, set_aside
 
 META = "context_meta.json"
+ORIGIN = "project"
 VERSION = 1
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
-    """The id of the context in `folder`. A missing file is made; chibi's file gets the id added, its own keys stay.
+def ensure_session_id(folder: Path, project: str = "") -> tuple[str, tuple[LogProblem, ...]]:
+    """The id of the context in `folder`. A missing file is made; chibi's file gets the id added, its own keys stay. A conversation that
+    begins in a project keeps its root.
 
     Where nothing can be written the id holds for this process only, and a problem says so.
     """
@@ -34,6 +37,8 @@ def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
         meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
     session_id = new_id()
     new = {"created_at": now(), **meta, "session_id": session_id, "version": VERSION}
+    if project and not meta and not any(os.path.lexists(folder / name) for name in (LOG, "context.json")):
+        new[ORIGIN] = project
     try:
         return _write(path, new, replace=bool(meta), broken=bool(problems)), problems
     except OSError as error:
@@ -50,6 +55,16 @@ def find_context(contexts: Path, session: str) -> str:
 def known_session_id(folder: Path) -> str:
     """The session id of a context, "" if it has none yet. Raises StoreUnreadable."""
     value = read_meta(folder).get("session_id")
+    return value if isinstance(value, str) else ""
+
+
+def known_origin(folder: Path) -> str:
+    """The root of the project that a conversation began in; "" if it began in none, or before that was written down, or if its file
+    cannot be read."""
+    try:
+        value = read_meta(folder).get(ORIGIN)
+    except StoreUnreadable:
+        return ""
     return value if isinstance(value, str) else ""
 
 

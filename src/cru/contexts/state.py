@@ -6,6 +6,7 @@ Both of chibi's shapes are read, and the shape that was found is kept when writi
 
 `session.json` is `{"implied_context", "previous_context"}`, `expiring`: the contexts that destroy themselves (see expiry.py), and while
 a rename is under way `renaming`: {from, to, session_id}. If the folder has its new name, the rest follows, though the rename was killed.
+`projects`: which one is current in each project (see projects.py).
 Keys that we do not know stay.
 """
 
@@ -21,7 +22,7 @@ from msgspec import Struct
 
 from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
 from cru.contexts.entries import LogProblem, now, short_error
-from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_session_id
+from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
 from cru.files.atomic import replace_file, set_aside
 from cru.files.regular import read_regular
 
@@ -40,6 +41,8 @@ class HomeState(Struct, frozen=True):
     previous: the one before it, if any
     problems: what is wrong with the files
     expiring: the contexts that may destroy themselves
+    outside: the current context outside of projects
+    is_new: the project has no context of its own yet; `current` is what it would be called
     """
 
     names: tuple[str, ...] = ()
@@ -47,41 +50,105 @@ class HomeState(Struct, frozen=True):
     previous: str | None = None
     problems: tuple[LogProblem, ...] = ()
     expiring: tuple[str, ...] = ()
+    outside: str = DEFAULT
+    is_new: bool = False
 
 
-def load_state(home: Path) -> HomeState:
-    """Read both files; missing ones mean the defaults, broken ones too, with a problem. Nothing is changed."""
+def load_state(home: Path, project: str = "") -> HomeState:
+    """Read both files; missing ones mean the defaults, broken ones too, with a problem. Nothing is changed. project: the root of the
+    project whose current context counts, "" = the one outside of projects"""
     state, broken_state = _read(home / STATE)
     session, broken_session = _read(home / SESSION)
     _finish_rename(home, state, session)
     problems = [*broken_state, *broken_session]
+    outside, previous = _outside(state, session, problems)
+    names = tuple(n for n in map(_name_of, _contexts(state)) if is_name(n))
+    expiring = tuple(n for n in _expiring_names(state, session) if is_name(n))
+    current, is_new = outside, False
+    if project:
+        from cru.contexts.projects import read_records
+
+        record = read_records(session).get(project)
+        is_new = record is None
+        current = name_for(home, project, state, session) if record is None else record.current
+        previous = None if record is None else record.previous
+    before = previous if previous != current else None
+    return HomeState(names, current, before, tuple(problems), expiring, outside, is_new)
+
+
+def _outside(
+    state: dict[str, object], session: dict[str, object], problems: list[LogProblem]
+) -> tuple[str, str | None]:
+    """The current and the previous context outside of projects."""
     implied = _name(session, "implied_context", SESSION, problems)
     current = _name(state, "current_context", STATE, problems) or implied or DEFAULT
     previous = _name(session, "previous_context", SESSION, problems)
     if implied and implied != current:  # another program has switched without telling session.json
         previous = implied
-    names = tuple(n for n in map(_name_of, _contexts(state)) if is_name(n))
-    expiring = tuple(n for n in _expiring_names(state, session) if is_name(n))
-    return HomeState(names, current, previous if previous != current else None, tuple(problems), expiring)
+    return current, previous
 
 
-def save_state(home: Path, current: str, previous: str | None, *, add: str = "", drop: str = "") -> None:
-    """Write the current and the previous context; `add` joins the list, `drop` leaves it.
+def name_for(home: Path, project: str, state: dict[str, object], session: dict[str, object]) -> str:
+    """What the first context of a project is called: no other project's context, and none that was there before."""
+    from cru.contexts.projects import first_name, read_records
+
+    others = [record for root, record in read_records(session).items() if root != project]
+    listed = set(map(_name_of, _contexts(state)))
+
+    def is_taken(name: str) -> bool:
+        folder = home / CONTEXTS / name
+        if any(record.bears(name) for record in others):
+            return True
+        return known_origin(folder) != project if os.path.lexists(folder) else name in listed
+
+    return first_name(project, is_taken)
+
+
+def save_state(home: Path, current: str, previous: str | None, project: str = "") -> None:
+    """Write the current and the previous context, of a project or outside of projects; the current one joins the list.
 
     Broken files are kept as `<name>.corrupt-<n>`. Raises StoreUnwritable.
     """
 
     def edit(state: dict[str, object], session: dict[str, object]) -> None:
-        objects = has_objects(state)
-        state["contexts"] = _edit_list(_contexts(state), add, drop, objects)
-        if not objects:
-            state["current_context"] = current
-        session["implied_context"] = current
-        session["previous_context"] = previous
-        if previous is None:
-            del session["previous_context"]
-        if drop and EXPIRING in session:
-            list_expiring(session, drop)
+        if project:
+            from cru.contexts.projects import set_current
+
+            _list_context(state, current, _outside(state, session, [])[0])
+            set_current(session, project, current, previous)
+            return
+        state["contexts"] = _edit_list(_contexts(state), current, "", has_objects(state))
+        _set_outside(state, session, current, previous)
+
+    update_state(home, edit)
+
+
+def _set_outside(state: dict[str, object], session: dict[str, object], current: str, previous: str | None) -> None:
+    if not has_objects(state):
+        state["current_context"] = current
+    session["implied_context"] = current
+    session["previous_context"] = previous
+    if previous is None:
+        del session["previous_context"]
+
+
+def drop_context(home: Path, name: str, exists: Callable[[str], bool]) -> None:
+    """A context is gone. Where it was current, the previous one is if it exists, else "default", or in a project a new one."""
+
+    def edit(state: dict[str, object], session: dict[str, object]) -> None:
+        current, previous = _outside(state, session, [])
+        state["contexts"] = _edit_list(_contexts(state), "", name, has_objects(state))
+        if name in (current, previous):
+            before = None if previous in (name, current) else previous
+            if current == name:
+                current, before = (before, None) if before and exists(before) else (DEFAULT, None)
+            _set_outside(state, session, current, before)
+        if EXPIRING in session:
+            list_expiring(session, name)
+        if "projects" in session:
+            from cru.contexts.projects import forget_context
+
+            forget_context(session, name, exists)
 
     update_state(home, edit)
 
@@ -89,13 +156,14 @@ def save_state(home: Path, current: str, previous: str | None, *, add: str = "",
 def add_context(home: Path, name: str, current: str) -> None:
     """Put a context into the list; `current` is written down if nothing says yet which one is. Raises StoreUnwritable."""
 
-    def edit(state: dict[str, object], _: object) -> None:
-        objects = has_objects(state)
-        state["contexts"] = _edit_list(_contexts(state), name, "", objects)
-        if not objects:
-            state.setdefault("current_context", current)
+    update_state(home, lambda state, _: _list_context(state, name, current))
 
-    update_state(home, edit)
+
+def _list_context(state: dict[str, object], name: str, current: str) -> None:
+    objects = has_objects(state)
+    state["contexts"] = _edit_list(_contexts(state), name, "", objects)
+    if not objects:
+        state.setdefault("current_context", current)
 
 
 def begin_rename(home: Path, old: str, new: str, session_id: str) -> None:
@@ -140,6 +208,10 @@ def _rename(state: dict[str, object], session: dict[str, object], old: str, new:
             raw[name] = new
     if old in _strings(session.get(EXPIRING)):
         list_expiring(session, old, new)
+    if "projects" in session:
+        from cru.contexts.projects import rename_context
+
+        rename_context(session, old, new)
 
 
 def update_state(home: Path, edit: Callable[[dict[str, object], dict[str, object]], None]) -> None:
@@ -211,6 +283,11 @@ def list_expiring(session: dict[str, object], drop: str, add: str = "") -> None:
         session[EXPIRING] = kept
 
 
+def read_raw(path: Path) -> dict[str, object]:
+    """What one of the files holds; {} if it is missing or broken."""
+    return _read(path)[0]
+
+
 def _read(path: Path) -> tuple[dict[str, object], list[LogProblem]]:
     try:
         raw = msgspec.json.decode(read_regular(path), type=dict[str, object])
@@ -266,6 +343,11 @@ def has_objects(raw: dict[str, object]) -> bool:
     """Whether a state.json lists objects, as chibi's newer one does."""
     contexts = _contexts(raw)
     return any(isinstance(c, dict) for c in contexts) or bool(raw and not contexts and "current_context" not in raw)
+
+
+def is_chibi_home(home: Path) -> bool:
+    """Whether a home is chibi's own: its name says so, or its state.json is as only chibi writes it."""
+    return os.path.basename(os.path.realpath(home)) == ".chibi" or has_objects(read_raw(home / STATE))
 
 
 def _edit_list(contexts: list[object], add: str, drop: str, objects: bool) -> list[object]:

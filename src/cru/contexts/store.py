@@ -145,8 +145,9 @@ class ContextStore(Protocol):
 class FileContext:
     """A ContextStore in a folder that exists. Nothing but the session id is read before it is asked for."""
 
-    def __init__(self, folder: Path, settings: ContextSettings | None = None) -> None:
-        """Raises StoreUnreadable, and what a migration raises (see migrate.py)."""
+    def __init__(self, folder: Path, settings: ContextSettings | None = None, project: str = "") -> None:
+        """project: the root of the project that it begins in, if it is new. Raises StoreUnreadable, and what a migration raises (see
+        migrate.py)."""
         self.folder = folder
         self.name = folder.name
         self._settings = settings or ContextSettings()
@@ -157,7 +158,7 @@ class FileContext:
         self._refreshed_under: ContextLock | None = None
         self._copy: CopyLink | None = None
         self._log = Log(folder / LOG, lambda: self.is_held and self._refreshed_under is self._lock)
-        self.session_id, problems = ensure_session_id(folder)
+        self.session_id, problems = ensure_session_id(folder, project)
         self._log.problems += problems
         if (folder / OLD).exists():
             from cru.contexts.migrate import migrate

@@ -11,11 +11,10 @@ from msgspec import Struct
 
 from cru.app.start import Start
 from cru.contexts.entries import format_time
-from cru.contexts.home import Home
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.revisions import NoRevision
 from cru.revisions.diff import diff_summary
 from cru.revisions.records import ChangedBy, ChangeOrigin, FileChange, FileKind, PathState
@@ -68,7 +67,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     args = CommandArguments("history", words, help=HELP, switches=switches, most=2)
     if args.show_help():
         return 0
-    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    start = start_of(parsed, context_name(parsed, open_home(parsed)))
     if not args.words:
         return _list_files(start, args)
     file = os.path.realpath(args.words[0])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cru.contexts.home import Home
 from cru.engine.session import Session
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show, write
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path, start_of, working_directory
+from cru.faces.cli.run_options import context_name, open_home, start_of, working_directory
 from cru.faces.cli.session_run import with_session
 
 HELP = """\
@@ -33,7 +32,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if not args.words:
         raise UsageProblem("`cru lua` needs code or a file", "cru lua '=1 + 1'")
     source, name, folder = _chunk(args)
-    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    start = start_of(parsed, context_name(parsed, open_home(parsed)))
 
     async def work(session: Session) -> None:
         await session.open()

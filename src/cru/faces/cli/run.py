@@ -12,8 +12,15 @@ from msgspec import Struct
 from cru.contexts.home import Home
 from cru.faces.cli.console import ExitStatus, say
 from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
-from cru.faces.cli.run_options import context_name, home_path, overrides, require_utf8, start_of, working_directory
-from cru.files.regular import read_regular
+from cru.faces.cli.run_options import (
+    config_text,
+    context_name,
+    open_home,
+    overrides,
+    require_utf8,
+    start_of,
+    working_directory,
+)
 from cru.models.providers import KEY_VARIABLES
 
 if TYPE_CHECKING:
@@ -24,8 +31,10 @@ if TYPE_CHECKING:
 
 # Operations that only say how this run works: a chat may follow them.
 RUN_OPTION_FLAGS = ("-C", "-U")
-
-
+# The same on a terminal alone: without one it has done its work.
+CHAT_FLAGS = (*RUN_OPTION_FLAGS, "-c")
+# Of those after which the model is not asked, the ones that open the run's own context.
+CURRENT_FLAGS = ("-l", "-d", "-g", "-n", "-p", "-P")
 LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:", b"llamacpp:", b"vllm:")
 
 
@@ -48,7 +57,7 @@ def run(parsed: Parsed) -> int:
     """Everything that is no management command; returns the exit status."""
     quiet = _is_quiet(parsed)
     _check(parsed)
-    home = Home(home_path(parsed))
+    home = open_home(parsed)
     if not quiet and _expects_tls(home.path):
         from cru.net.seeding import start_seeding
 
@@ -56,7 +65,7 @@ def run(parsed: Parsed) -> int:
     if quiet and parsed.words:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
     text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words)
-    name = context_name(parsed, home)
+    name = _claimed_name(parsed, home)
     _clear_away(parsed, home, name)
     results = _carry_out(parsed, home, name)
     if warning:
@@ -65,6 +74,8 @@ def run(parsed: Parsed) -> int:
         say(f"cru: {behind} stands behind the first word of the prompt and is part of it; flags come first")
     if results.texts:
         text = "\n\n".join([*results.texts, text]).strip()
+    if not quiet:
+        _tell_origin(parsed, home, results.name)
     if not quiet and (text.strip() or parsed.has("resume")):
         return max(results.code, _turn(parsed, text, results))
     # No session follows, so there is no other context.
@@ -72,18 +83,49 @@ def run(parsed: Parsed) -> int:
         from cru.faces.cli.session_run import announce
 
         announce(start_of(parsed, results.name), parsed, events)
-    if quiet or any(flag.short not in RUN_OPTION_FLAGS for flag, _ in parsed.operations()):
+    options = CHAT_FLAGS if _can_chat(parsed) else RUN_OPTION_FLAGS
+    if quiet or any(flag.short not in options for flag, _ in parsed.operations()):
         return _farewell(parsed, results.code)
     return _chat(parsed, results.name)
+
+
+def _claimed_name(parsed: Parsed, home: Home) -> str:
+    """The context of this run. If it is the current one of a project that has none yet, it is given its name now."""
+    name = context_name(parsed, home)
+    if not home.is_new or name != home.current or not _concerns_current(parsed):
+        return name
+    from cru.contexts import StoreUnwritable
+
+    try:
+        if sentence := home.claim():
+            say(f"cru: {sentence}")
+    except StoreUnwritable:
+        pass  # what needs the home is told of it
+    return home.current
+
+
+def _tell_origin(parsed: Parsed, home: Home, name: str) -> None:
+    """A conversation that began in another project goes on here, which a person is to know: who has just chosen it, or sits there."""
+    if not (parsed.has("switch-context") or parsed.has("transient-context") or sys.stderr.isatty()):
+        return
+    from cru.contexts.identity import known_origin
+
+    origin = known_origin(home.path / "contexts" / name)
+    if origin and origin != home.project:
+        say(f"cru: {name} began in another project, {origin}")
+
+
+def _concerns_current(parsed: Parsed) -> bool:
+    """Whether the run works on its context, and does not merely look at all or at others."""
+    if not _is_quiet(parsed):
+        return True
+    return any(flag.short in CURRENT_FLAGS for flag, _ in parsed.operations())
 
 
 def _expects_tls(home: Path) -> bool:
     """Whether the model is asked over https: a guess from the text of the settings, before anything that reads them is loaded. A wrong one
     costs only time."""
-    try:
-        text = read_regular(home / "config.toml")
-    except OSError:
-        text = b""
+    text = config_text(home)
     if b"base_url" in text:
         return b"https://" in text
     has_key = any(name in os.environ for name in KEY_VARIABLES) or os.path.exists(home / "keys.json")
@@ -188,9 +230,13 @@ def _farewell(parsed: Parsed, code: int) -> int:
     return code
 
 
+def _can_chat(parsed: Parsed) -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach")
+
+
 def _chat(parsed: Parsed, name: str) -> int:
     """Nothing to ask: a chat on a terminal, else an error. The chat's prompt stands on stderr, so stdout may be a pipe."""
-    if sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach"):
+    if _can_chat(parsed):
         from cru.faces.cli.chat.first_prompt import FirstPrompt
 
         with FirstPrompt(name) as first:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cru.app import Start
     from cru.contexts.home import Home
     from cru.extensions.hooks.discovery import HookPolicy
@@ -45,7 +48,72 @@ def start_of(parsed: Parsed, context: str) -> Start:
     return Start(
         home, context, env, cwd, root, overrides(parsed), _hook_policy(parsed),
         parsed.has("strict-hooks"), parsed.config, _debug(parsed), parsed.last("agent") or "", copy_through,
+        project_scope(parsed, home),
     )  # fmt: skip
+
+
+def open_home(parsed: Parsed) -> Home:
+    """The home, with the current context of the project that the user stands in. Raises ConfigError."""
+    from cru.contexts.home import Home
+
+    home = home_path(parsed)
+    return Home(home, project=project_scope(parsed, home))
+
+
+def project_scope(parsed: Parsed, home: Path) -> str:
+    """The root of the project whose current context counts; "" = the one outside of projects (docs/contexts.md). Raises ConfigError."""
+    from cru.config.project_root import find_root
+
+    try:
+        root = find_root(Path(os.getcwd()), os.environ, home, parsed.last("project-root"))
+    except FileNotFoundError:
+        return ""  # who works in a folder that was deleted is told elsewhere
+    if not root.is_marked or not os.path.isdir(root.path) or _is_inherited(parsed, home, root.path):
+        return ""
+    return "" if _chosen_scope(parsed, home) == "global" else os.fsdecode(os.fsencode(root.path))
+
+
+def _is_inherited(parsed: Parsed, home: Path, root: Path) -> bool:
+    """Whether it is a root only because a run of cru above this one says where it works."""
+    if parsed.last("project-root") or os.environ.get("CRU_DEPTH", "1") == "1" or not os.environ.get("CRU_PROJECT_ROOT"):
+        return False
+    from cru.config.project_root import find_root
+    from cru.contexts.projects import read_records
+    from cru.contexts.state import SESSION, read_raw
+
+    env = {key: value for key, value in os.environ.items() if key != "CRU_PROJECT_ROOT"}
+    own = find_root(root, env, home)
+    return not (own.is_marked and own.path == root) and os.fspath(root) not in read_records(read_raw(home / SESSION))
+
+
+def _chosen_scope(parsed: Parsed, home: Path) -> str:
+    """What the settings say that are known before a context is: the home's, those of a request, and `-s`."""
+    values = [parsed.config.get("contexts"), overrides(parsed).get("contexts") if parsed.has("set") else None]
+    if b"contexts" in config_text(home) or any(values):
+        from cru.config.layers import COMMAND_LINE, Layer, merge_layers, read_layer
+        from cru.contexts.scope import ContextsTable
+
+        layer = read_layer("user", home / "config.toml")
+        tables = [] if layer is None else [Layer("user", _only_contexts(layer.data), layer.file, layer.text)]
+        tables += [Layer(COMMAND_LINE, {"contexts": value}) for value in values if isinstance(value, dict)]
+        if scope := merge_layers((ContextsTable,), tables).of(ContextsTable).contexts.scope:
+            return scope
+    from cru.contexts.state import is_chibi_home
+
+    return "global" if is_chibi_home(home) else "project"
+
+
+def _only_contexts(data: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in data.items() if key == "contexts"}
+
+
+@cache
+def config_text(home: Path) -> bytes:
+    """The text of the home's settings, b"" if there are none: for guesses before what reads them is loaded."""
+    try:
+        return read_regular(home / "config.toml")
+    except OSError:
+        return b""
 
 
 def home_path(parsed: Parsed) -> Path:

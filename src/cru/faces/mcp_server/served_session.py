@@ -100,7 +100,7 @@ async def serve_session(
     async def run_turn(context: str, prompt: str) -> LegResult:
         return await _run_turn(replace(start, context=context), asker, prompt, watch)
 
-    home = Home(start.home)
+    home = Home(start.home, project=start.project)
     bundle = build(
         start,
         extensions=[confinement],

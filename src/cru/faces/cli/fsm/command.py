@@ -8,7 +8,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -67,12 +67,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMachine], dict[str, object]]:
     """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
     Raises UnknownWorkflow and ContextHeld."""
-    from cru.contexts.home import Home
     from cru.faces.cli.session_run import open_session, say_notice
     from cru.namespace import state
     from cru.namespace.fsm.workflows import find_workflows
 
-    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    start = start_of(parsed, context_name(parsed, open_home(parsed)))
     async with open_session(start, say_notice) as built:
         parts = built.session.parts
         for opening in parts.lifecycle.opening:

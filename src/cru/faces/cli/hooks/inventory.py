@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cru.app import hooks_where, load_settings
-from cru.contexts.home import Home
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
@@ -13,7 +12,7 @@ from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.permissions import PermissionSettings
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 def load_inventory(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     """All hooks for somebody who stands here, and the facts of the context; nothing is run. What is odd about trust.json and about files
     that are void is said on stderr, unless the caller tells it."""
-    home = Home(home_path(parsed))
+    home = open_home(parsed)
     start = start_of(parsed, context_name(parsed, home))
     settings, layers, _ = load_settings(start)
     options = merge_options(settings.of(HookSettings).options, layers)

@@ -13,7 +13,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import find_hook, load_inventory
-from cru.faces.cli.run_options import context_name, home_path
+from cru.faces.cli.run_options import context_name, open_home
 from cru.values.masking import masked
 
 HELP = """\
@@ -36,7 +36,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     most = args.number("-n", MOST)
     if most < 0:
         raise args.wrong("-n needs a number from 0 on")
-    home = Home(home_path(parsed))
+    home = open_home(parsed)
     name = context_name(parsed, home)
     id = args.words[1] if len(args.words) > 1 else ""
     records = list(islice(_read_records(home, name, id), most or None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from cru.contexts.home import Home
 from cru.contexts.reported import report_once
 from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report import query as spoken
@@ -14,7 +13,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
-from cru.faces.cli.run_options import context_name, home_path
+from cru.faces.cli.run_options import context_name, open_home
 from cru.values.masking import masked
 
 HELP = """\
@@ -33,7 +32,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     )
     if args.show_help():
         return 0
-    home = Home(home_path(parsed))
+    home = open_home(parsed)
     name = context_name(parsed, home)
     inventory = load_inventory(parsed)
     store = home.open(name) if home.exists(name) else None

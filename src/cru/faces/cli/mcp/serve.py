@@ -114,11 +114,10 @@ def _require_sdk() -> None:
 
 def _start(parsed: Parsed, args: CommandArguments) -> Start:
     """Raises UsageProblem."""
-    from cru.contexts.home import Home
-    from cru.faces.cli.run_options import context_name, home_path, start_of
+    from cru.faces.cli.run_options import context_name, open_home, start_of
 
     is_named = parsed.has("transient-context") or parsed.has("switch-context")
-    context = context_name(parsed, Home(home_path(parsed))) if is_named else CONTEXT
+    context = context_name(parsed, open_home(parsed)) if is_named else CONTEXT
     mode = args.value("--mode", "trust" if args.has("-t") else "")
     flags = (*parsed.flags, *parse(("--mode", mode)).flags) if mode else parsed.flags
     return start_of(Parsed(flags, parsed.words), context)

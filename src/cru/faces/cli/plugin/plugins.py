@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cru.app import SessionBundle, Start, load_settings, plugin_places
 from cru.config.closest import did_you_mean
-from cru.contexts.home import Home
 from cru.extensions.errors import UnknownPlugin
 from cru.extensions.manager import Extensions
 from cru.faces.cli.console import say
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.session_run import open_session
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 
 def plugin_start(parsed: Parsed) -> Start:
-    return start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    return start_of(parsed, context_name(parsed, open_home(parsed)))
 
 
 def find_plugins(parsed: Parsed) -> list[DiscoveredPlugin]:

@@ -12,12 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
-from cru.contexts.home import Home
 from cru.engine.spending import format_cost
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path
+from cru.faces.cli.run_options import context_name, open_home
 from cru.tasks import FOLDER, NoSuchTask, TaskError
 from cru.tasks.completion import first_line
 from cru.tasks.control import ask_to_cancel
@@ -63,8 +62,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     verb = args.words[0] if args.words else "list"
     if verb == "list" and len(args.words) > 1:
         raise args.wrong("`cru tasks list` takes no id")
-    contexts = Home(home_path(parsed)).path / "contexts"
-    current = contexts / context_name(parsed, Home(home_path(parsed)))
+    contexts = open_home(parsed).path / "contexts"
+    current = contexts / context_name(parsed, open_home(parsed))
     if verb == "list":
         _list(list(_tasks(_folders(contexts) if args.has("--all") else [current])), args)
         return 0

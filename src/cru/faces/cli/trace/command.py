@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 
 from cru.contexts.entries import LogProblem
-from cru.contexts.home import Home
 from cru.contexts.reported import report_once
 from cru.contexts.store import FileContext
 from cru.engine import rebuild
@@ -21,7 +20,7 @@ from cru.engine.recorder import RequestLine
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.trace.moments import TurnMoment, read_moments
 from cru.models.protocol import Model
 
@@ -43,7 +42,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     args = CommandArguments("trace", words, values=("--request", "--turn"), help=HELP, switches=("--next", "--json"))
     if args.show_help():
         return 0
-    home = Home(home_path(parsed))
+    home = open_home(parsed)
     name = context_name(parsed, home)
     as_json = args.has("--json")
     if args.has("--next"):

@@ -10,11 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.app import Start, load_settings
-from cru.contexts.home import Home
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.vault import lines
 from cru.vault import VaultSettings, VaultTable, located, with_environment
 from cru.vault.index.index import Update
@@ -82,7 +81,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.show_help():
         return 0
     name, *rest = args.words or ["status"]
-    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    start = start_of(parsed, context_name(parsed, open_home(parsed)))
     if name == "init":
         return _init(start, args, rest)
     verb = VERBS[name]

@@ -1,0 +1,38 @@
+"""Where a project begins (docs/decisions/0013-project-root.md). Loaded before the chat's first prompt: nothing but `os` is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORIES = (".git", ".hg", ".jj")
+
+
+class FoundRoot(NamedTuple):
+    """A project root; is_marked: it was chosen, or has a mark; else it is only the folder that somebody stands in."""
+
+    path: Path
+    is_marked: bool
+
+
+def find_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None) -> FoundRoot:
+    """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above under version control, else the nearest one with
+    a folder .cru (a project's, not a home of cru; nor in the user's home or above it), else here. `home`: cru's, of this run."""
+    named = chosen or env.get("CRU_PROJECT_ROOT")
+    if named:
+        return FoundRoot(Path(os.path.realpath(cwd / os.path.expanduser(named))), True)
+    here = Path(os.path.realpath(cwd))
+    folders = (here, *here.parents)
+    for folder in folders:
+        if any(os.path.exists(folder / mark) for mark in REPOSITORIES):
+            return FoundRoot(folder, True)
+    user = Path(os.path.realpath(env.get("HOME") or "/"))
+    homes = (os.path.realpath(home), os.path.realpath(user / ".cru"))
+    for folder in folders:
+        if folder == user or folder in user.parents:
+            break
+        if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
+            return FoundRoot(folder, True)
+    return FoundRoot(here, False)
