@@ -302,13 +302,14 @@ def pattern(word: Word) -> str:
         for part in word.parts
     ]
     text = "".join(parts) + "\x1f"
-    is_text = any(part.quoted or part.kind is PartKind.TEXT for part in word.parts)
+    is_text = any(part.quoted or (part.kind is PartKind.TEXT and part.value) for part in word.parts)
     return text if is_text else f"(?:{text})?"
 
 
 @needs_bash
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(RUNNING), min_size=2, max_size=12).map("".join))
+@example("aa $x\\\n")
 @example('aa \'x y\' && bb | cc; $(dd "e\\"f")')
 def test_bash_runs_nothing_that_the_tree_does_not_have(source: str) -> None:
     parsed = parse(source)

@@ -68,6 +68,7 @@ RARE_SETTINGS = {
     "vault": "cru.vault:VaultTable",
     "mcp": "cru.mcp:McpTable",
     "undo": "cru.revisions:UndoTable",
+    "keys": "cru.app.chat_keys:KeyTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
     "contexts": "cru.contexts.scope:ContextsTable",
 }

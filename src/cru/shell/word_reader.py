@@ -102,7 +102,8 @@ class WordReader:
         char = self.peek(1)
         if not char:
             raise Unreadable(self.at, "a backslash at the end")
-        parts.append(WordPart(self.at, self.at + 2, quoted=True, value="" if char == "\n" else char))
+        is_joint = char == "\n"  # the shell joins the lines: nothing is quoted by it
+        parts.append(WordPart(self.at, self.at + 2, quoted=not is_joint, value="" if is_joint else char))
         self.at += 2
 
     def _read_single_quoted(self, parts: list[WordPart]) -> None:

@@ -25,6 +25,7 @@ from cru.faces.cli.text_face import TextFace
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
+    from cru.config.layers import Settings
     from cru.faces.cli.command_face import ChatFace
 
 LEAVING = 2.0
@@ -100,16 +101,18 @@ class Chat:
         run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
         session.parts.services.is_chat = True
-        self._screen = LineScreen() if live is None else self._open_screen(live, os.path.join(home, "chat_history"))
+        self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, Path(home))
         self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = False
         self._interrupted = -LEAVING
         self._own: asyncio.Future[str] | None = None
 
-    def _open_screen(self, live: LiveRegion, history: str) -> Screen:
+    def _open_screen(self, live: LiveRegion, settings: Settings, home: Path) -> Screen:
+        from cru.app.chat_keys import ChatKeys, KeyTable
         from cru.faces.cli.chat.call_results import CallResults, styled
         from cru.faces.cli.chat.completion import ChatCompleter
         from cru.faces.cli.chat.history import open_history
+        from cru.faces.cli.chat.keys import unknown_keys
         from cru.faces.cli.chat.screen import ChatActions, ChatScreen
         from cru.faces.cli.chat.todos import show_todos
 
@@ -119,7 +122,11 @@ class Chat:
         self._face.show_results(lambda call: styled(results.lines(call)))
         status = StatusLine(self._session, self._face.status_text)
         actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._next_mode, self._do_at_once)
-        return ChatScreen(open_history(history), ChatCompleter(self._session), live, actions)
+        keys = settings.of(KeyTable).keys if settings.has(KeyTable) else ChatKeys()
+        for problem in unknown_keys(keys):
+            complain(problem)
+        history = open_history(home / "chat_history", self._session.parts.root)
+        return ChatScreen(history, ChatCompleter(self._session), live, actions, keys)
 
     async def run(self) -> None:
         erase_prompt()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
-from prompt_toolkit.filters import Condition, has_completions, is_searching
+from prompt_toolkit.filters import Condition, FilterOrBool, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
+
+from cru.app.chat_keys import ChatKeys
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
+
+PREFIXES = {"ctrl-": "c-", "control-": "c-", "shift-": "s-", "alt-": "escape ", "meta-": "escape ", "esc ": "escape "}
+Handler = Callable[["KeyPressEvent"], None]
+Sequence = tuple[str, ...]
 
 
 class KeyActions(Struct, frozen=True):
@@ -18,7 +26,11 @@ class KeyActions(Struct, frozen=True):
 
     enter: Enter
     take_last: Up puts the last prompt that waits into the input; whether there was one
-    end_input: Ctrl-D in an empty input
+    paste: what the terminal marks as pasted
+    remove_paste: Backspace takes away what stands for a paste before the cursor; whether there was one
+    editor: opens the input in an editor
+    undo: asks for the undo of a turn
+    end_input: leaves
     interrupt: Ctrl-C, and Esc while the model works
     suspend: Ctrl-Z
     next_mode: Shift-Tab
@@ -26,39 +38,61 @@ class KeyActions(Struct, frozen=True):
 
     enter: Callable[[], None]
     take_last: Callable[[], bool]
+    paste: Callable[[str], None]
+    remove_paste: Callable[[], bool]
+    editor: Callable[[], None]
+    undo: Callable[[], None]
     end_input: Callable[[], None]
     interrupt: Callable[[], None]
     suspend: Callable[[], Awaitable[None]]
     next_mode: Callable[[], None]
 
 
-def chat_keys(actions: KeyActions, is_busy: Condition) -> KeyBindings:
+def parse_key(text: str) -> Sequence | None:
+    """A key, or several after each other, as the line editor calls them; None: there is no such key."""
+    for prefix, short in PREFIXES.items():
+        text = text.lower().replace(prefix, short)
+    words = tuple(KEY_ALIASES.get(word, word) for word in text.split())
+    is_known = bool(words) and all(len(word) == 1 or word in ALL_KEYS for word in words)
+    return words if is_known else None
+
+
+def unknown_keys(settings: ChatKeys) -> Iterator[str]:
+    """What the settings name that is no key, in words."""
+    for action, texts in msgspec.structs.asdict(settings).items():
+        for text in texts:
+            if parse_key(text) is None:
+                yield f"keys.{action}: there is no key `{text}`; as `ctrl-g`, `alt-enter`, `shift-tab`, `f2`, `escape escape`"
+
+
+def chat_keys(actions: KeyActions, is_busy: Condition, is_empty: Condition, settings: ChatKeys) -> KeyBindings:
     keys = KeyBindings()
     _add_editing(keys, actions)
 
-    @keys.add("c-d")
-    def _end(event: KeyPressEvent) -> None:
+    def add(texts: tuple[str, ...], handler: Handler, when: FilterOrBool = ~is_searching) -> None:
+        for sequence in filter(None, map(parse_key, texts)):
+            keys.add(*sequence, filter=when)(handler)
+
+    def leave(event: KeyPressEvent) -> None:
         if event.current_buffer.text:
             event.current_buffer.delete()
         else:
             actions.end_input()
 
-    @keys.add("c-c", filter=~is_searching)
-    @keys.add("escape", filter=is_busy & ~is_searching)
-    def _interrupt(event: KeyPressEvent) -> None:
-        actions.interrupt()
-
-    @keys.add("s-tab", filter=~is_searching & ~has_completions)
-    def _next_mode(event: KeyPressEvent) -> None:
-        actions.next_mode()
-
-    @keys.add("c-z")
-    def _suspend(event: KeyPressEvent) -> None:
+    def suspend(event: KeyPressEvent) -> None:
         async def stop() -> None:
             await actions.suspend()
 
         event.app.create_background_task(stop())
 
+    add(settings.leave, leave, True)
+    add(settings.interrupt, lambda _: actions.interrupt())
+    add(("escape", "ctrl-c"), lambda _: actions.interrupt(), is_busy & ~is_searching)
+    add(settings.undo, lambda _: actions.undo(), ~is_busy & is_empty & ~is_searching)
+    add(settings.next_mode, lambda _: actions.next_mode(), ~is_searching & ~has_completions)
+    add(settings.new_line, lambda event: event.current_buffer.insert_text("\n"), True)
+    add(settings.editor, lambda _: actions.editor())
+    add(settings.suspend, suspend, True)
     return keys
 
 
@@ -73,16 +107,16 @@ def _add_editing(keys: KeyBindings, actions: KeyActions) -> None:
         else:
             actions.enter()
 
-    @keys.add("escape", "enter")
-    @keys.add("c-j")
-    def _new_line(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
     @keys.add("up", filter=~is_searching)
     def _up(event: KeyPressEvent) -> None:
         if not actions.take_last():
             event.current_buffer.auto_up(count=event.arg)
 
-    @keys.add("c-g", filter=~is_searching)
-    def _edit(event: KeyPressEvent) -> None:
-        event.current_buffer.open_in_editor()
+    @keys.add(Keys.BracketedPaste, filter=~is_searching)
+    def _paste(event: KeyPressEvent) -> None:
+        actions.paste(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+
+    @keys.add("backspace", filter=~is_searching)
+    def _backspace(event: KeyPressEvent) -> None:
+        if not actions.remove_paste():
+            event.current_buffer.delete_before_cursor(count=event.arg)

@@ -39,9 +39,11 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from cru.app.chat_keys import ChatKeys
 from cru.faces.cli.chat.completion import reference
 from cru.faces.cli.chat.first_prompt import PROMPT
 from cru.faces.cli.chat.keys import KeyActions, chat_keys
+from cru.faces.cli.chat.pastes import Pastes
 from cru.faces.cli.console import one_line, printable, set_printer, write_error
 from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.terminal.size import fit, terminal_size
@@ -123,8 +125,10 @@ class ChatActions(Struct, frozen=True):
 class ChatScreen:
     """A `Screen` for the whole chat. It draws on stderr, so that standard output holds nothing but answers."""
 
-    def __init__(self, history: History, completer: Completer, live: LiveRegion, actions: ChatActions) -> None:
-        self._live, self._actions = live, actions
+    def __init__(
+        self, history: History, completer: Completer, live: LiveRegion, actions: ChatActions, settings: ChatKeys
+    ) -> None:
+        self._live, self._actions, self._pastes = live, actions, Pastes()
         self._arrived = asyncio.Event()
         self._is_busy = self._has_ended = False
         self._timer: asyncio.TimerHandle | None = None
@@ -136,12 +140,18 @@ class ChatScreen:
             KeyActions(
                 self._enter,
                 self._take_last,
+                self._paste,
+                self._remove_paste,
+                self._open_editor,
+                self._open_undo,
                 self.end_input,
                 actions.interrupt,
                 actions.suspend,
                 actions.next_mode,
             ),
             Condition(lambda: self._is_busy),
+            Condition(lambda: not self.buffer.text),
+            settings,
         )
         # It need not ask where the cursor is: each print would wait for the terminal's answer.
         output = Vt100_Output(
@@ -261,7 +271,7 @@ class ChatScreen:
         """The model works, on that prompt if there is one: it goes into the scrollback."""
         self._set_busy(True)
         if text:
-            shown = "\n  ".join(printable(text).split("\n"))
+            shown = "\n  ".join(printable(self._pastes.fold_again(text)).split("\n"))
             self.print_above(lambda: write_error(f"{PROMPT}{shown}\n"))
         self._app.invalidate()
 
@@ -286,7 +296,8 @@ class ChatScreen:
     def take_back(self) -> None:
         """What waits in the queue is put into the input again."""
         if self._live.queue:
-            self._set_input("\n".join([*self._live.queue, *([self.buffer.text] if self.buffer.text else [])]))
+            waiting = [self._pastes.fold_again(text) for text in self._live.queue]
+            self._set_input("\n".join([*waiting, *([self.buffer.text] if self.buffer.text else [])]))
             self._live.queue.clear()
 
     def _set_input(self, text: str) -> None:
@@ -302,9 +313,9 @@ class ChatScreen:
         return had_text
 
     def _enter(self) -> None:
-        text = self.buffer.text
-        if text.strip():
-            self.buffer.append_to_history()
+        text = self._pastes.unfold(self.buffer.text)
+        if text.strip() and text not in self.buffer.history.get_strings()[-1:]:
+            self.buffer.history.append_string(text)
         self.buffer.reset()
         if text.strip() and not (self._is_busy and self._actions.do_at_once(text)):
             self._live.queue.append(text)
@@ -314,8 +325,24 @@ class ChatScreen:
         """Put the last prompt that waits into the input, if that is empty; whether it did."""
         if self.buffer.text or not self._live.queue:
             return False
-        self._set_input(self._live.queue.pop())
+        self._set_input(self._pastes.fold_again(self._live.queue.pop()))
         return True
+
+    def _paste(self, text: str) -> None:
+        self.buffer.insert_text(self._pastes.fold(text))
+
+    def _remove_paste(self) -> bool:
+        mark = self._pastes.mark_before(self.buffer.document.text_before_cursor)
+        self.buffer.delete_before_cursor(len(mark))
+        return bool(mark)
+
+    def _open_editor(self) -> None:
+        """With all of what was pasted."""
+        self._set_input(self._pastes.unfold(self.buffer.text))
+        self.buffer.open_in_editor()
+
+    def _open_undo(self) -> None:
+        self._set_input("/undo")
 
     def end_input(self) -> None:
         """As Ctrl-D: what waits is still sent."""
