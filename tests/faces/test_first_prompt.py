@@ -41,7 +41,7 @@ from cru.faces.cli.main import main
 main()
 """
 BEFORE, MEANWHILE = "cru.faces.cli.main", "cru.faces.cli.chat.chat"
-OWN, ALL = 33, 120
+OWN, ALL = 34, 121
 
 
 def script(home: HomeDir, source: str, **names: object) -> Path:

@@ -55,10 +55,10 @@ def test_each_later_layer_wins(home: HomeDir, last: str) -> None:
             project_file(home, 'model = "of-project"\n')
             trust_project(home)
         if "of-context" in given:
-            home.context().mkdir(parents=True)
-            (home.context() / "local.toml").write_text('model = "of-context"\n')
+            home.context("work").mkdir(parents=True)
+            (home.context("work") / "local.toml").write_text('model = "of-context"\n')
         words = ("--model", "of-flag") if "of-flag" in given else ()
-        assert cru(*words, "hi", home=home).code == 0
+        assert cru("-C", "work", *words, "hi", home=home).code == 0
     assert sent(model)["model"] == last
 
 

@@ -32,7 +32,7 @@ NOT_BEFORE_A_CALL = {
     "cru.tools.output", "cru.process", "cru.engine.compaction", "cru.files.glob",
 }  # fmt: skip
 """What a run over HTTP without a call of a tool does without."""
-OWN, ALL = 96, 211
+OWN, ALL = 97, 212
 
 WITHOUT_HOOKS = {
     "cru.extensions.hooks",

@@ -37,8 +37,14 @@ class HomeDir:
         (self.cru / "config.toml").write_text("".join(lines) + config)
 
     def context(self, name: str = "default") -> Path:
-        """The folder of a context (it may not exist yet)."""
-        return self.cru / "contexts" / name
+        """The folder of a context (it may not exist yet); "default": also the own one of `project`, or of the only project there is."""
+        return self.cru / "contexts" / (self._current() if name == "default" else name)
+
+    def _current(self) -> str:
+        file = self.cru / "session.json"
+        records = msgspec.json.decode(file.read_bytes()).get("projects", {}) if file.is_file() else {}
+        own = records.get(os.path.realpath(self.project)) or (next(iter(records.values())) if len(records) == 1 else {})
+        return str(own.get("current", "default"))
 
     def lines(self, name: str, file: str) -> list[dict[str, Any]]:
         """The records of a JSON-lines file of a context; empty if there is none."""

@@ -82,5 +82,5 @@ def test_the_agent_that_is_started_is_the_one_that_guards_have_left(here: HomeDi
     model = script(tmp_path, "main", "by: order\nloop: yes\ntext: done\n")
     here.configure(f'model = "{model}"\n')
     assert cru("hello", home=here).code == 0
-    (task,) = (here.cru / "contexts" / "default" / "tasks").glob("*/task.json")
+    (task,) = (here.context() / "tasks").glob("*/task.json")
     assert '"agent":"explore"' in task.read_text()

@@ -79,14 +79,14 @@ def run(here: HomeDir, tmp_path: Path, agent: str, model: str, *flags: str, **mo
 def results(here: HomeDir) -> list[str]:
     """What the first sub-agent's calls gave."""
     found = []
-    for log in (here.cru / "contexts" / "default" / "tasks").glob("*/context.jsonl"):
+    for log in (here.context() / "tasks").glob("*/context.jsonl"):
         entries = [json.loads(line) for line in log.read_text().splitlines()]
         found += [entry["content"] for entry in entries if entry.get("entry_type") == "tool_result"]
     return found
 
 
 def tasks(here: HomeDir) -> list[dict[str, object]]:
-    files = (here.cru / "contexts" / "default" / "tasks").glob("*/task.json")
+    files = (here.context() / "tasks").glob("*/task.json")
     return sorted((json.loads(file.read_text()) for file in files), key=lambda task: task.get("created", 0))
 
 

@@ -101,7 +101,7 @@ def test_on_error_says_otherwise(home: HomeDir) -> None:
 def test_once_and_the_record(home: HomeDir) -> None:
     put(home.cru, {"event": "tool:before_call", "lua": "cru.log('warn', 'called') return nil", "once": True})
     turn(home, calls("true"), calls("true"), Reply("done"))
-    lines = (home.cru / "contexts" / "default" / "hooks.jsonl").read_bytes().splitlines()
+    lines = (home.context() / "hooks.jsonl").read_bytes().splitlines()
     fired = [line for line in map(msgspec.json.decode, lines) if line["k"] == "fired"]
     assert [(line["event"], line["exit"], line["subject"]) for line in fired] == [("tool:before_call", 0, "bash")]
 
