@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,6 @@ from cru.app.start import (
     SETTINGS,
     FaceSettings,
     Start,
-    children_env,
     find_guides,
     find_prompt_files,
     find_servers,
@@ -241,6 +240,29 @@ def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Comma
 
     face = NoFace() if built.face is None else built.face()
     return built_in(CommandContext(built.session, models, face, built.extensions))
+
+
+def children_env(start: Start) -> dict[str, str]:
+    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
+    from cru.models.providers import KEY_VARIABLES
+
+    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+    own = {"CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
+    return {**env, **own, **_careful_git(env)}
+
+
+def _careful_git(env: Mapping[str, str]) -> dict[str, str]:
+    """git takes no folder for a repository only because it looks like a bare one: any checkout can hold such a folder, with settings that
+    run programs (`core.fsmonitor`)."""
+    count = env.get("GIT_CONFIG_COUNT", "")
+    at = int(count) if count.isascii() and count.isdigit() else 0
+    if any(
+        env.get(f"GIT_CONFIG_KEY_{index}", "").casefold() == "safe.barerepository" for index in range(min(at, 1000))
+    ):
+        return {}  # who started cru has decided, or an outer run of it
+    return {
+        "GIT_CONFIG_COUNT": str(at + 1), f"GIT_CONFIG_KEY_{at}": "safe.bareRepository", f"GIT_CONFIG_VALUE_{at}": "explicit",
+    }  # fmt: skip
 
 
 def _warn(bus: Bus, texts: Iterable[str]) -> None:

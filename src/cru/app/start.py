@@ -125,7 +125,8 @@ class Start(Struct, frozen=True):
     which command hooks run; strict_hooks: no hook, plugin or rule may be left
     out; request: settings that came with a request, stronger than any file;
     debug: which records of requests are kept; agent: the card of the main agent, "" = none; copy_through: the
-    socket of who copies the conversation, "" = nobody; project: the project whose current context counts, "" = the one of all."""
+    socket of who copies the conversation, "" = nobody; project: the project whose current context counts, "" = the one of all;
+    notices: what a person is told first."""
 
     home: Path
     context: str
@@ -140,12 +141,13 @@ class Start(Struct, frozen=True):
     agent: str = ""
     copy_through: str = ""
     project: str = ""
+    notices: tuple[str, ...] = ()
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     """All layers in order; a project's file that is not trusted may only add ask and deny rules. Raises SettingsLost (only with
     `strict_hooks`), and NoSuchAgent, BadCard (only with `agent`)."""
-    notices: list[str] = []
+    notices = [*start.notices]
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
     user, project = layers[0], _project_layer(start, notices)
     layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
@@ -355,9 +357,14 @@ def user_home(start: Start) -> Path:
     return Path(start.env.get("HOME", "/"))
 
 
-def project_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None) -> Path:
-    """The folder that a session works in (see `find_root`)."""
-    return find_root(cwd, env, home, chosen).path
+def project_root(
+    cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None, notices: list[str] | None = None
+) -> Path:
+    """The folder that a session works in (see `find_root`); what a person is told is added to `notices`."""
+    root = find_root(cwd, env, home, chosen)
+    if notices is not None and root.notice:
+        notices.append(root.notice)
+    return root.path
 
 
 def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> ConfiguredServers | None:
@@ -369,11 +376,3 @@ def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> Confi
     from cru.mcp.configured import find_configured
 
     return find_configured(settings, start.home, start.root, user_home(start), start.env)
-
-
-def children_env(start: Start) -> dict[str, str]:
-    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
-    from cru.models.providers import KEY_VARIABLES
-
-    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
-    return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}

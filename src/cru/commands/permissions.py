@@ -184,7 +184,7 @@ def describe_decider(gate: Gate, question: PermissionQuestion, verdict: Verdict)
         return f"the rule `{_safe(row.rule)}` ({row.decision}): {', '.join(filter(None, (_safe(row.layer), _safe(row.place))))}"
     if verdict.needs_rule:
         return "the tool: no mode allows this, only a rule or a person"
-    table = decide(gate.mode, question.kind)
+    table = decide(gate.mode, question.kind, question.name)
     if verdict.decision == "ask" and table == "allow":
         return "the place that it touches"
     return f"the mode {gate.mode}"

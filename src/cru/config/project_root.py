@@ -11,10 +11,12 @@ REPOSITORIES = (".git", ".hg", ".jj")
 
 
 class FoundRoot(NamedTuple):
-    """A project root; is_marked: it was chosen, or has a mark; else it is only the folder that somebody stands in."""
+    """A project root; is_marked: it was chosen, or has a mark; else it is only the folder that somebody stands in. notice: which folder above
+    could have been it, but is somebody else's."""
 
     path: Path
     is_marked: bool
+    notice: str = ""
 
 
 def find_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None) -> FoundRoot:
@@ -25,14 +27,27 @@ def find_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None 
         return FoundRoot(Path(os.path.realpath(cwd / os.path.expanduser(named))), True)
     here = Path(os.path.realpath(cwd))
     folders = (here, *here.parents)
+    notice = ""
     for folder in folders:
-        if any(os.path.exists(folder / mark) for mark in REPOSITORIES):
-            return FoundRoot(folder, True)
+        mark = next((mark for mark in REPOSITORIES if os.path.exists(folder / mark)), "")
+        problem = _why_not_own(folder, mark, env) if mark and folder != here else ""
+        if mark and not problem:
+            return FoundRoot(folder, True, notice)
+        notice = notice or problem
     user = Path(os.path.realpath(env.get("HOME") or "/"))
     homes = (os.path.realpath(home), os.path.realpath(user / ".cru"))
     for folder in folders:
         if folder == user or folder in user.parents:
             break
         if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
-            return FoundRoot(folder, True)
-    return FoundRoot(here, False)
+            return FoundRoot(folder, True, notice)
+    return FoundRoot(here, False, notice)
+
+
+def _why_not_own(folder: Path, mark: str, env: Mapping[str, str]) -> str:
+    """Why a repository above may not be the root, "" if it may (docs/decisions/0071-files-that-run-later.md)."""
+    if os.lstat(folder).st_uid == os.lstat(folder / mark).st_uid == os.geteuid():
+        return ""
+    from cru.config.foreign_roots import why_not_own
+
+    return why_not_own(folder, mark, env)

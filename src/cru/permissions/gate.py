@@ -70,6 +70,8 @@ class _GateState(Struct):
     deny: tuple[Rule, ...] = ()
     folders: tuple[str, ...] = ()
     granted: GrantedLists | None = None
+    notes: list[str] = []
+    noted: set[str] = set()
 
 
 class Gate:
@@ -183,9 +185,10 @@ class Gate:
         return {"allow": (*self._allow, *self._grants.rules()), "ask": self._ask, "deny": self._deny}[decision]
 
     def take_problems(self) -> list[str]:
-        """What was wrong with the kept answers since the last look: they are read when a call needs them."""
+        """What a person is told since the last look: what was wrong with the kept answers, and what was let through."""
         problems, self._grants.problems = self._grants.problems, []
-        return [str(problem) for problem in problems]
+        notes, self._state.notes = self._state.notes, []
+        return [*(str(problem) for problem in problems), *notes]
 
     @property
     def settings_file(self) -> str:
@@ -219,7 +222,7 @@ class Gate:
             reason = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
             return Verdict("deny", reason, rule.text, explicit=True, source=rule)
         place = self._judge_places(call) if call.paths and self._mode != "trust" else None
-        table = decide(self._mode, kind)
+        table = decide(self._mode, kind, tool)
         if table == "deny":
             return Verdict("deny", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}, `{tool}` is refused")
         if place is not None and place.decision == "deny":
@@ -259,6 +262,7 @@ class Gate:
 
     def _judge_by_mode(self, call: JudgedCall, table: Decision, why_ask: str) -> Verdict:
         if table == "allow" and not why_ask:
+            self._note(call)
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
         rule = self._find_allowing(call, named_only=bool(why_ask))
         if rule is not None:
@@ -349,19 +353,36 @@ class Gate:
                 return Verdict("ask", f"`{path.text}` is protected: changing it always needs a question", by_place=True)
             if not self._is_named_by_rule(call, path):
                 return Verdict("ask", f"`{path.text}` is protected: reading it needs a question")
+        if path.access == "write":
+            from cru.permissions.later_runs import special_name, why_asked
+
+            special = special_name(path, self._places)
+            if special and not self._is_named_by_rule(call, path, special):
+                return Verdict("ask", f"`{path.text}` is more than a text: {why_asked(special)}", by_place=True)
         if not is_outside(path, self._places) or self._is_named_by_rule(call, path):
             return None
         target = "" if path.real == path.lexical else f" (it leads to {path.real})"
         return Verdict("ask", f"`{path.text}`{target} is outside the project folder {self._places.root}", by_place=True)
 
-    def _is_named_by_rule(self, call: JudgedCall, path: ResolvedPath) -> bool:
-        """Whether an allow rule or an answer names this place outside the project."""
+    def _note(self, call: JudgedCall) -> None:
+        if call.kind in ("write", "memory"):
+            from cru.permissions.later_runs import note_on
+
+            new = [note for note in note_on(call, self._mode) if note not in self._state.noted]
+            self._state.noted.update(new)
+            self._state.notes += new
+
+    def _is_named_by_rule(self, call: JudgedCall, path: ResolvedPath, special: str = "") -> bool:
+        """Whether an allow rule or an answer names this place outside the project, or writes out what makes a file special."""
         rules = (*self._allow, *self._grants.rules())
         if not rules:
             return False
-        from cru.permissions.rules import path_is_covered
+        from cru.permissions.rules import path_is_covered, writes_out
 
-        return any(path_is_covered(rule, call, path, self._places) for rule in rules)
+        return any(
+            path_is_covered(rule, call, path, self._places) and (not special or writes_out(rule, special))
+            for rule in rules
+        )
 
 
 def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:

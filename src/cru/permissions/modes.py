@@ -38,6 +38,10 @@ DOING = {
 }
 """What a call of each kind does, in words."""
 
+OWN_KINDS = {"update_reflection": "tool"}
+"""Tools that a mode treats as those of another kind, though rules name them by their own: the reflection is in the system prompt of all
+contexts, so whoever gets the model to write into it speaks to each of them."""
+
 STRICTNESS = ("plan", "ask", "auto", "trust")
 """The modes, the strictest first: each allows all that the one before it allows."""
 
@@ -56,7 +60,9 @@ def check_mode(name: str) -> str:
     raise UnknownMode(f"unknown mode `{name}`", did_you_mean(name, MODES) or f"modes are {', '.join(MODES)}")
 
 
-def decide(mode: str, kind: str) -> Decision:
+def decide(mode: str, kind: str, tool: str = "") -> Decision:
     """The table's answer; a kind that it does not know counts as "tool"."""
     table = MODES[mode]
+    if tool in OWN_KINDS:
+        return table[OWN_KINDS[tool]]
     return table.get(kind) or table["tool"]

@@ -177,6 +177,12 @@ def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: Pa
     return glob.matches_path(_absolute_glob(rule.pattern, places), names_of(path.real))
 
 
+def writes_out(rule: Rule, special: str) -> bool:
+    """Whether the rule names this part of a path: `edit:src/*` is not meant for `src/.envrc`."""
+    pattern = (rule.pattern or "").casefold().replace("\\", "")
+    return f"/{special}/" in f"/{pattern}/"
+
+
 def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     """Whether an ask or deny rule touches the call: any path, any command in it, any spelling of its URL."""
     by_access = [path for path in call.paths if path.access == rule.tool]
@@ -375,6 +381,10 @@ def _path_rule(call: JudgedCall, places: PathRoots) -> str:
     if inner.partition("/")[0] == "~":  # a folder of that name; in a rule it is the user's home
         return f"{call.tool}:{escape(path.real)}"
     folder, _, name = inner.rpartition("/")
+    from cru.permissions.later_runs import special_name
+
+    if path.access == "write" and special_name(path, places):
+        return f"{call.tool}:{escape(inner)}"
     if folder:
         return f"{call.tool}:{escape(folder)}/*"
     return f"{call.tool}:{escape(name)}" if name else ""

@@ -37,7 +37,8 @@ def start_of(parsed: Parsed, context: str) -> Start:
 
     cwd = working_directory()
     home = home_path(parsed)
-    root = project_root(cwd, os.environ, home, parsed.last("project-root"))
+    notices: list[str] = []
+    root = project_root(cwd, os.environ, home, parsed.last("project-root"), notices)
     if not root.is_dir():
         origin = "--project-root" if parsed.last("project-root") else "CRU_PROJECT_ROOT"
         raise UsageProblem(f"{origin} {require_utf8(str(root))}: no such folder")
@@ -48,7 +49,7 @@ def start_of(parsed: Parsed, context: str) -> Start:
     return Start(
         home, context, env, cwd, root, overrides(parsed), _hook_policy(parsed),
         parsed.has("strict-hooks"), parsed.config, _debug(parsed), parsed.last("agent") or "", copy_through,
-        project_scope(parsed, home),
+        project_scope(parsed, home), tuple(notices),
     )  # fmt: skip
 
 

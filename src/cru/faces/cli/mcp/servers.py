@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.app.start import Start, children_env, load_settings, user_home
+from cru.app import children_env
+from cru.app.start import Start, load_settings, user_home
 from cru.config.layers import Layer, Settings
 from cru.faces.cli.console import complain
 from cru.faces.cli.flags import Parsed
