@@ -11,15 +11,13 @@ SECONDS = 5.0
 
 
 def why_not_own(folder: Path, mark: str, env: Mapping[str, str]) -> str:
-    """Why a folder with this mark (`.git`) may not be the project root of who stands below it, in words for a person; "" if it may: it and its
-    mark belong to who runs cru (or to who called sudo), or git is told that it is safe."""
+    """Why a folder with this mark (`.git`) may not be the project root of who stands below it, in words for a person; "" if it may: it
+    and its mark belong to who runs cru (or to who called sudo), or git is told that it is safe."""
     owners = {os.lstat(folder).st_uid, os.lstat(folder / mark).st_uid}
     if owners <= _own_ids(os.geteuid(), env) or (mark == ".git" and is_listed(str(folder), _safe_folders(env))):
         return ""
-    return (
-        f"{folder} belongs to another user, so it is not taken for the project; to take it, trust it with "
-        f"`git config --global --add safe.directory {folder}`, or name it with --project-root"
-    )
+    way = f"trust it with `git config --global --add safe.directory {folder}`, or " if mark == ".git" else ""
+    return f"{folder} belongs to another user, so it is not taken for the project; to take it, {way}name it with --project-root"
 
 
 def is_listed(folder: str, listed: list[str]) -> bool:

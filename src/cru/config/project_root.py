@@ -11,8 +11,8 @@ REPOSITORIES = (".git", ".hg", ".jj")
 
 
 class FoundRoot(NamedTuple):
-    """A project root; is_marked: it was chosen, or has a mark; else it is only the folder that somebody stands in. notice: which folder above
-    could have been it, but is somebody else's."""
+    """A project root; is_marked: it was chosen, or has a mark; else it is only the folder that somebody stands in. notice: which folder
+    above could have been it, but is somebody else's."""
 
     path: Path
     is_marked: bool
@@ -40,7 +40,10 @@ def find_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None 
         if folder == user or folder in user.parents:
             break
         if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
-            return FoundRoot(folder, True, notice)
+            problem = _why_not_own(folder, ".cru", env) if folder != here else ""
+            if not problem:
+                return FoundRoot(folder, True, notice)
+            notice = notice or problem
     return FoundRoot(here, False, notice)
 
 
