@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 
 import pytest
@@ -96,6 +98,21 @@ def test_the_status_line_says_where_one_is(home: HomeDir) -> None:
             terminal.line("one")
             terminal.expect("answer")
             terminal.expect_screen("> \nproject · mock · ask · ".replace("> ", ">"))
+            assert terminal.eof() == 0
+
+
+def test_the_status_line_says_how_full_the_window_is_and_which_hooks_wait(home: HomeDir) -> None:
+    hooks = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+    (home.project / ".claude").mkdir()
+    (home.project / ".claude" / "settings.json").write_text(json.dumps(hooks))
+    with server([Reply("x" * 4_000)]) as model:
+        home.configure("context_window_limit = 10000\n", url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("% full · ")
+            terminal.expect_screen(" · ! 1 hook awaits trust")
+            assert re.search(r"ask · [1-9]\d % full", terminal.screen())
             assert terminal.eof() == 0
 
 

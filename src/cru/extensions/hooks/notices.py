@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from cru.events.stream import Notice
+from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import HookOptions, SessionHookOptions
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.inventory import HookInventory
@@ -37,6 +37,13 @@ def list_notices(inventory: HookInventory, options: HookOptions, policy: HookPol
         text = f"{count(never, 'hook')} never {'runs' if never == 1 else 'run'} here: `cru hooks list`"
         notices.append(Notice("info", text))
     return notices
+
+
+def waiting_status(inventory: HookInventory) -> StatusChanged:
+    """How many hooks of the project await trust, for as long as they do."""
+    waiting = len(inventory.loaded.of(Activation.UNTRUSTED))
+    text = f"{count(waiting, 'hook')} {'awaits' if waiting == 1 else 'await'} trust" if waiting else ""
+    return StatusChanged("hooks", "trust", text, "warn")
 
 
 def _awaiting_trust(loaded: LoadedHooks) -> list[str]:

@@ -20,7 +20,7 @@ from cru.extensions.hooks.lost_hooks import find_lost_hooks, require_none, untru
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.notices import list_notices
+from cru.extensions.hooks.notices import list_notices, waiting_status
 from cru.extensions.hooks.session import SessionHooks
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
         require_none(find_lost_hooks(inventory, setup.options))
     for notice in list_notices(inventory, setup.options, setup.policy):
         bus.stream.tell(notice)
+    status = waiting_status(inventory)
+    if status.text or (hooks is not None and hooks.loaded.of(Activation.UNTRUSTED)):
+        bus.stream.tell(status)
     _take_settings(setup, inventory)
     parts.gate.protect(inventory.trust.files(entry for entry in inventory.loaded.active() if entry.of_project))
     trust = None if setup.policy == "all" else inventory.trust

@@ -101,6 +101,7 @@ class Chat:
         run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
         session.parts.services.is_chat = True
+        self._status = StatusLine(session, face.status_text)
         self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, Path(home))
         self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = False
@@ -120,8 +121,9 @@ class Chat:
         show_todos(self._session.parts.bus.stream, live.show_todos)
         results = CallResults(self._session.parts)
         self._face.show_results(lambda call: styled(results.lines(call)))
-        status = StatusLine(self._session, self._face.status_text)
-        actions = ChatActions(status.text, self._interrupt, self._signals.suspend, self._next_mode, self._do_at_once)
+        actions = ChatActions(
+            self._status.text, self._interrupt, self._signals.suspend, self._next_mode, self._do_at_once
+        )
         keys = settings.of(KeyTable).keys if settings.has(KeyTable) else ChatKeys()
         for problem in unknown_keys(keys):
             complain(problem)
@@ -170,6 +172,8 @@ class Chat:
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
             self._face.result(result, 0)
+            if result.cause == "done":
+                await self._status.measure()
         elif self.unfinished:  # a command may have done away with what was
             self.unfinished = is_left_open(self._session)
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from cru.engine.session import Session
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Published
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.engine.compaction import Fill
 
 MODEL = 30
 """Characters of a model's name that are shown."""
@@ -18,11 +23,21 @@ class StatusLine:
     def __init__(self, session: Session, plugins: Callable[[], str]) -> None:
         self._parts, self._plugins = session.parts, plugins
         self._model = ""
+        self._fill: Fill | None = None
         session.parts.bus.stream.subscribe(self._take_model, ModelSelected)
 
     def _take_model(self, item: Published[ModelSelected]) -> None:
         name = item.payload.model.rpartition("/")[2]  # of a scripted model a path, of others the vendor is in front
         self._model = name if len(name) <= MODEL else f"{name[: MODEL - 1]}…"
+
+    async def measure(self) -> None:
+        """Look how full the model's window is; after each turn."""
+        from cru.engine import compaction
+
+        try:
+            self._fill = compaction.fill(self._parts, await self._parts.choose(""), self._parts.sections())
+        except CruError:
+            self._fill = None  # of a model that cannot be asked: the next prompt says why
 
     def text(self) -> str:
         return " · ".join(part for part in self._words() if part)
@@ -31,6 +46,7 @@ class StatusLine:
         yield self._parts.root.name
         yield self._model
         yield self._parts.gate.mode
+        yield f"{self._fill.percent:.0f} % full" if self._fill is not None and self._fill.limit else ""
         yield self._spent()
         yield self._plugins()
 
