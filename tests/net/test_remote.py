@@ -13,7 +13,7 @@ import pytest
 from tests.models.wire import Peer, Step, Wire, broken_stream, hang, open_stream, serve, status, stream
 
 from cru.net import CertificateUntrusted, ConnectFailed, ConnectionLost, TimedOut, TimeLimits
-from cru.net.remote import _proxy_for
+from cru.net.remote import proxy_for
 from cru.net.transport import Transport
 
 
@@ -243,7 +243,7 @@ def test_the_proxy_of_a_url_is_told_without_its_password(
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert _proxy_for("https://models.invalid/v1") == proxy
+    assert proxy_for("https://models.invalid/v1") == proxy
 
 
 @pytest.mark.usefixtures("trusted")

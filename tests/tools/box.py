@@ -141,3 +141,11 @@ def until(condition: Callable[[], bool], seconds: float = 1.5) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def refuse_private(url: str, address: str) -> None:
+    """What `fetch` does with addresses, without rules."""
+    from cru.net.web_url import why_address_not_public
+
+    if why := why_address_not_public(address):
+        raise PermissionError(f"{address}: {why}")

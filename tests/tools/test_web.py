@@ -185,7 +185,24 @@ def test_the_real_transport_fetches_a_page_and_refuses_such_a_redirect(box: Box)
     assert "leads to http://10.0.0.1/, and it is an address of a private network" in refused
 
 
-def test_each_redirect_is_judged_by_the_service_may_fetch(box: Box) -> None:
+class Rules:
+    """What the rules would say, and what they were asked."""
+
+    def __init__(self) -> None:
+        self.judged: list[str] = []
+
+    def why_not(self, url: str) -> str:
+        self.judged.append(url)
+        return "the rule `fetch:*/c` in [permissions] deny forbids it" if url.endswith("/c") else ""
+
+    def why_not_origin(self, url: str) -> str:
+        return "no rule"
+
+    def is_named(self, url: str) -> bool:
+        return False
+
+
+def test_each_redirect_within_an_origin_is_judged_by_the_rules(box: Box) -> None:
     targets = {b"/a": b"/b", b"/b": b"/c"}
     served: list[bytes] = []
 
@@ -198,11 +215,7 @@ def test_each_redirect_is_judged_by_the_service_may_fetch(box: Box) -> None:
         writer.close()
         await writer.wait_closed()
 
-    judged: list[str] = []
-
-    def may_fetch(url: str) -> str:
-        judged.append(url)
-        return "the rule `fetch:*/c` in [permissions] deny forbids it" if url.endswith("/c") else ""
+    rules = Rules()
 
     async def main() -> tuple[str, str]:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
@@ -211,7 +224,7 @@ def test_each_redirect_is_judged_by_the_service_may_fetch(box: Box) -> None:
         box.services.fetch = transport.get
         async with server:
             free = (await box.acall("fetch", url=f"{base}/a")).content
-            box.services.why_not_fetch = may_fetch
+            box.services.web_rules = lambda: rules
             with pytest.raises(ToolError) as caught:
                 await box.acall("fetch", url=f"{base}/a")
             await transport.close()
@@ -219,7 +232,7 @@ def test_each_redirect_is_judged_by_the_service_may_fetch(box: Box) -> None:
 
     free, refused = asyncio.run(main())
     assert free.startswith("ok\n[from ") and "the rule `fetch:*/c` in [permissions] deny forbids it" in refused
-    assert [url.rpartition("/")[2] for url in judged] == ["b", "c"]
+    assert [url.rpartition("/")[2] for url in rules.judged] == ["b", "c"]
     assert served == [b"/a", b"/b", b"/c", b"/a", b"/b"]
 
 
@@ -252,8 +265,23 @@ def test_without_a_transport_it_says_so(box: Box) -> None:
         ("https://example.com/", ""),
         ("https://8.8.8.8/", ""),
         ("https://172.32.0.1/", ""),
-        ("https://1.2.3.4.5/", ""),
+        ("https://1.2.3.4.5/", "cannot be understood"),
         ("https://0xzz/", ""),
+        ("https://example.com%00.evil.net/", "cannot be understood"),
+        ("http://[fe80::1%25eth0]/", "cannot be understood"),
+        ("http://user@example.com/", "cannot be understood"),
+        ("http://%31%32%37.0.0.1/", "this machine"),
+        ("http://\uff11\uff12\uff17\u30020\u30020\u30021/", "this machine"),
+        ("http://\u24db\u24de\u24d2alhost/", "this machine"),
+        ("http:\\\\127.0.0.1\\", "this machine"),
+        ("http://0x7f.1/", "this machine"),
+        ("http://[64:ff9b::a9fe:a9fe]/", "link-local"),
+        ("http://[2002:7f00:1::]/", "this machine"),
+        ("http://[::7f00:1]/", "this machine"),
+        ("http://100.64.0.1/", "public internet"),
+        ("http://224.0.0.1/", "public internet"),
+        ("http://" + "a." * 500_000, "cannot be understood"),
+        ("http://" + "\u0430" * 15_000, "cannot be understood"),
     ],
 )
 def test_addresses_of_this_machine_and_private_networks_are_sensitive(url: str, why: str) -> None:

@@ -38,7 +38,7 @@ from cru.permissions.gate import Asker, Gate, Verdict
 from cru.permissions.grants import Grants
 from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.tools.builtin import BuiltInTools
-from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings
+from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -339,9 +339,10 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
     async def todos_changed() -> None:
         await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
 
-    def why_not_fetch(url: str) -> str:
-        verdict = gate.judge("fetch", "fetch", url)
-        return verdict.reason if verdict.decision == "deny" or (verdict.decision == "ask" and verdict.explicit) else ""
+    def web_rules() -> WebRules:
+        from cru.app.fetch_leave import FetchLeave
+
+        return FetchLeave(gate)
 
     def judge_read(path: str) -> Verdict:
         return gate.judge("read", "read", path, [("read", path)])
@@ -352,7 +353,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         send=send,
         fetch=fetch,
         todos_changed=todos_changed,
-        why_not_fetch=why_not_fetch,
+        web_rules=web_rules,
         judge_read=judge_read,
         hidden_files=gate.hidden_files,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -120,6 +121,9 @@ class WholeResponse(Struct, frozen=True):
     url: str
     truncated: bool = False
 
+
+AddressCheck: TypeAlias = Callable[[str, str], None]
+"""(URL, IP address that its host's name leads to): raises if that may not be connected to."""
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -35,8 +35,10 @@ class RemoteClient:
     """One client, built at the first request on the thread that asks (the event loop's): a client whose thread has ended
     crashes the process later."""
 
-    def __init__(self, limits: TimeLimits) -> None:
+    def __init__(self, limits: TimeLimits, pin: tuple[str, str, int] | None = None) -> None:
+        """pin: (host, IP address, port): connections to that host go there, and through no proxy."""
         self._limits = limits
+        self._pin = pin
         self._client: Client | None = None
 
     def _build(self) -> Client:
@@ -46,6 +48,8 @@ class RemoteClient:
 
         builder = ClientBuilder().follow_redirects(False).referer(False)
         builder = builder.connect_timeout(timedelta(seconds=self._limits.connect))
+        if self._pin is not None:
+            builder = builder.resolve(*self._pin).no_proxy()
         # closes the connection of a request that was given up; our own limits come first
         longest = self._limits.connect + self._limits.first_byte + self._limits.idle
         with _errors_as(_no_client):
@@ -154,7 +158,7 @@ def _to_net_error(error: PyreqwestError, url: str) -> NetError:
     if isinstance(error, BuilderError):
         return BadUrl(f"this request cannot be sent: {reason}", _STRAY)
     if isinstance(error, ConnectTimeoutError):
-        proxy = _proxy_for(url)
+        proxy = proxy_for(url)
         return ConnectFailed(f"no connection in time{f' through {proxy}' if proxy else ''}: {reason}")
     if isinstance(error, RequestTimeoutError):
         return TimedOut(f"the server sent nothing for too long: {reason}")
@@ -163,14 +167,14 @@ def _to_net_error(error: PyreqwestError, url: str) -> NetError:
             return CertificateUntrusted(
                 f"no connection: {reason}", "SSL_CERT_FILE names a file of certificates to trust"
             )
-        if proxy := _proxy_for(url):
+        if proxy := proxy_for(url):
             hint = f"is the proxy right and running? NO_PROXY={split_url(url).host} goes around it"
             return ConnectFailed(f"no connection through {proxy}: {reason}", hint)
         return ConnectFailed(f"no connection: {reason}")
     return ConnectionLost(f"the connection broke: {reason}")
 
 
-def _proxy_for(url: str) -> str:
+def proxy_for(url: str) -> str:
     """The proxy that the environment names for a URL, for messages: its address without what is secret, and the variable."""
     import os
     from urllib.request import getproxies_environment, proxy_bypass

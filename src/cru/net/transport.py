@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from cru.net import BadUrl, Response, TimedOut, TimeLimits, TooManyRedirects, WholeResponse, is_loopback, split_url
+from cru.net import (
+    AddressCheck,
+    BadUrl,
+    Response,
+    TimedOut,
+    TimeLimits,
+    TooManyRedirects,
+    WholeResponse,
+    is_loopback,
+    split_url,
+)
 
 if TYPE_CHECKING:
     from cru.net.loopback import LoopbackClient
     from cru.net.remote import RemoteClient
 
 _REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class Reach(NamedTuple):
+    """What of the network a request may reach; see `Transport.get`."""
+
+    allow: Callable[[str], None] | None
+    allow_address: AddressCheck | None
+
+    def check(self, url: str) -> str:
+        """The URL in its one spelling. Raises BadUrl, and what `allow` raises."""
+        from cru.net.web_url import parse_web_url
+
+        text = parse_web_url(url).text
+        if self.allow is not None:
+            self.allow(text)
+        return text
 
 
 class Transport:
@@ -37,10 +63,13 @@ class Transport:
         timeout: float = 30.0,  # noqa: ASYNC109  (a limit on all hops together)
         max_redirects: int = 5,
         allow: Callable[[str], None] | None = None,
+        allow_address: AddressCheck | None = None,
     ) -> WholeResponse:
-        """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop
-        and refuses it by raising. Headers are not sent on to another host. Raises NetError."""
-        return await self._fetch_whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, allow)
+        """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop, in its one
+        spelling, and refuses it by raising; `allow_address` does so with each address that its host's name leads to, and what is then
+        connected to is one of these, whatever a second lookup would say. Headers are not sent on to another host. Raises NetError."""
+        reach = None if allow is None and allow_address is None else Reach(allow, allow_address)
+        return await self._fetch_whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, reach)
 
     async def request(
         self,
@@ -66,8 +95,10 @@ class Transport:
         if self._remote is not None:
             await self._remote.close()
 
-    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
-        response = await self._exchange(method, url, headers, body)
+    async def _send(
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes], reach: Reach | None = None
+    ) -> Response:
+        response = await self._exchange(method, url, headers, body, reach)
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding in ("", "identity"):
             return response
@@ -75,7 +106,9 @@ class Transport:
 
         return decompressed(response, encoding)
 
-    async def _exchange(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes], reach: Reach | None
+    ) -> Response:
         parts = split_url(url)
         if parts.scheme == "http" and is_loopback(parts.host):
             if self._loopback is None:
@@ -83,6 +116,10 @@ class Transport:
 
                 self._loopback = LoopbackClient(self._limits)
             return await self._loopback.send(method, parts, headers, body)
+        if reach is not None and reach.allow_address is not None:
+            from cru.net.pinned import send_pinned
+
+            return await send_pinned(self._limits, method, url, headers, body, reach.allow_address)
         if self._remote is None:
             from cru.net.remote import RemoteClient
 
@@ -91,26 +128,26 @@ class Transport:
 
     async def _fetch_whole(
         self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, seconds: float, hops: int,
-        allow: Callable[[str], None] | None,
+        reach: Reach | None,
     ) -> WholeResponse:  # fmt: skip
         import asyncio
 
         try:
             async with asyncio.timeout(seconds):
-                return await self._follow(method, url, headers, body, limit, hops, allow)
+                return await self._follow(method, url, headers, body, limit, hops, reach)
         except TimeoutError as error:
             raise TimedOut(f"no whole answer from {split_url(url).host} within {seconds:g} s") from error
 
     async def _follow(
         self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, hops: int,
-        allow: Callable[[str], None] | None,
+        reach: Reach | None,
     ) -> WholeResponse:  # fmt: skip
         from urllib.parse import urljoin
 
         for _ in range(hops + 1):
-            if allow is not None:
-                allow(url)
-            response = await self._send(method, url, headers, (body,))
+            if reach is not None:
+                url = reach.check(url)
+            response = await self._send(method, url, headers, (body,), reach)
             try:
                 if response.status not in _REDIRECTS or "location" not in response.headers:
                     read = await response.read(limit + 1)

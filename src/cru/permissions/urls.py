@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from cru.files.glob import StarGlob, escape, matches_text, parse_glob
 
@@ -15,18 +15,20 @@ class RuleUrl(Struct, frozen=True):
 
     scheme: in small letters
     host: with the port unless it is the scheme's own
-    rest: path, query and fragment
+    rest: path, query and fragment, as written
     is_ambiguous: programs may disagree on what the URL means
+    spellings: the URL as it is connected to, and the same with the IPv4 address that its IPv6 address stands for
     """
 
     scheme: str
     host: str
     rest: str
     is_ambiguous: bool
+    spellings: tuple[str, ...] = ()
 
 
 def parse_rule_url(url: str) -> RuleUrl:
-    """Scheme and host in small letters, without user, closing dot and default port."""
+    """Scheme and host in small letters, without user, closing dot and default port; the host of a web address as it is connected to."""
     scheme, _, behind = url.partition("://")
     cut = min((at for mark in "/?#" if (at := behind.find(mark)) >= 0), default=len(behind))
     authority, rest = behind[:cut], behind[cut:]
@@ -35,7 +37,27 @@ def parse_rule_url(url: str) -> RuleUrl:
     is_ambiguous = (
         not scheme.isalnum() or "@" in authority or not _is_host(host) or any(c <= " " or c == "\\" for c in url)
     )
-    return RuleUrl(scheme, host, rest or "/", is_ambiguous)
+    return _as_connected(url, RuleUrl(scheme, host, rest or "/", is_ambiguous))
+
+
+def _as_connected(url: str, written: RuleUrl) -> RuleUrl:
+    """The host that a web address leads to. An odd spelling of it stays ambiguous: it is asked about, and no allow rule covers it."""
+    from cru.net import BadUrl
+    from cru.net.web_url import inner_address, literal_address, parse_web_url
+
+    try:
+        parsed = parse_web_url(url)
+    except BadUrl:
+        return structs.replace(written, is_ambiguous=written.is_ambiguous or written.scheme in _PORTS)
+    host = parsed.text.partition("://")[2].partition("/")[0]
+    address = literal_address(parsed.host)
+    inner = inner_address(address) if address is not None else None
+    spellings = [parsed.text]
+    if inner is not None and inner != address:
+        spellings.append(parsed.text.replace(parsed.host, str(inner), 1))
+    return RuleUrl(
+        parsed.scheme, host, written.rest, written.is_ambiguous or written.scheme != parsed.scheme, tuple(spellings)
+    )
 
 
 def _is_host(host: str) -> bool:
@@ -75,7 +97,8 @@ def url_is_hit(pattern: StarGlob, url: str) -> bool:
     parts = parse_rule_url(url)
     meant = f"{parts.scheme}://{parts.host}{parts.rest}"
     forms = (pattern, (*pattern, ""))
-    return any(matches_text(form, text) for form in forms for text in (url, url.lower(), meant))
+    texts = dict.fromkeys((url, url.lower(), meant, *parts.spellings))
+    return any(matches_text(form, text) for form in forms for text in texts)
 
 
 def suggest_pattern(url: str) -> str:

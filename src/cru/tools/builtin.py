@@ -123,6 +123,10 @@ class BuiltInTool:
         name, reason = self._row.why_ask
         if args.get(self._row.receiver) and _may_edit(self.subject(args)):
             return "it has control characters, with which a program that has a terminal may read something else than what is shown"
+        if self.kind == "fetch":
+            from cru.net.web_url import why_not_public
+
+            return why_not_public(self.subject(args))
         return reason if args.get(name) else ""
 
     def complete(self, args: dict[str, object], services: ToolServices) -> dict[str, object]:

@@ -163,6 +163,22 @@ class Spawner(Protocol):
         ...
 
 
+class WebRules(Protocol):
+    """What the rules say about web addresses that no call names."""
+
+    def why_not(self, url: str) -> str:
+        """The rule that denies an address or wants a question for it, "" if none does."""
+        ...
+
+    def why_not_origin(self, url: str) -> str:
+        """Why a call with this address would not run without a question, "" if it would."""
+        ...
+
+    def is_named(self, url: str) -> bool:
+        """Whether an allow rule, or a kept answer, names the host."""
+        ...
+
+
 class ToolServices(Struct, kw_only=True):
     """What the composition root lends to built-in tools; None: there is nothing of the kind.
 
@@ -171,7 +187,7 @@ class ToolServices(Struct, kw_only=True):
     send: (to, content, sender) -> what the model reads; delivers a message to another context
     fetch: gets a web address, as cru.net.transport.Transport.get does
     todos_changed: tells the handlers that the todos were written
-    why_not_fetch: the rule that denies an address or wants a question for it, "" if none does
+    web_rules: makes what judges the addresses that a call of `fetch` leads to
     judge_read: what the tool `read` would be told about a path
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     spawner: makes what starts work beside the conversation, when it is first needed
@@ -183,7 +199,7 @@ class ToolServices(Struct, kw_only=True):
     send: Callable[[str, str, str | None], Awaitable[str]] | None = None
     fetch: Callable[..., Awaitable[WholeResponse]] | None = None
     todos_changed: Callable[[], Awaitable[None]] | None = None
-    why_not_fetch: Callable[[str], str] | None = None
+    web_rules: Callable[[], WebRules] | None = None
     judge_read: Callable[[str], Verdict] | None = None
     hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
     spawner: Callable[[], Spawner] | None = None

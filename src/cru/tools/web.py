@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cru.net import WholeResponse
 from cru.tools.arguments import Fetch
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, require
+from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
 from cru.values.errors import CruError
 
 LIMIT = 1024 * 1024
@@ -21,20 +21,14 @@ TEXT = (
 
 async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> ToolResult:
     """A status other than 2xx is an error that keeps the beginning of the body."""
-    host = _host(args.url)
+    from cru.tools.web_leave import WebLeave
+
     get = require(running.services.fetch, "fetch")
-    why_not = running.services.why_not_fetch
-
-    def allow(url: str) -> None:
-        """Leave was given for one address: a redirect may not lead from it into a private network, nor where a rule forbids."""
-        if url == args.url:
-            return
-        why = (sensitive_reason(url) if _host(url) != host else "") or (why_not(url) if why_not else "")
-        if why:
-            raise ToolError(f"{args.url} leads to {url}, and {why}", "call `fetch` with that address if it is meant")
-
+    leave = WebLeave(args.url, running.services)
     try:
-        reply = await get(args.url, limit_bytes=LIMIT, timeout=SECONDS, allow=allow)
+        reply = await get(
+            leave.url, limit_bytes=LIMIT, timeout=SECONDS, allow=leave.check, allow_address=leave.check_address
+        )
     except ToolError:
         raise
     except (CruError, OSError) as error:
@@ -51,24 +45,10 @@ async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> Tool
         from cru.tools.html import plain_text
 
         text = plain_text(text)
-    notes = [f"[from {reply.url}]"] if reply.url != args.url else []
+    notes = [f"[from {reply.url}]"] if reply.url not in (args.url, leave.url) else []
     if reply.truncated:
         notes.append(f"[only the first {LIMIT:,} bytes were read]")
     return ToolResult("\n".join([text or "(empty)", *notes]))
-
-
-def _host(url: str) -> str:
-    """The host of a web address. Raises ArgumentError if it is none."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError as error:
-        raise ArgumentError(f"`url`: {error}") from error
-    if parts.scheme.lower() not in ("http", "https") or not host:
-        raise ArgumentError("`url`: must begin with http:// or https:// and name a host")
-    return host
 
 
 def _type(reply: WholeResponse) -> tuple[str, str]:
@@ -92,42 +72,10 @@ def _decode(body: bytes, charset: str) -> str:
 
 
 def sensitive_reason(url: str) -> str:
-    """Why a URL needs leave: it leads to this machine or a private network, or cannot be understood; "" if it does not.
+    """Why a URL needs leave of its own: it leads to this machine or a private network, or cannot be understood; "" if it does not.
 
-    Names are not resolved.
+    Names are not looked up.
     """
-    from ipaddress import ip_address
-    from urllib.parse import urlsplit
+    from cru.net.web_url import why_not_public
 
-    try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return "the address cannot be understood"
-    if not host:
-        return "the address cannot be understood"
-    if host == "localhost" or host.endswith(".localhost"):
-        return "it is this machine"
-    try:
-        address = ip_address(_dotted_ip(host))
-    except ValueError:
-        return ""
-    mapped = getattr(address, "ipv4_mapped", None)
-    address = mapped or address
-    if address.is_loopback or address.is_unspecified:
-        return "it is this machine"
-    if address.is_link_local:
-        return "it is a link-local address, where clouds serve credentials"
-    return "it is an address of a private network" if address.is_private else ""
-
-
-def _dotted_ip(host: str) -> str:
-    """IPv4 in the other spellings that resolvers take: 127.1, 0x7f000001, 2130706433, 0177.0.0.1."""
-    pieces = host.split(".")
-    try:
-        numbers = [int(p, 16 if p.startswith("0x") else 8 if p.startswith("0") and len(p) > 1 else 10) for p in pieces]
-    except ValueError:
-        return host
-    if len(numbers) > 4 or any(n > 255 for n in numbers[:-1]):
-        return host
-    value = sum(n << (24 - 8 * i) for i, n in enumerate(numbers[:-1])) + numbers[-1]
-    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0)) if value < 1 << 32 else host
+    return why_not_public(url)
