@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
@@ -17,6 +18,11 @@ WAIT = "until [ -e go ]; do sleep 0.01; done"
 
 def prompts(home: HomeDir) -> list[str]:
     return [e["content"] for e in home.log() if e.get("role") == "user"]
+
+
+def ticks(pid: int) -> int:
+    """Hundredths of seconds that a process has worked."""
+    return sum(int(number) for number in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
 
 
 def auto(home: HomeDir, url: str) -> None:
@@ -171,6 +177,24 @@ def test_without_escape_sequences_it_goes_line_by_line(home: HomeDir) -> None:
             terminal.expect("> ")
             assert terminal.eof() == 0
     assert prompts(home) == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", ["dumb", "xterm-256color"])
+def test_an_idle_chat_does_nothing(home: HomeDir, name: str) -> None:
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home, env={"TERM": name}, is_first_prompt_enough=name == "dumb") as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("answer")
+            terminal.expect("> ")
+            time.sleep(0.1)
+            before, drawn = ticks(terminal.pid), len(terminal.text)
+            time.sleep(0.5)
+            terminal.screen()
+            assert len(terminal.text) == drawn
+            assert ticks(terminal.pid) - before < 5  # of 50
+            assert terminal.eof() == 0
 
 
 def test_a_narrow_terminal_and_one_that_changes_lose_nothing(home: HomeDir) -> None:

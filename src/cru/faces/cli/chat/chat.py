@@ -146,6 +146,8 @@ class Chat:
         report = asyncio.ensure_future(wait_for_report(self._session.parts))
         try:
             await asyncio.wait((entered, report), return_when=asyncio.FIRST_COMPLETED)
+            if not entered.done() and not report.result():  # nothing runs that could bring one
+                await asyncio.wait((entered,))
             return entered.result() if entered.done() else ""
         finally:
             entered.cancel()
