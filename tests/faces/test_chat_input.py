@@ -52,6 +52,11 @@ def test_what_a_paste_holds_is_no_mark_of_another_one() -> None:
     first = pastes.fold("a\n" * 30)
     second = pastes.fold(f"{first}\n" * 40)
     assert pastes.unfold(f"{second} {first}") == f"{first}\n" * 40 + " " + "a\n" * 30
+    pastes = Pastes()
+    quoting = pastes.fold("[pasted 50 lines]\n" * 30)
+    later = pastes.fold("b\n" * 50)
+    text = pastes.unfold(f"{quoting} {later}")
+    assert text == "[pasted 50 lines]\n" * 30 + " " + "b\n" * 50 and pastes.fold_again(text) == f"{quoting} {later}"
 
 
 def test_esc_esc_asks_for_undo_and_keys_can_be_chosen(home: HomeDir) -> None:

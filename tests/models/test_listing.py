@@ -123,3 +123,20 @@ def test_what_is_no_list_is_told_without_the_key(step: Step, kind: type[ListUnav
 def test_a_server_that_does_not_go_on_is_not_waited_for() -> None:
     error, _ = listed(stream(b"{", b" ", b" ", pause=5.0), seconds=0.2)
     assert isinstance(error, ListUnavailable) and "does not answer" in error.message and "0.2 s" in error.message
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"created": 10**400}, {"created": True}, {"context_length": True}, {"context_length": 2**70}, {"context_length": 10**400},
+        {"max_model_len": -1}, {"meta": {"n_ctx_train": 2**63}}, {"context_length": "8"}, {"pricing": {"prompt": 10**400, "completion": 1}},
+        {"pricing": {"prompt": "1", "completion": "nan"}}, {"pricing": {"prompt": "inf", "completion": "1e999"}},
+        {"pricing": {"prompt": "1", "completion": "1", "input_cache_read": "nan"}}, {"pricing": {"prompt": [], "completion": {}}},
+    ],
+)  # fmt: skip
+def test_numbers_that_cannot_be_are_left_out(row: dict[str, Any]) -> None:
+    models, _ = listed(whole({"data": [{"id": "m", **row}]}))
+    if isinstance(models, ListUnavailable):  # too large for any reader of JSON: there is no list
+        assert "no JSON" in models.message
+    else:
+        assert [(m.context_window, m.price) for m in models] == [(None, None)] and 0 <= models[0].created <= 1

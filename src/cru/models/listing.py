@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from cru.values.visible import visible
 
 SECONDS = 10.0
 MOST_BYTES = 16 << 20
+MOST_TOKENS = 1 << 40
+"""A window beyond this is none: it is kept in settings, which have no larger whole numbers than 64 bits."""
 SHOWN = 300
 """Characters of a server's own words."""
 _NAME = re.compile(r"[!-~][ -~]{0,255}")
@@ -123,20 +126,20 @@ def _read_row(row: object) -> ListedModel | None:
     if any(part in identity.casefold() for part in _NO_CHAT):
         return None
     label = row.get("display_name") or row.get("name")
-    created = row.get("created")
+    created = _number(row.get("created"))
     return ListedModel(
         identity,
         visible(label[:SHOWN]) if isinstance(label, str) and label != identity else "",
         _window(row),
         _price(row.get("pricing")),
-        float(created) if isinstance(created, int | float) else 0.0,
+        created if created is not None else 0.0,
     )
 
 
 def _window(row: dict[str, Any]) -> int | None:
     about = row.get("meta")
     sizes = [row.get(name) for name in _WINDOWS] + ([about.get("n_ctx_train")] if isinstance(about, dict) else [])
-    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+    return next((size for size in sizes if type(size) is int and 0 < size <= MOST_TOKENS), None)
 
 
 def _price(pricing: object) -> ModelPrice | None:
@@ -147,9 +150,19 @@ def _price(pricing: object) -> ModelPrice | None:
         plain = [float(pricing[name]) * 1e6 for name in ("prompt", "completion")]
         read = float(pricing.get("input_cache_read") or pricing["prompt"]) * 1e6
         write = float(pricing.get("input_cache_write") or pricing["prompt"]) * 1e6
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return ModelPrice(plain[0], plain[1], read, write) if min(plain) >= 0 else None
+    prices = (*plain, read, write)
+    return ModelPrice(*prices) if all(isfinite(price) and price >= 0 for price in prices) else None
+
+
+def _number(value: object) -> float | None:
+    """None: it is none, or larger than any."""
+    try:
+        number = float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return None
+    return number if number is not None and isfinite(number) else None
 
 
 def _words(body: bytes, headers: Mapping[str, str]) -> str:

@@ -174,7 +174,7 @@ def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: Pa
         return False
     if rule.pattern is None:
         return is_inside(path.real, places.root)
-    return glob.matches_path(_absolute_glob(rule.pattern, places), names_of(path.real))
+    return glob.matches_path(absolute_glob(rule.pattern, places), names_of(path.real))
 
 
 def writes_out(rule: Rule, special: str) -> bool:
@@ -237,7 +237,7 @@ def matched_paths(rules: Iterable[Rule], places: PathRoots) -> PathSet | None:
 def allowed_paths(rules: Iterable[Rule], places: PathRoots) -> tuple[glob.PathGlob, ...]:
     """What these allow rules let be read although it is protected, as `path_is_covered` tells it of one path."""
     patterns = [rule.pattern for rule in rules if (rule.pattern or "").startswith(("/", "~"))]
-    return tuple(_absolute_glob(pattern, places) for pattern in patterns if pattern)
+    return tuple(absolute_glob(pattern, places) for pattern in patterns if pattern)
 
 
 def _path_is_hit(pattern: str, resolved: ResolvedPath, places: PathRoots) -> bool:
@@ -293,7 +293,7 @@ def _anchors_at(pattern: str, places: PathRoots) -> list[glob.PathGlob]:
     followed = (*glob.literal_path_glob(real), *glob.parse_path_glob("/".join(names[plain:])))
     is_last = plain == len(names) - 1
     linked = _link_targets(real, glob.parse_glob(fold(names[plain]))) if is_last else []
-    return [_fold_glob(path) for path in (_absolute_glob(pattern, places), followed, *linked)]
+    return [_fold_glob(path) for path in (absolute_glob(pattern, places), followed, *linked)]
 
 
 def _link_targets(folder: str, name_glob: glob.StarGlob) -> list[glob.PathGlob]:
@@ -314,7 +314,8 @@ def _own_names(path: str, places: PathRoots) -> int:
     return len(names_of(places.root)) if is_inside(path, places.root) else 0
 
 
-def _absolute_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
+def absolute_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
+    """The whole paths that a pattern stands for."""
     base, rest = _split_base(pattern, places)
     return (*glob.literal_path_glob(base), *glob.parse_path_glob(rest))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 LINES, CHARACTERS = 20, 2_000
 """A paste of more is folded."""
 
@@ -25,17 +27,21 @@ class Pastes:
         return mark
 
     def unfold(self, text: str) -> str:
-        """With all of each paste that stands there whole."""
-        for mark, paste in self._texts.items():
-            text = text.replace(mark, paste)
-        return text
+        """With all of each paste that stands there whole. What looks like a mark within a paste is a part of it."""
+        return _replace_all(text, self._texts)
 
     def fold_again(self, text: str) -> str:
         """What `unfold` was given, as far as pastes are in it."""
-        for mark, paste in self._texts.items():
-            text = text.replace(paste, mark)
-        return text
+        return _replace_all(text, {paste: mark for mark, paste in self._texts.items()})
 
     def mark_before(self, text: str) -> str:
         """What stands for a paste at the end of the text; "" if nothing does."""
         return next((mark for mark in self._texts if text.endswith(mark)), "")
+
+
+def _replace_all(text: str, texts: dict[str, str]) -> str:
+    """Each key by its value, in one go; a longer key comes before one that it begins with."""
+    if not texts:
+        return text
+    keys = sorted(texts, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, keys)), lambda match: texts[match[0]], text)
