@@ -66,6 +66,7 @@ TABLE = (
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),
     CommandRow("quit", "the same as /exit", "session.leave", reads=True),
     CommandRow("redo", "bring again what the last /undo took back, until the next prompt", "undo.redo", "[--leave]"),
+    CommandRow("resume", "go on with the turn that was left in its middle (cru --resume)", "session.resume", reads=True),
     CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session.stop", at_once=True),
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
     CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),

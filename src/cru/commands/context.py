@@ -34,6 +34,10 @@ class Face(Protocol):
         """End the chat. Raises NotHere."""
         ...
 
+    def resume(self) -> None:
+        """Go on with the turn that was left in its middle, behind this command. Raises NotHere."""
+        ...
+
     async def login(self, words: str) -> str:
         """Ask for a key of a provider, and keep it; what came of it. Raises NotHere, ListUnavailable and KeysUnusable."""
         ...
@@ -56,6 +60,9 @@ class NoFace:
 
     async def login(self, words: str) -> str:
         raise NotHere("/login asks on the chat's terminal", "use `cru login`")
+
+    def resume(self) -> None:
+        raise NotHere("/resume works in the chat only", "use `cru --resume`")
 
     def leave(self) -> None:
         raise NotHere("this is no chat: there is nothing to leave", "a run ends by itself")

@@ -1,4 +1,4 @@
-"""Commands of a session: /clear, /compact, /stop, /pause, /quit, and those that show: /help, /tools, /trace."""
+"""Commands of a session: /clear, /compact, /stop, /pause, /resume, /quit, and those that show: /help, /tools, /trace."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ async def stop(context: CommandContext, _words: str) -> CommandResult:
 async def pause(context: CommandContext, _words: str) -> CommandResult:
     """Returns when control is given back. Raises NotHere."""
     await context.face.pause()
+    return CommandResult()
+
+
+async def resume(context: CommandContext, _words: str) -> CommandResult:
+    """What `cru --resume` does. Raises NotHere."""
+    context.face.resume()
     return CommandResult()
 
 

@@ -49,9 +49,10 @@ class ChatFace(CliFace):
         suspend: Callable[[str], Awaitable[None]],
         leave: Callable[[], None],
         login: Callable[[str], Awaitable[str]],
+        resume: Callable[[], None],
     ) -> None:
         super().__init__(store)
-        self._suspend, self._leave, self._login = suspend, leave, login
+        self._suspend, self._leave, self._login, self._resume = suspend, leave, login, resume
 
     async def login(self, words: str) -> str:
         return await self._login(words)
@@ -61,3 +62,6 @@ class ChatFace(CliFace):
 
     def leave(self) -> None:
         self._leave()
+
+    def resume(self) -> None:
+        self._resume()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from contextlib import AbstractAsyncContextManager, closing
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +17,7 @@ from cru.engine.commands import split_command
 from cru.faces.cli.chat.first_prompt import FirstPrompt, is_dumb_terminal
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
-from cru.faces.cli.console import complain, erase_prompt, print_above_prompt, say
+from cru.faces.cli.console import complain, erase_prompt, print_above_prompt, say, write_error
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
@@ -104,7 +105,8 @@ class Chat:
         self._status = StatusLine(session, face.status_text)
         self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, Path(home))
         self._screen.take_keys(first.typed, first.waits)
-        self._is_leaving = self._is_in_turn = False
+        self._is_leaving = self._is_in_turn = self._has_begun = self._resumes = False
+        self._is_plain = live is None
         self._interrupted = -LEAVING
         self._own: asyncio.Future[str] | None = None
 
@@ -132,13 +134,38 @@ class Chat:
 
     async def run(self) -> None:
         erase_prompt()
-        async with self._screen.shown():
+        async with self._screen.shown(), self._opening():
             while not self._is_leaving:
                 text = await self._next_prompt()
                 if text is None:
                     return
                 if text or has_report(self._session.parts):
                     await self._turn(text)
+
+    @asynccontextmanager
+    async def _opening(self) -> AsyncIterator[None]:
+        """The end of the conversation comes above the prompt while that can be typed at already, unless a turn was quicker."""
+        showing = asyncio.ensure_future(self._show_opening())
+        try:
+            if self._is_plain:
+                await showing
+            yield
+        finally:
+            showing.cancel()
+
+    async def _show_opening(self) -> None:
+        from cru.faces.cli.chat.opening import read_opening
+
+        plain = self._is_plain or bool(os.environ.get("NO_COLOR"))
+        try:
+            opening = await asyncio.to_thread(read_opening, self._store.folder, self._session.parts.root, plain)
+        except CruError:
+            return  # whoever opens the session tells it
+        if self._has_begun or not opening.text:
+            return
+        print_above_prompt(lambda: write_error(opening.text))
+        if opening.unfinished:
+            self._face.say(f"cru: the last prompt was not finished: “{opening.unfinished}”; /resume goes on with it")
 
     async def _next_prompt(self) -> str | None:
         """The next prompt; None at the end of input, "" if something that ran in the background has ended."""
@@ -155,6 +182,7 @@ class Chat:
 
     async def _turn(self, text: str) -> None:
         """One turn, or one command; its errors are shown and the chat goes on."""
+        self._has_begun = True
         self._screen.begin_turn(text)
         self._is_in_turn = True
         if command := own_command(text):
@@ -164,6 +192,9 @@ class Chat:
             self._session.submit(text)
         try:
             result = await self._session.run()
+            if self._resumes:
+                self._resumes = False
+                result = await self._session.resume()
         except (CruError, OSError, MemoryError) as error:
             self._session.withdraw(text)
             self._show_failure(error)
@@ -205,7 +236,7 @@ class Chat:
     def _command_face(self) -> ChatFace:
         from cru.faces.cli.command_face import ChatFace
 
-        return ChatFace(self._store, self._signals.suspend, self._leave, self._login)
+        return ChatFace(self._store, self._signals.suspend, self._leave, self._login, self._resume)
 
     async def _login(self, words: str) -> str:
         from cru.faces.cli.setup.login import login_here
@@ -226,6 +257,10 @@ class Chat:
 
         sentence = next_mode(self._session.parts)
         print_above_prompt(partial(say, sentence))
+
+    def _resume(self) -> None:
+        """Behind the command that asks for it."""
+        self._resumes = True
 
     def _leave(self) -> None:
         self._is_leaving = True
