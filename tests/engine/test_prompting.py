@@ -8,7 +8,7 @@ import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine.prompts import BadAttachment, read_attachment
+from cru.engine.attachments import BadAttachment, read_attachment
 from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
@@ -213,7 +213,7 @@ def test_agent_responded_fires_for_every_reply_and_its_context_goes_to_the_next_
     ("name", "data", "words"),
     [
         ("gone.txt", None, "No such file"),
-        ("bin", b"\xff\xfe\x00", "not UTF-8"),
+        ("bin", b"\xff\xfe\x00", "neither UTF-8"),
         ("big", b"x" * (1024 * 1024 + 1), "more than"),
         (".", None, "Is a directory"),
     ],

@@ -127,7 +127,7 @@ def test_a_partial_reply_without_the_legs_end_is_not_taken_for_final(tmp_path: P
 
 
 def test_a_resumed_leg_that_was_never_received_is_received_now_with_its_files(tmp_path: Path) -> None:
-    from cru.engine.prompts import read_attachment
+    from cru.engine.attachments import read_attachment
 
     below = tmp_path / "below"
     below.mkdir()

@@ -8,17 +8,30 @@ logged in. Entries of other programs (chibi 0.4 to 0.10) have no resolutions and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
 from cru.contexts.entries import anchor_keeps, apply_anchor
 from cru.engine.turn import PromptSource
-from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message, Thinking, ToolCall
+from cru.values.messages import (
+    ANCHOR,
+    MESSAGE,
+    RESOLVED,
+    TOOL_CALL,
+    TOOL_RESULT,
+    Entry,
+    Image,
+    Message,
+    Thinking,
+    ToolCall,
+)
 
 # Prompts of these sources count only once they are resolved.
 PROMPT_SOURCES: frozenset[str] = frozenset(get_args(PromptSource))
 INTERRUPTED = "interrupted, may have run"
+IMAGES = "images"
+"""Metadata: of a prompt and of a result the images that the context keeps, of a resolution the digests of those that were sent."""
 INPUT_TOKENS = "input_tokens"
 BYTES_PER_TOKEN = 4
 
@@ -44,6 +57,8 @@ class History:
         self._reply_id = ""
         self.size = 0
         self.count = 0
+        self.has_images = False
+        self.missing_images: set[str] = set()  # what was told of those whose files are gone
         self.counted = ("", 0, 0)  # the newest reply with a count: its entry, the request's tokens, `size` at that time
         for entry in entries:
             self.add(entry)
@@ -123,7 +138,18 @@ class History:
             return
         text = entry.content if data.get("rewritten") else original.content
         added = data.get("context", ())
-        self._put(index, Message("user", "\n\n".join([text, *added]), ref=original.id))
+        images = self._images_of(index, original, data)
+        self._put(index, Message("user", "\n\n".join([text, *added]), ref=original.id, images=images))
+
+    def _images_of(self, index: int, prompt: Entry, resolution: dict[str, Any]) -> tuple[Image, ...]:
+        """Those of a prompt that its resolution names; if it names none, as the resolution before did."""
+        if IMAGES not in prompt.metadata:
+            return ()
+        self.has_images = True
+        before = self._slots[index]
+        if IMAGES in resolution:
+            return tuple(i for i in _images(prompt) if i.digest in resolution[IMAGES])
+        return before.images if before is not None else ()
 
     def _call(self, entry: Entry) -> None:
         call = ToolCall(entry.tool_call_id or f"call_{entry.id[:8]}", entry.to, entry.content or "{}")
@@ -149,16 +175,18 @@ class History:
             self._new(Message("user", f"[result of {entry.from_ or 'a tool'}]\n{entry.content}", ref=entry.id))
             return
         at, _ = self._waiting.pop(call_id)
-        self._put(at, Message("tool", entry.content, call_id=call_id, is_error=failed, ref=entry.id))
+        images = _images(entry)
+        self.has_images = self.has_images or bool(images)
+        self._put(at, Message("tool", entry.content, call_id=call_id, is_error=failed, ref=entry.id, images=images))
 
 
 def weight(message: Message | None) -> int:
     """Size in bytes as it counts against the window (four make a token, roughly)."""
     if message is None:
         return 0
-    if not message.calls and not message.thinking:
+    if not message.calls and not message.thinking and not message.images:
         return len(message.content) + len(message.role)
-    calls = sum(map(_weight_of_call, message.calls))
+    calls = sum(map(_weight_of_call, message.calls)) + sum(image.tokens * BYTES_PER_TOKEN for image in message.images)
     return len(message.content) + calls + sum(len(t.text) for t in message.thinking) + len(message.role)
 
 
@@ -184,6 +212,11 @@ def visible_at(entries: Iterable[Entry], upto: str) -> list[Entry]:
 def _thinking(entry: Entry) -> tuple[Thinking, ...]:
     blocks = entry.metadata.get("thinking")
     return msgspec.convert(blocks, tuple[Thinking, ...]) if blocks else ()
+
+
+def _images(entry: Entry) -> tuple[Image, ...]:
+    images = entry.metadata.get(IMAGES)
+    return msgspec.convert(images, tuple[Image, ...]) if images else ()
 
 
 def _role(entry: Entry) -> str:

@@ -9,12 +9,24 @@ from typing import Any
 import msgspec
 
 from cru.contexts.entries import new_id
-from cru.engine.history import INPUT_TOKENS, INTERRUPTED
+from cru.engine.history import IMAGES, INPUT_TOKENS, INTERRUPTED
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, Prompt
 from cru.events.payloads import FailureKind
 from cru.events.stream import EntryLogged
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Thinking, ToolCall, Usage
+from cru.tools.protocol import ToolResult
+from cru.values.messages import (
+    LEG_ENDED,
+    MESSAGE,
+    RESOLVED,
+    TOOL_CALL,
+    TOOL_RESULT,
+    Entry,
+    Image,
+    Thinking,
+    ToolCall,
+    Usage,
+)
 
 NOT_COUNTED = Usage()
 
@@ -54,6 +66,8 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
     metadata: dict[str, Any] = {"source": prompt.source}
     if prompt.attachments:
         metadata["attachments"] = [a.path for a in prompt.attachments]
+        if images := [{**msgspec.to_builtins(a.image), "path": a.path} for a in prompt.attachments if a.image]:
+            metadata[IMAGES] = images
     if prompt.model:
         metadata["model"] = prompt.model
     if parts.parent and prompt.source == "user":
@@ -72,10 +86,11 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
 
 
 def resolved(
-    parts: Parts, ref: str, original: str, text: str, context: Sequence[str], taking: str, model: str = ""
-) -> None:
+    parts: Parts, ref: str, original: str, text: str, context: Sequence[str], taking: str, model: str = "",
+    images: Sequence[Image] = (),
+) -> None:  # fmt: skip
     """What a prompt became; the text is left out if nobody changed it. `taking`: of the messages in it, see contexts/inbox.py. `model`:
-    which one is to answer, if a handler said so."""
+    which one is to answer, if a handler said so; `images`: those that go with it."""
     metadata: dict[str, Any] = {"ref": ref, **({"model": model} if model else {})}
     if text != original:
         metadata["rewritten"] = True
@@ -83,6 +98,8 @@ def resolved(
         metadata["context"] = list(context)
     if taking:
         metadata["inbox"] = taking
+    if images:
+        metadata[IMAGES] = [image.digest for image in images]
     write(parts, entry(RESOLVED, text if text != original else "", metadata=metadata))
 
 
@@ -138,11 +155,19 @@ def message_of_call(parts: Parts, text: str, call_id: str, model: str) -> str:
 def result(parts: Parts, call: ToolCall, content: str, is_error: bool, **metadata: Any) -> str:
     """A call's outcome as the model will read it; of the metadata what says something."""
     metadata = {name: value for name, value in metadata.items() if value}
+    if IMAGES in metadata:
+        metadata[IMAGES] = msgspec.to_builtins(metadata[IMAGES])
     if is_error:
         metadata["is_error"] = True
     logged = entry(TOOL_RESULT, content, from_=call.name, to=parts.store.name, tool_call_id=call.id, metadata=metadata)
     write(parts, logged)
     return logged.id
+
+
+def tool_result(parts: Parts, call: ToolCall, content: str, of: ToolResult, which: str, text: str) -> str:
+    """The same of what a tool gave: `text` is what handlers left of it. If they changed it, its images go: they may say the same."""
+    images = of.images if text == of.content else ()
+    return result(parts, call, content, of.is_error, which=which, tasks=of.tasks, images=images)
 
 
 def interrupted(parts: Parts, call: ToolCall) -> None:

@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct, field
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine import EngineError, log_writer
-from cru.engine.history import PROMPT_SOURCES
+from cru.engine import log_writer
+from cru.engine.history import IMAGES, PROMPT_SOURCES
 from cru.engine.parts import CardMark, Parts
 from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Image
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
@@ -100,7 +101,11 @@ def _attachments(metadata: dict[str, Any], root: Path) -> tuple[Attachment, ...]
     paths = metadata.get("attachments", ())
     if not paths:
         return ()
-    return tuple(read_attachment(path, root) for path in paths)
+    from cru.engine.attachments import read_attachment
+
+    images = {image["path"]: msgspec.convert(image, Image) for image in metadata.get(IMAGES, ())}
+    kept = {path: Attachment(path, "", image) for path, image in images.items()}  # in the context's folder
+    return tuple(kept.get(path) or read_attachment(path, root) for path in paths)
 
 
 INBOX_OPEN = "[messages from other contexts]"
@@ -120,12 +125,13 @@ async def receive_prompt(
         raise stop_for(answer, "the prompt")
     model = answer.inject.model if answer.inject is not None else ""
     text = place_inject(answer, outcome.payload.content)
-    text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
+    images, others = pick_images(parts, prompt.attachments, outcome.payload.attachments)
+    text = "\n\n".join([*prompt.before, *_attached(text, images, others), *prompt.after])
     context = (*pending.context, *context_texts(parts, answer))
     reading = parts.store.inbox()
     with reading as messages:
         text = _inbox(messages) + text
-        log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking, model)
+        log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking, model, images)
     for problem in parts.store.new_problems():  # lines of the inbox that are no messages
         parts.bus.stream.warn(problem.text(parts.store.folder))
     pending.context.clear()
@@ -141,8 +147,26 @@ def place_inject(answer: Answer, text: str) -> str:
     return f"{first}\n\n{second}"
 
 
-def _attached(text: str, attachments: Sequence[Attachment]) -> list[str]:
-    return [text, *(f"--- FILE {a.path} ---\n{a.text}\n--- END OF {a.path} ---" for a in attachments)]
+def pick_images(
+    parts: Parts, prompted: Sequence[Attachment], left: Sequence[Attachment]
+) -> tuple[list[Image], list[Attachment]]:
+    """What handlers left of the attachments: images of the prompt, and files; images of their own are left out, which is told."""
+    if not any(attachment.image for attachment in left):
+        return [], list(left)
+    own = {attachment.image for attachment in prompted}
+    images = [attachment.image for attachment in left if attachment.image is not None and attachment.image in own]
+    for attachment in left:
+        if attachment.image is not None and attachment.image not in own:
+            parts.bus.stream.warn(f"message:received: {attachment.path} is none of the prompt's images and is left out")
+    return images, [attachment for attachment in left if attachment.image is None]
+
+
+def _attached(text: str, images: Sequence[Image], attachments: Sequence[Attachment]) -> list[str]:
+    named = "\n".join(f"[image {image.about}]" for image in images)
+    return [
+        *filter(None, (text, named)),
+        *(f"--- FILE {a.path} ---\n{a.text}\n--- END OF {a.path} ---" for a in attachments),
+    ]
 
 
 def _inbox(messages: Sequence[InboxMessage]) -> str:
@@ -150,29 +174,6 @@ def _inbox(messages: Sequence[InboxMessage]) -> str:
         return ""
     lines = [f"[From: {m.from_}] {m.content}" for m in messages]
     return "\n".join([INBOX_OPEN, *lines, INBOX_CLOSE]) + "\n\n"
-
-
-LIMIT = 1024 * 1024
-
-
-class BadAttachment(EngineError):
-    code = 2
-
-
-def read_attachment(name: str, cwd: Path) -> Attachment:
-    """Read a text file of at most 1 MiB; raises BadAttachment."""
-    path = cwd / name
-    try:
-        with path.open("rb") as file:
-            data = file.read(LIMIT + 1)  # the file may have no end
-    except OSError as error:
-        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
-    if len(data) > LIMIT:
-        raise BadAttachment(f"cannot attach {name}: more than {LIMIT} bytes", "name the file in the prompt instead")
-    try:
-        return Attachment(str(path), data.decode())  # resuming elsewhere finds the same file
-    except UnicodeDecodeError as error:
-        raise BadAttachment(f"cannot attach {name}: not UTF-8 text", "images are not available yet") from error
 
 
 HEADING = "## Referenced files"

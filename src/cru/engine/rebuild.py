@@ -109,7 +109,12 @@ def rebuild_request(line: RequestLine, entries: Iterable[Entry], folder: Path) -
     messages = line.messages
     if messages is None:
         messages = History(visible_at(entries, line.upto)).messages()
-    return Request(line.model, spans, messages, tools, line.parameters)
+    request = Request(line.model, spans, messages, tools, line.parameters)
+    if not any(message.images for message in messages):
+        return request
+    from cru.engine.images import loader
+
+    return msgspec.structs.replace(request, load_image=loader(folder))
 
 
 def encode_request(line: RequestLine, request: Request, model: Model) -> tuple[bytes, bool]:

@@ -141,6 +141,11 @@ async def send_request(
 async def _send(
     parts: Parts, resolved: ResolvedModel, request: Request, reply: ModelReply, facts: dict[str, Any]
 ) -> None:
+    excess = 0
+    if parts.history.has_images:
+        from cru.engine.images import with_images
+
+        request, excess = with_images(parts, request)
     body = resolved.model.encode(request)
     number = parts.recorder.request(
         request, body, provider=resolved.model.provider, base_url=resolved.base_url,
@@ -160,17 +165,16 @@ async def _send(
         if not reply.ended and not error:
             error = "interrupted"
         took = round((time.perf_counter() - started) * 1000, 2)
-        usage = _charge(parts, resolved, body, reply)
+        usage = _charge(parts, resolved, body.size - excess, reply)
         parts.recorder.reply(number, ms=took, usage=usage, reason=reply.reason, error=error)
 
 
-def _charge(parts: Parts, resolved: ResolvedModel, body: RequestBody, reply: ModelReply) -> Usage:
-    """Count what a request has cost, also one that broke off. Where the server did not count, tokens are estimated."""
+def _charge(parts: Parts, resolved: ResolvedModel, sent: int, reply: ModelReply) -> Usage:
+    """Count what a request has cost, also one that broke off. Where the server did not count, tokens are estimated from
+    the bytes that were `sent`."""
     usage = counted = reply.usage = _not_negative(reply.usage)
     if not counted.tokens and (size := reply.size):
-        usage = replace(
-            counted, input=body.size // BYTES_PER_TOKEN, output=-(-size // BYTES_PER_TOKEN), is_estimated=True
-        )
+        usage = replace(counted, input=sent // BYTES_PER_TOKEN, output=-(-size // BYTES_PER_TOKEN), is_estimated=True)
     if resolved.price is not None:
         usage = replace(usage, cost=resolved.price.cost(usage) if usage.tokens else None)
     elif usage.cost is None and usage.tokens and parts.ledger.needs_cost:

@@ -290,7 +290,7 @@ async def _finish(
         answer = add(answer, other)
     guides = guides_of_call(parts.guides, parts.history, call.name, prepared.real_paths) if kind is None else []
     content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer), *guides]))
-    log_writer.result(parts, call, content, result.is_error, which=which, tasks=result.tasks)
+    log_writer.tool_result(parts, call, content, result, which, text)
     settled = await parts.bus.dispatch(
         ToolSettled(call.name, args, text, content, call.id, result.is_error, spilled.path)
     )

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.values.messages import FailureKind as FailureKind
-from cru.values.messages import Message, OfferedNote, Span, ToolCall, Usage
+from cru.values.messages import Image, Message, OfferedNote, Span, ToolCall, Usage
 
 
 class SessionStarted(Struct, frozen=True):
@@ -74,11 +74,12 @@ class TodoChanged(Struct, frozen=True):
     text: str
 
 
-class Attachment(Struct, frozen=True):
-    """A file given with a prompt; text is what the model reads."""
+class Attachment(Struct, frozen=True, omit_defaults=True):
+    """A file given with a prompt; text is what the model reads, "" of an image, whose bytes no handler sees."""
 
     path: str
     text: str
+    image: Image | None = None
 
 
 class MessageReceived(Struct, frozen=True):

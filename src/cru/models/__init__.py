@@ -16,6 +16,7 @@ class ModelAlias(Struct, frozen=True):
     model: the id; "": the name itself is the id
     context_window: tokens
     api: parameters as in `[api]`
+    images: whether it takes images; None: as its id tells
     input_price, output_price, cache_read_price, cache_write_price: US dollars for a million tokens; None: not known, of the last two:
     as input_price
     """
@@ -27,6 +28,7 @@ class ModelAlias(Struct, frozen=True):
     output_price: float | None = None
     cache_read_price: float | None = None
     cache_write_price: float | None = None
+    images: bool | None = None
 
 
 class ModelPrice(Struct, frozen=True):
@@ -108,7 +110,7 @@ DOCS: dict[str, str] = {
     "api_key": "the key for `base_url`, or for OpenRouter if no `base_url` is set; better kept in an environment variable",
     "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
     "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",
-    "models": "aliases: an id, a `context_window`, an `api` table (it wins over `[api]`) and "
+    "models": "aliases: an id, a `context_window`, [`images`](models.md#images), an `api` table (it wins over `[api]`) and "
     "[prices](models.md#prices) for each name: US dollars for a million tokens",
     "categories": '`NAME = ["MODEL", …]`: a name for several models; where one fails the next answers ([categories](models.md#categories))',
     "connect_timeout": "seconds that a connection to a server may take",

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.models import encoding
-from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, assemble
+from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, PictureSource, assemble
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.models.openai_compatible import tell_dropped
@@ -44,7 +44,7 @@ def endpoint(base_url: str) -> str:
     return base + mark + query
 
 
-class AnthropicModel:
+class AnthropicModel(PictureAdapter):
     """See protocol.Model. `request.parameters` holds all parameters that are sent; nothing is added from settings here.
 
     Caching: a marker on the system prompt (it covers the tools too) and the API's automatic marker at the top level, which
@@ -52,15 +52,17 @@ class AnthropicModel:
 
     tools_by_default = True
 
-    def __init__(self, name: str, exchange: Exchange, *, say: Say) -> None:
+    def __init__(self, name: str, exchange: Exchange, *, say: Say, images: bool | None = None) -> None:
         self.provider, self.name = ANTHROPIC, name
+        self._pictures = PictureSource(ANTHROPIC, name, images, say)
         self._exchange, self._say = exchange, say
-        self._messages = ConversationEncoder(_TurnNotation())
+        self._messages = ConversationEncoder(_TurnNotation(self._pictures))
         self._head, self._system, self._tools, self._opening = LastValue(), LastValue(), LastValue(), LastBytes()
         self._announced: set[str] = set()
 
     def encode(self, request: Request) -> RequestBody:
         """The request's body; "messages" comes last."""
+        self._pictures.load = request.load_image
         model, has_tools = request.model or self.name, bool(request.tools)
         cached = bool(request.parameters.get("prompt_caching", True))
         head = self._head.get(
@@ -96,17 +98,24 @@ class _TurnNotation:
     """The messages as the API wants them: user and assistant alternate, so neighbours of one side become one message; in a
     user message the tool results come first. A message by itself is its content blocks without the brackets."""
 
+    def __init__(self, pictures: PictureSource) -> None:
+        self._pictures = pictures
+
     def encode(self, message: Message) -> bytes:
         """A message's content blocks without the brackets; b"" if nothing is left to send."""
         blocks: list[dict[str, object]] = []
         if message.role == "tool":
             result: dict[str, object] = {"type": "tool_result", "tool_use_id": _safe_id(message.call_id)}
-            if message.content:
+            if message.images:
+                result["content"] = self._pictures.writer().anthropic_blocks(message)
+            elif message.content:
                 result["content"] = message.content
             if message.is_error:
                 result["is_error"] = True
             blocks.append(result)
             return _encode(blocks)[1:-1]
+        if message.images:
+            return _encode(self._pictures.writer().anthropic_blocks(message))[1:-1]
         if message.content.strip():
             blocks.append({"type": "text", "text": message.content})
         for call in message.calls:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
+from cru.models.encoding import ConversationEncoder, LastValue, PictureSource, PlainNotation, assemble
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, tell_dropped
 from cru.models.protocol import ModelUnavailable, NoModel, RequestBody, Say
@@ -48,15 +49,17 @@ class EmbeddedModel:
 
     provider = "local"
     tools_by_default = False
+    takes_images = False
 
     def __init__(self, name: str, path: Path, context_window: int | None, *, say: Say) -> None:
         _require_library()
         self.name, self._path, self._say = name, path, say
         self._window = context_window or WINDOW
         self._facts = RequestFacts(self.provider, name)
-        self._messages = ConversationEncoder(PlainNotation(_encode_message))
+        self._messages = ConversationEncoder(PlainNotation(self._encode_message))
         self._head, self._format = LastValue(), LastValue()
         self._announced: set[str] = set()
+        self._pictures = PictureSource(self.provider, name, False, say)
         self._server: xllamacpp.Server | None = None
         self._loading = asyncio.Lock()
 
@@ -69,6 +72,11 @@ class EmbeddedModel:
         if _forces_a_call(request):
             closing = b"]%b}" % self._format.get(request.tools, lambda: _response_format(request.tools))
         return assemble(head, self._messages.encode(request.messages), closing)
+
+    def _encode_message(self, message: Message) -> bytes:
+        if message.images:
+            message = replace(message, content=self._pictures.writer().text(message))
+        return _encode_message(message)
 
     async def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]:
         """Raises ModelUnavailable if the weights cannot be loaded, ContextTooLong, BrokenReply."""

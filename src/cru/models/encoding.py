@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from cru.models.protocol import RequestBody
-from cru.values.messages import Message
+from cru.models.protocol import RequestBody, Say
+from cru.values.messages import Image, Message
+
+if TYPE_CHECKING:
+    from cru.models.images import ImageWriter
 
 DEFAULT_MAX_TOKENS = 8192
 
@@ -239,6 +242,68 @@ class PlainNotation:
 
     def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
         return True
+
+
+class PictureSource:
+    """What writes the images of an adapter's messages, made with the first one.
+
+    setting: whether settings say that the model takes images; None: as its id tells
+    """
+
+    def __init__(self, provider: str, name: str, setting: bool | None, say: Say) -> None:
+        self._facts = provider, name, setting, say
+        self._writer: ImageWriter | None = None
+        self.load: Callable[[Image], bytes | None] | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there was an image."""
+        return self._writer is not None
+
+    @property
+    def takes_images(self) -> bool:
+        from cru.models.images import takes_images
+
+        _, name, setting, _ = self._facts
+        return takes_images(name) if setting is None else setting
+
+    def writer(self) -> ImageWriter:
+        if self._writer is None:
+            from cru.models.images import ImageWriter
+
+            provider, name, _, say = self._facts
+            self._writer = ImageWriter(self.takes_images, f"{provider}:{name}", say)
+        self._writer.load = self.load or (lambda _: None)
+        return self._writer
+
+
+class ChatNotation(PlainNotation):
+    """Images of tools' results follow the last result of their row."""
+
+    def __init__(self, encode: Callable[[Message], bytes], pictures: PictureSource) -> None:
+        super().__init__(encode)
+        self._pictures = pictures
+
+    def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
+        if not self._pictures.is_used:
+            return super().join(messages, fragments)
+        from cru.models.images import join_chat
+
+        return join_chat(messages, fragments)
+
+    def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
+        return not self._pictures.is_used or messages[at].role != "tool"
+
+
+class PictureAdapter:
+    """What adapters of models that may take images have in common."""
+
+    _pictures: PictureSource
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether the model takes images, as far as it is known."""
+        return self._pictures.takes_images
 
 
 def assemble(opening: bytes, elements: Sequence[bytes], closing: bytes) -> RequestBody:

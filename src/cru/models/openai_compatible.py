@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.models import encoding
-from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PlainNotation, assemble
+from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.models.protocol import RequestBody, Say
@@ -42,20 +42,22 @@ def endpoint(base_url: str) -> str:
     return base + mark + query
 
 
-class OpenAICompatibleModel:
+class OpenAICompatibleModel(PictureAdapter):
     """See protocol.Model. `request.parameters` holds all parameters that are sent; nothing is added from settings here."""
 
     tools_by_default = True
 
-    def __init__(self, provider: str, name: str, exchange: Exchange, *, say: Say) -> None:
+    def __init__(self, provider: str, name: str, exchange: Exchange, *, say: Say, images: bool | None = None) -> None:
+        self._pictures = encoding.PictureSource(provider, name, images, say)
         self.provider, self.name = provider, name
         self._exchange, self._say = exchange, say
-        self._messages = ConversationEncoder(PlainNotation(self._message))
+        self._messages = ConversationEncoder(encoding.ChatNotation(self._message, self._pictures))
         self._head, self._system, self._tools, self._opening = LastValue(), LastValue(), LastValue(), LastBytes()
         self._announced: set[str] = set()
 
     def encode(self, request: Request) -> RequestBody:
         """The request's body. "messages" comes last, so that a longer conversation changes nothing before its new messages."""
+        self._pictures.load = request.load_image
         has_tools = bool(request.tools)
         model = request.model or self.name
         head = self._head.get(
@@ -90,6 +92,8 @@ class OpenAICompatibleModel:
         return _encode(head | mapped.fields)[:-1]
 
     def _message(self, message: Message) -> bytes:
+        if message.images:
+            return self._pictures.writer().chat_message(message)
         if message.role == "tool":
             return _encode({"role": "tool", "tool_call_id": message.call_id, "content": message.content})
         if message.role == "user":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from cru.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_a
 from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
 from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
 from cru.net.transport import Transport
+
+if TYPE_CHECKING:
+    from cru.models.exchange import ReplyLimits
 
 
 class ModelChoice(Struct, frozen=True):
@@ -24,6 +27,7 @@ class ModelChoice(Struct, frozen=True):
     context_window: tokens, if settings say how many
     price: what settings say that it costs
     why: the setting that decided, for people
+    images: whether settings say that it takes images; None: they do not say
     """
 
     provider: str
@@ -33,6 +37,7 @@ class ModelChoice(Struct, frozen=True):
     context_window: int | None = None
     why: str = ""
     price: ModelPrice | None = None
+    images: bool | None = None
 
 
 class AdapterModel(Model, Protocol):
@@ -62,9 +67,9 @@ async def choose_model(
     def chosen(provider: str, identity: str, base_url: str, why: str) -> ModelChoice:
         own = settings.models.get(identity, ModelAlias())
         price = price_of(alias) or price_of(own)
-        return ModelChoice(
-            provider, identity, base_url, parameters, alias.context_window or own.context_window, why, price
-        )
+        window = alias.context_window or own.context_window
+        images = own.images if alias.images is None else alias.images
+        return ModelChoice(provider, identity, base_url, parameters, window, why, price, images)
 
     provider, identity = providers.split_model(model.strip(), settings, env)
     if provider in ("local", "scripted"):
@@ -115,7 +120,7 @@ def _build_http_model(
     say: Say,
     auth: Auth | None,
 ) -> AdapterModel:
-    from cru.models.exchange import Exchange, ReplyLimits
+    from cru.models.exchange import Exchange
     from cru.models.failures import RequestFacts
 
     key = key_for(choice.provider, choice.base_url, settings, env)
@@ -126,9 +131,7 @@ def _build_http_model(
         key.value,
         providers.secrets_in_base_url(choice.base_url),
     )
-    limits = ReplyLimits(
-        settings.stall_timeout, settings.reply_timeout, settings.reply_size_limit, settings.request_tries
-    )
+    limits = _reply_limits(settings)
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
     sender = transport if auth is None else AuthenticatedSender(transport, auth, choice.provider, choice.model)
     if PROVIDERS[choice.provider].kind == "anthropic":
@@ -137,7 +140,7 @@ def _build_http_model(
         headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
         endpoint = anthropic.endpoint(choice.base_url)
         exchange = Exchange(sender, endpoint, headers, facts, say=say, limits=limits)
-        return anthropic.AnthropicModel(choice.model, exchange, say=say)
+        return anthropic.AnthropicModel(choice.model, exchange, say=say, images=choice.images)
     from cru.models import openai_compatible
 
     if key.value:
@@ -146,7 +149,16 @@ def _build_http_model(
         headers["x-title"] = "cru"
     endpoint = openai_compatible.endpoint(choice.base_url)
     exchange = Exchange(sender, endpoint, headers, facts, say=say, limits=limits)
-    return openai_compatible.OpenAICompatibleModel(choice.provider, choice.model, exchange, say=say)
+    build = openai_compatible.OpenAICompatibleModel
+    return build(choice.provider, choice.model, exchange, say=say, images=choice.images)
+
+
+def _reply_limits(settings: ModelSettings) -> ReplyLimits:
+    from cru.models.exchange import ReplyLimits
+
+    return ReplyLimits(
+        settings.stall_timeout, settings.reply_timeout, settings.reply_size_limit, settings.request_tries
+    )
 
 
 def _resolve_alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias]:

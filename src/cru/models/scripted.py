@@ -26,6 +26,7 @@ class ScriptedModel:
 
     provider = "scripted"
     tools_by_default = True
+    takes_images = True
 
     def __init__(self, path: Path, *, sleep: Sleep = asyncio.sleep) -> None:
         self.name = str(path)

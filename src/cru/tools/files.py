@@ -17,6 +17,7 @@ from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOption
 
 LINE = 2_000
 SMALL = 256 * 1024
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 COUNTED = 64 * 1024 * 1024
 
 
@@ -25,6 +26,11 @@ async def read(args: Read, running: ToolContext, options: ToolOptions) -> ToolRe
     path = resolve(running.root, args.file_path)
     size = require_regular(path, args.file_path).st_size
     room = options.settings.tool_output_cache_threshold - 200  # for the notes at the end
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        from cru.tools.images import read_image
+
+        if (shown := read_image(path, args.file_path, running.folder)) is not None:
+            return shown
     if size <= SMALL:
         return ToolResult(_read(path, args, size, room))
     return ToolResult(await asyncio.to_thread(_read, path, args, size, room))

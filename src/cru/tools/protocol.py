@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVa
 from msgspec import Meta, Struct, field
 
 from cru.values.errors import CruError
-from cru.values.messages import ToolSpec
+from cru.values.messages import Image, ToolSpec
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
@@ -55,6 +55,7 @@ class ToolResult(Struct, frozen=True):
     ends_turn: no other request follows (call_user)
     brief: the text without what a person has seen already, on standard error; "" = the same
     tasks: ids of those whose ends it tells
+    images: what the model is shown beside the text; the context keeps them
     """
 
     content: str
@@ -62,6 +63,7 @@ class ToolResult(Struct, frozen=True):
     ends_turn: bool = False
     brief: str = ""
     tasks: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 class ContextFiles(Protocol):

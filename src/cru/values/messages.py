@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -26,6 +27,34 @@ class Thinking(Struct, frozen=True, omit_defaults=True):
     data: dict[str, Any] = {}
 
 
+class Image(Struct, frozen=True, omit_defaults=True):
+    """An image that a context keeps.
+
+    digest: SHA-256 of its bytes in hex, which names its file
+    name: what people call it
+    size: bytes
+    width, height: pixels, 0: not known
+    """
+
+    digest: str
+    media_type: str
+    name: str = ""
+    size: int = 0
+    width: int = 0
+    height: int = 0
+
+    @property
+    def about(self) -> str:
+        """ "a.png, 640x480 png, 12 kB" """
+        pixels = f"{self.width}x{self.height} " if self.width and self.height else ""
+        return f"{self.name}, {pixels}{self.media_type.removeprefix('image/')}, {-(-self.size // 1000)} kB"
+
+    @property
+    def tokens(self) -> int:
+        """What it takes of a model's window, roughly: 750 pixels make a token, and large images are scaled down."""
+        return min(self.width * self.height // 750 or 1600, 1600)
+
+
 class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of a conversation; `ref` is the id of the log entry it comes from ("" if made for one request)."""
 
@@ -36,6 +65,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     is_error: bool = False
     thinking: tuple[Thinking, ...] = ()
     ref: str = ""
+    images: tuple[Image, ...] = ()
 
 
 class Span(Struct, frozen=True):
@@ -89,13 +119,15 @@ class OfferedNote(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """Everything that one model request contains. `parameters` are sampling options by their OpenAI names."""
+    """Everything that one model request contains. `parameters` are sampling options by their OpenAI names; `load_image` gives the bytes
+    of an image in its messages, None if they are not there."""
 
     model: str
     system: tuple[Span, ...] = ()
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     parameters: dict[str, Any] = {}
+    load_image: Callable[[Image], bytes | None] | None = None
 
 
 class Usage(Struct, frozen=True):

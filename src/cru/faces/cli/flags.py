@@ -77,7 +77,7 @@ FLAGS: tuple[Flag, ...] = (
         "ask once: a run with the same key goes on with the prompt, or gives its answer again",
         "option",
     ),
-    Flag("", "--attach", ("FILE",), False, "give a text file with the prompt (repeatable)", "option"),
+    Flag("", "--attach", ("FILE",), False, "give a text file or an image with the prompt (repeatable)", "option"),
     Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
     Flag("", "--agent", ("NAME",), False, "answer as this agent card says: `cru agents` lists them", "option"),
     Flag("-s", "--set", ("KEY=VALUE",), False, "a setting for this run: api.temperature=0.2 (repeatable)", "option"),

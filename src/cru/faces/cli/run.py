@@ -274,6 +274,6 @@ def _attachments(parsed: Parsed) -> tuple[Attachment, ...]:
     names = parsed.all("attach")
     if not names:
         return ()
-    from cru.engine.prompts import read_attachment
+    from cru.engine.attachments import read_attachment
 
     return tuple(read_attachment(require_utf8(name), working_directory()) for name in names)

@@ -210,6 +210,8 @@ async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> Leg
         return await finish_agents(session, await session.resume()) or LegResult("done")
     if request.source == "inbox":
         return await _inbox_turn(session, request)
+    if request.attachments:
+        await _admit(session, request)
     if request.key:
         return await _turn_once(session, request)
     session.submit(request.text, attachments=request.attachments, source=request.source, literal=request.literal)
@@ -217,6 +219,16 @@ async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> Leg
     if result is None and request.attachments:
         session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
     return result or LegResult("done")
+
+
+async def _admit(session: Session, request: PromptRequest) -> None:
+    """Raises what admit_images raises; then nothing was logged."""
+    if any(attachment.image for attachment in request.attachments):
+        from cru.engine.images import admit_images
+
+        await session.open("startup")  # plugins may have a say in who is asked
+        with session.locked():
+            await admit_images(session.parts, request.attachments)
 
 
 async def _turn_once(session: Session, request: PromptRequest) -> LegResult:

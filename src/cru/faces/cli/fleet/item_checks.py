@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cru.app.main_card import find_card
 from cru.app.start import Start, card_places, project_root
-from cru.engine.prompts import read_attachment
+from cru.engine.attachments import read_attachment
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.set_flag import add_setting
 from cru.fleet.items import ItemFile, ItemProblem

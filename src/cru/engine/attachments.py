@@ -1,0 +1,75 @@
+"""Files that go with a prompt: texts and images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cru.engine import EngineError
+from cru.events.payloads import Attachment
+
+LIMIT = 1024 * 1024
+IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+NOT_READABLE = "images are sent as PNG, JPEG, GIF or WebP; of other files, attach their text"
+
+
+class BadAttachment(EngineError):
+    code = 2
+
+
+def read_attachment(name: str, cwd: Path) -> Attachment:
+    """Read a text file of at most 1 MiB, or what an image is; raises BadAttachment."""
+    path = cwd / name
+    try:
+        with path.open("rb") as file:
+            data = file.read(LIMIT + 1)  # the file may have no end
+    except OSError as error:
+        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
+    if data.startswith(IMAGE_BEGINNINGS):
+        return _read_image(name, path)
+    if len(data) > LIMIT:
+        raise BadAttachment(f"cannot attach {name}: more than {LIMIT} bytes", "name the file in the prompt instead")
+    try:
+        return Attachment(str(path), data.decode())  # resuming elsewhere finds the same file
+    except UnicodeDecodeError as error:
+        raise BadAttachment(
+            f"cannot attach {name}: neither UTF-8 text nor an image{_name_format(data)}", NOT_READABLE
+        ) from error
+
+
+def _name_format(data: bytes) -> str:
+    from cru.values.image_formats import name_other
+
+    other = name_other(data)
+    return f" that models take ({other})" if other else ""
+
+
+def _read_image(name: str, path: Path) -> Attachment:
+    """The image in a file. Raises BadAttachment."""
+    from cru.contexts.images import BadImage, check_image
+
+    data = read_image_file(name, path)
+    try:
+        return Attachment(str(path), "", check_image(data, path.name))
+    except BadImage as error:
+        raise BadAttachment(f"cannot attach {name}: {error.message}", error.hint) from error
+
+
+def _read(name: str, path: Path) -> bytes:
+    from cru.contexts.images import MOST_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
+
+
+def read_image_file(name: str, path: Path) -> bytes:
+    """Its bytes, one more than an image may have at most. Raises BadAttachment."""
+    from cru.contexts.images import MOST_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error

@@ -1,0 +1,31 @@
+"""What `read` gives of an image: the image, and a line about it. Loaded with the first one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cru.contexts import StoreUnwritable
+from cru.contexts.images import MOST_BYTES, BadImage, check_image, keep_image
+from cru.tools.paths import os_failure
+from cru.tools.protocol import ToolError, ToolResult
+from cru.values.image_formats import identify
+
+
+def read_image(path: Path, name: str, folder: Path) -> ToolResult | None:
+    """None: what is in it is no image. Raises ToolError."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise os_failure("read", name, error) from error
+    return show_image(data, name, folder) if identify(data) is not None else None
+
+
+def show_image(data: bytes, name: str, folder: Path) -> ToolResult:
+    """An image as a result; the context keeps it. Raises ToolError."""
+    try:
+        image = check_image(data, name)
+        keep_image(folder, data, image)
+    except (BadImage, StoreUnwritable) as error:
+        raise ToolError(f"`{name}` cannot be shown: {error.message}", error.hint) from error
+    return ToolResult(f"[image {image.about}]", images=(image,))
