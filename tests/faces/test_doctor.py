@@ -49,7 +49,7 @@ def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) 
     assert code == 0 and {finding["area"] for finding in findings} == AREAS
     assert of(findings, "keys", "ok").startswith("openai: OPENAI_API_KEY")
     assert "openai_compatible:mock at http://127.0.0.1" in of(findings, "model", "ok")
-    assert "commands are not confined yet" in of(findings, "sandbox", "warn")
+    assert "confine" in of(findings, "sandbox", "warn")
 
 
 def test_a_key_that_is_refused_and_a_server_that_is_gone_are_errors_unless_nobody_is_asked(home: HomeDir) -> None:

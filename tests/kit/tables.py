@@ -26,6 +26,7 @@ from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.revisions import DOCS as UNDO
+from cru.sandbox import DOCS as SANDBOX
 from cru.tools import protocol as tools
 from cru.vault import DOCS as VAULT
 
@@ -143,7 +144,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **CHAT_KEYS, **PROMPT_FILES, **SCOPE}
+    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **SANDBOX, **CHAT_KEYS, **PROMPT_FILES, **SCOPE}
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

@@ -127,7 +127,7 @@ def test_null_for_an_optional_argument_counts_as_left_out() -> None:
 def test_the_schema_agrees_with_the_struct(name: str) -> None:
     kind = TABLE[name].arguments
     generated = msgspec.json.schema(kind)["$defs"][kind.__name__]
-    for given_by_cru in ("typed_before",):
+    for given_by_cru in ("typed_before", "outside_sandbox"):
         generated["properties"].pop(given_by_cru, None)
     assert _bare(SPECS[name].parameters) == _bare(generated)
 

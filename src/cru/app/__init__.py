@@ -133,6 +133,10 @@ def _add_extensions(
     parts: Parts, start: Start, settings: Settings, layers: list[Layer], brought: Brought, redact: wiring.Redact
 ) -> Extensions | None:
     """What is brought to a session beside cru itself; returns the plugins. Raises BadExtension, Untrusted."""
+    if settings.is_set("sandbox"):
+        from cru.app.sandbox import add_sandbox
+
+        add_sandbox(parts, start, settings)
     if brought.vault is not None:
         brought.vault.join(parts)
     if brought.files is not None:

@@ -83,6 +83,8 @@ class ChildBuilder(Struct):
             card=None, guides=guides,
         )  # fmt: skip
         parts.services.changes.lend(parts)
+        if parts.services.sandbox is not None:
+            parts.services.sandbox(parts)
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
 

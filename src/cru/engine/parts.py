@@ -203,11 +203,11 @@ class SessionServices(Struct, kw_only=True):
     recover_tasks: what became of tasks whose run was killed, once; None: nothing
     wakers: who else may start a turn of an idle chat
     mcp: the MCP servers, if some are configured
-    is_chat: a person sits at a chat
-    is_verbose: the person wants to see everything
+    is_chat: a person sits at a chat; is_verbose: who wants to see everything
     vault: the notes
     mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back
+    sandbox: confines the commands of an agent, if that is wanted
     """
 
     settings: SettingsView | None = None
@@ -226,6 +226,7 @@ class SessionServices(Struct, kw_only=True):
     vault: LiveVault | None = None
     changes: FileChanges = field(default_factory=FileChanges)
     skills: Callable[[], Span] | None = None
+    sandbox: Callable[[Parts], None] | None = None
     mode_of_person: str = ""
 
 

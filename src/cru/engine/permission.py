@@ -122,11 +122,17 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     tool = question.tool
     receiver = tool.receiver(question.args, parts.tool_services) if isinstance(tool, ContinuingTool) else ""
     verdict = parts.gate.judge(
-        question.name, question.kind, question.detail, question.paths, why_ask=reason, receiver=receiver
-    )
+        question.name, question.kind, question.detail, question.paths, why_ask=reason, receiver=receiver,
+        is_outside=_is_outside(question),
+    )  # fmt: skip
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict
+
+
+def _is_outside(question: PermissionQuestion) -> bool:
+    """Whether a command is to run outside of the sandbox."""
+    return question.kind == "shell" and bool(question.args.get("outside_sandbox"))
 
 
 def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
@@ -263,6 +269,8 @@ def _describe_question(by: str, answer: Answer) -> str:
 def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
     """The rule that an answer may keep; "" if there is none."""
     tool = question.tool
+    if _is_outside(question):  # what is kept would hold inside only
+        return ""
     if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
         return ""
     return parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)

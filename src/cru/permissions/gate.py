@@ -210,11 +210,13 @@ class Gate:
         *,
         why_ask: str = "",
         receiver: str = "",
+        is_outside: bool = False,
     ) -> Verdict:
         """What is to happen with this call: refusals first (deny rules, places, mode), then questions, then permissions. `why_ask`: why
-        no mode allows it; `receiver`: the running command that `detail` is typed into."""
+        no mode allows it; `receiver`: the running command that `detail` is typed into; `is_outside`: of the sandbox."""
         try:
             call = self._call(tool, kind, detail, paths, receiver)
+            call.is_outside = is_outside
         except ValueError as error:
             return Verdict("deny", f"not a path ({error})")
         rule = self._first_hit(self._deny, call)
@@ -264,7 +266,7 @@ class Gate:
         if table == "allow" and not why_ask:
             self._note(call)
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
-        rule = self._find_allowing(call, named_only=bool(why_ask))
+        rule = self._find_allowing(call, named_only=bool(why_ask) and not call.is_outside)
         if rule is not None:
             reason = f"allowed by the rule `{rule.text}` of {rule.source}"
             return Verdict("allow", reason, rule.text, explicit=True, source=rule)
@@ -277,7 +279,7 @@ class Gate:
         """Of a command that an allow rule covers but for an option, which option."""
         if call.receiver:
             return f"; this is typed into `{call.receiver}`, which a rule `input_to:…` may allow"
-        rules = (*self._allow, *self._grants.rules()) if call.kind == "shell" else ()
+        rules = (*self._allow, *self._grants.rules()) if call.kind == "shell" and not call.is_outside else ()
         if not rules:
             return ""
         from cru.permissions.rules import find_unnamed_use

@@ -131,9 +131,10 @@ class JudgedCall:
     """A tool call as rules see it. The command is read when the first rule wants to know.
 
     receiver: the running command that the detail is typed into, "" for a call of its own
+    is_outside: it would run outside of the sandbox, which only rules that say so allow
     """
 
-    __slots__ = ("_command", "detail", "kind", "paths", "receiver", "tool")
+    __slots__ = ("_command", "detail", "is_outside", "kind", "paths", "receiver", "tool")
 
     def __init__(
         self, tool: str, kind: str, detail: str, paths: tuple[ResolvedPath, ...] = (), receiver: str = ""
@@ -143,6 +144,7 @@ class JudgedCall:
         self.detail = detail
         self.paths = paths
         self.receiver = receiver
+        self.is_outside = False
         self._command: CommandAnalysis | None = None
 
     @property

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SKILL = "skill"
 INPUT_TO = "input_to"
+OUTSIDE = "outside_sandbox"  # names commands that run outside of the sandbox
 """In the place of a tool: what is typed into a running command; the pattern is matched against that command."""
 
 
@@ -84,7 +85,7 @@ def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Settings
     of MCP servers, and the one that loads skills."""
     from cru.config.closest import did_you_mean
 
-    names = (*known, *KINDS, INPUT_TO, SKILL)
+    names = (*known, *KINDS, INPUT_TO, OUTSIDE, SKILL)
     return tuple(
         SettingsProblem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
         for rule in rules
@@ -101,6 +102,8 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
         return covering[-1] if covering and None not in covering else None
     if call.receiver:
         return _find_input_rule(rules, call)
+    if call.is_outside:
+        rules, call = [rule for rule in rules if rule.tool == OUTSIDE], _as_outside(call)
     own = [rule for rule in rules if names_call(rule, call) and names_server(rule.tool, call.tool)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
@@ -112,6 +115,10 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
 
         return next((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), None)
     return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
+
+
+def _as_outside(call: JudgedCall) -> JudgedCall:
+    return JudgedCall(OUTSIDE, call.kind, call.detail)
 
 
 def find_unnamed_use(rules: Sequence[Rule], call: JudgedCall) -> OptionUse | None:
@@ -190,6 +197,8 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
         return True
     if rule.tool == INPUT_TO and call.receiver:
         call = JudgedCall(INPUT_TO, call.kind, call.receiver)
+    if rule.tool == OUTSIDE and call.is_outside:
+        call = _as_outside(call)
     if not names_call(rule, call) and not _names_server_tool(rule, call.tool):
         return False
     if rule.pattern is None or rule.pattern == "*":

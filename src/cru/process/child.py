@@ -48,6 +48,7 @@ class Program(Struct, frozen=True):
     is_marked: whether everything below it is found by a mark, too, and ends if this process dies
     is_bound: it is marked, and what it leaves running when it ends itself ends with this process, too
     outlives_us: nothing but itself ends it, whatever becomes of this process
+    has_monitor: argv only watches over the program, and dies of what would ask that one to end: it hears no such signal
     linger: seconds for which output is awaited that something else keeps open, once the child itself is gone; None: until it is closed
     """
 
@@ -59,6 +60,7 @@ class Program(Struct, frozen=True):
     is_marked: bool = False
     is_bound: bool = False
     outlives_us: bool = False
+    has_monitor: bool = False
     linger: float | None = LINGER
 
 
@@ -196,7 +198,10 @@ class Child:
     def signal(self, number: signal.Signals) -> None:
         """To the group at once, and to what moved into a group or a session of its own (`timeout`, job control, `setsid`), as far as a look
         of the last moments found it."""
-        for pid in (-self.pid, *(self._members(self._started) or ())):
+        pids = [-self.pid, *(self._members(self._started) or ())]
+        if self._program.has_monitor and number != signal.SIGKILL:
+            pids = [pid for pid in pids if abs(pid) != self.pid]
+        for pid in pids:
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from cru.tasks import TaskDenied
 from cru.tasks.manager import Task, TaskOutcome
 from cru.tasks.output import FIRST, OutputLog, read_tail
 from cru.tools.protocol import CommandRequest
+from cru.tools.shell import describe_put_aside
 
 LINES, BYTES = 20, 4000
 """What of an output goes into the message about its end."""
@@ -87,7 +88,10 @@ class CommandRun:
         log = OutputLog(task.folder, self._settings.output_limit)
         writer = PipeWriter() if self._request.stdin else None
         stdin: bytes | int = b"" if writer is None else writer.child_end
-        program = Program(self._request.argv, self._root, self._env, stdin, is_marked=True, linger=None)
+        confined = self._request.confined
+        program = Program(
+            self._argv, self._root, self._env, stdin, is_marked=True, has_monitor=confined is not None, linger=None
+        )
         try:
             child = Child(program, log.write)
             task.record.pid, task.record.mark = child.pid, child.mark
@@ -104,7 +108,13 @@ class CommandRun:
             if writer is not None:
                 writer.close()
             log.close()
-        return self._outcome(task, child.exit_status, timed_out, left_running, log)
+            put_aside = confined.settle() if confined is not None else []
+        return self._outcome(task, child.exit_status, timed_out, left_running, log, put_aside)
+
+    @property
+    def _argv(self) -> tuple[str, ...]:
+        confined = self._request.confined
+        return self._request.argv if confined is None else confined.argv
 
     async def _wait(self, child: Child, task: Task) -> bool:
         """Until it and its output are closed; True if its time was over first."""
@@ -124,7 +134,8 @@ class CommandRun:
         """It writes into the file itself, since nobody may be left to do that: its output has no limit."""
         output = os.open(task.folder / FIRST, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            program = Program(self._request.argv, self._root, self._env, outlives_us=True)
+            has_monitor = self._request.confined is not None
+            program = Program(self._argv, self._root, self._env, outlives_us=True, has_monitor=has_monitor)
             child = Child(program, output)
         finally:
             os.close(output)
@@ -140,14 +151,23 @@ class CommandRun:
         return self._outcome(task, child.exit_status, False, False, None)
 
     def _outcome(
-        self, task: Task, exit_status: int | None, timed_out: bool, left_running: bool, log: OutputLog | None
+        self,
+        task: Task,
+        exit_status: int | None,
+        timed_out: bool,
+        left_running: bool,
+        log: OutputLog | None,
+        put_aside: Sequence[str] = (),
     ) -> TaskOutcome:
         error = ""
         if timed_out:
             error = f"it ran longer than {self._settings.seconds:g} s and was ended, with everything that it started"
         elif exit_status:
             error = f"ended by signal {-exit_status}" if exit_status < 0 else f"exit code {exit_status}"
-        return TaskOutcome(describe_output(task.folder, left_running, log), error, exit_status)
+        lines = [describe_output(task.folder, left_running, log), describe_put_aside(put_aside)]
+        if self._request.confined is not None and exit_status:
+            lines.append(self._request.confined.explain(lines[0]))
+        return TaskOutcome("\n".join(filter(None, lines)), error, exit_status)
 
 
 async def _end_rest(child: Child) -> bool:

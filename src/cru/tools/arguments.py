@@ -1,5 +1,4 @@
-"""The canonical arguments of the built-in tools, how a model's mistake in them is worded, and the schemas that the model is told
-(a test keeps them equal to the structs)."""
+"""The arguments of the built-in tools, how a model's mistake in them is worded, and their schemas (a test keeps both equal)."""
 
 from __future__ import annotations
 
@@ -58,6 +57,7 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
     stdin: bool = False
     detached: bool = False
     input_to: Some | None = None  # a task: it gets `command` as its input, and nothing is started
+    outside_sandbox: bool = False  # models are told of it where there is a sandbox
     typed_before: Some | None = None  # no model gives it: the beginning of `command`, which that task has got already
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a command that is `detached` has no `stdin`")
         if self.detached and self.timeout is not None:
             raise ValueError("a command that is `detached` has no `timeout`: nobody is left to end it")
-        if self.input_to is not None and (self.background or self.timeout is not None):
-            raise ValueError("with `input_to` nothing is started: leave `background` and `timeout` out")
+        if self.input_to is not None and (self.background or self.outside_sandbox or self.timeout is not None):
+            raise ValueError("with `input_to` nothing is started: leave what is about that out")
         if self.input_to is not None and "\0" in self.command:  # shells read on as if it were not there
             raise ValueError("what is typed has no NUL characters")
         if self.typed_before is not None and self.input_to is None:

@@ -35,7 +35,7 @@ class ToolRow(Struct, frozen=True):
     default: the subject when the argument is left out
     parallel: several calls may run at the same time
     hidden: it is not offered to the model
-    why_ask: why a call in which the argument of that name is true needs a rule or a person, whatever the mode
+    why_ask: why a call in which the argument of that name is true needs a rule or a person, whatever the mode; the last one is told
     receiver: the argument that names the task which gets what the call is about
     aliases: other names of what the subject names; calls have the one that rules know
     keeps_files: it hands what it replaces to `ToolServices.keep_file` itself
@@ -49,7 +49,7 @@ class ToolRow(Struct, frozen=True):
     default: str = ""
     parallel: bool = False
     hidden: bool = False
-    why_ask: tuple[str, str] = ("", "")
+    why_ask: Mapping[str, str] = {}
     receiver: str = ""
     aliases: Mapping[str, str] = {}
     keeps_files: bool = False
@@ -67,7 +67,10 @@ TABLE: dict[str, ToolRow] = {
         "shell.bash",
         "shell",
         "command",
-        why_ask=("detached", "the command would go on when cru has ended (`detached`)"),
+        why_ask={
+            "detached": "the command would go on when cru has ended (`detached`)",
+            "outside_sandbox": "the command would run outside of the sandbox, which only a rule `outside_sandbox:…` allows",
+        },
         receiver="input_to",
     ),
     "task_output": ToolRow(a.TaskOutput, "background.task_output", "flow", "id", parallel=True),
@@ -120,14 +123,14 @@ class BuiltInTool:
 
     def why_ask(self, args: Mapping[str, object]) -> str:
         """Why this call needs a rule or a person, whatever the mode; "" for most."""
-        name, reason = self._row.why_ask
         if args.get(self._row.receiver) and _may_edit(self.subject(args)):
             return "it has control characters, with which a program that has a terminal may read something else than what is shown"
         if self.kind == "fetch":
             from cru.net.web_url import why_not_public
 
             return why_not_public(self.subject(args))
-        return reason if args.get(name) else ""
+        reasons = [reason for name, reason in self._row.why_ask.items() if args.get(name)]
+        return reasons[-1] if reasons else ""
 
     def complete(self, args: dict[str, object], services: ToolServices) -> dict[str, object]:
         if not args.get(self._row.receiver):

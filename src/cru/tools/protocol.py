@@ -80,6 +80,19 @@ class ContextHome(Protocol):
     def find(self, name: str) -> FileContext: ...
 
 
+class ConfinedCommand(Struct, frozen=True):
+    """A command that runs in a sandbox.
+
+    argv: what is run for it
+    explain: (what it printed) -> what to tell the model of a failure; "" if it does not look as if the sandbox was why
+    settle: called at its end; the files that it must not make, and that have been put aside
+    """
+
+    argv: tuple[str, ...]
+    explain: Callable[[str], str]
+    settle: Callable[[], list[str]]
+
+
 class CommandRequest(Struct, frozen=True):
     """A command for the background.
 
@@ -88,6 +101,7 @@ class CommandRequest(Struct, frozen=True):
     timeout: seconds; None: as the settings say
     stdin: it gets input later; else it has none
     detached: it goes on when the session has ended
+    confined: it runs in a sandbox, as this says
     """
 
     command: str
@@ -95,6 +109,7 @@ class CommandRequest(Struct, frozen=True):
     timeout: float | None = None
     stdin: bool = False
     detached: bool = False
+    confined: ConfinedCommand | None = None
 
 
 class TypedInto(Struct, frozen=True):
@@ -193,6 +208,7 @@ class ToolServices(Struct, kw_only=True):
     judge_read: what the tool `read` would be told about a path
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     spawner: makes what starts work beside the conversation, when it is first needed
+    confine: (argv, whether it outlives us) -> the same in a sandbox, None if nothing confines here
     keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
 
@@ -205,6 +221,7 @@ class ToolServices(Struct, kw_only=True):
     judge_read: Callable[[str], Verdict] | None = None
     hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
     spawner: Callable[[], Spawner] | None = None
+    confine: Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None = None
     keep_file: Callable[[str, bytes, str, str], None] | None = None
 
 

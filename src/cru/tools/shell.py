@@ -14,6 +14,7 @@ from cru.tools.arguments import Bash
 from cru.tools.protocol import (
     BackgroundTasks,
     CommandRequest,
+    ConfinedCommand,
     ToolContext,
     ToolError,
     ToolOptions,
@@ -22,6 +23,7 @@ from cru.tools.protocol import (
     ToolTimeout,
     require,
 )
+from cru.values.errors import CruError
 
 END_OF_INPUT = "\x04"
 """Typed alone (Ctrl-D) it closes the input of a command."""
@@ -38,18 +40,46 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     # a command that begins with a sign would be taken for an option
     command = f" {args.command}" if args.command[0] in "-+" else args.command
     argv = (_shell(running.env.get("PATH", "")), "-c", command)
+    confined = await _confine(args, argv, running)
     if args.background:
-        request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached)
+        request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached, confined)
         return await tasks_of(running.services).start_command(request, running)
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
-    ended = await run_command(argv, running, seconds, TextCapture(running.emit))
+    try:
+        ended = await run_command(
+            argv if confined is None else confined.argv, running, seconds, TextCapture(running.emit),
+            has_monitor=confined is not None,
+        )  # fmt: skip
+    finally:
+        put_aside = confined.settle() if confined is not None else []
     if ended.timed_out:
         raise ToolTimeout(
             f"the command ran longer than {seconds:g} s and was ended, with everything that it started; "
             "a larger `timeout` (at most 3600) gives it more time",
             ended.output,
         )
-    return ToolResult(_text(ended), is_error=ended.exit_status != 0)
+    lines = [_text(ended), describe_put_aside(put_aside)]
+    if confined is not None and ended.exit_status:
+        lines.append(confined.explain(ended.output))
+    return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)
+
+
+async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand | None:
+    """None: it runs as it is. Raises ToolError."""
+    confine = running.services.confine
+    if confine is None or args.outside_sandbox:
+        return None
+    try:
+        return await confine(argv, args.detached)
+    except (CruError, OSError) as error:
+        raise ToolError(f"the command has not run, since there is no sandbox for it: {error}") from error
+
+
+def describe_put_aside(paths: Sequence[str]) -> str:
+    """What the model reads of files that a confined command must not make."""
+    if not paths:
+        return ""
+    return f"[what a command in the sandbox must not make was put aside, as {', '.join(paths)}]"
 
 
 def tasks_of(services: ToolServices) -> BackgroundTasks:
@@ -107,10 +137,16 @@ def _shell(path: str) -> str:
 
 
 async def run_command(
-    argv: Sequence[str], running: ToolContext, seconds: float, capture: TextCapture, stdin: bytes = b""
+    argv: Sequence[str],
+    running: ToolContext,
+    seconds: float,
+    capture: TextCapture,
+    stdin: bytes = b"",
+    *,
+    has_monitor: bool = False,
 ) -> ProcessResult:
     """Run it in the project root with the environment of tools, at most so many seconds. Raises ToolError if it cannot be started."""
-    program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True)
+    program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True, has_monitor=has_monitor)
     try:
         return await run_program(program, seconds, capture)
     except StartError as error:

@@ -85,6 +85,15 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
     Flag(
         "",
+        "--sandbox",
+        (),
+        False,
+        "confine what the model's commands may see and change; do not run where that fails",
+        "option",
+    ),
+    Flag("", "--no-sandbox", (), False, "do not confine them", "option"),
+    Flag(
+        "",
         "--hooks",
         ("WHICH",),
         False,

@@ -29,6 +29,7 @@ SWITCH_FLAGS: dict[str, tuple[str, str | bool]] = {
     "raw": ("render_markdown", False),
     "verbose": ("verbose", True),
 }
+SANDBOX_FLAGS = {"sandbox": "on", "no-sandbox": "off"}  # the later one counts
 
 
 def start_of(parsed: Parsed, context: str) -> Start:
@@ -166,6 +167,8 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
         elif flag.name in SWITCH_FLAGS:
             key, value = SWITCH_FLAGS[flag.name]
             settings[key] = value
+        elif flag.name in SANDBOX_FLAGS:
+            settings["sandbox"] = {**settings.get("sandbox", {}), "mode": SANDBOX_FLAGS[flag.name]}
         elif flag.name == "set":
             from cru.faces.cli.set_flag import add_setting
 

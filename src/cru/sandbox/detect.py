@@ -1,0 +1,65 @@
+"""What confines here: each way is really tried, once a process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import gettempdir
+
+from msgspec import Struct
+
+from cru.process.capture import TextCapture
+from cru.process.child import Program
+from cru.process.run import AT_ONCE, run_program
+from cru.sandbox import bubblewrap
+from cru.sandbox.profile import Profile
+from cru.values.errors import CruError
+
+SECONDS = 5.0
+
+
+class Detection(Struct, frozen=True):
+    """What was found.
+
+    backend: its name; "": nothing confines here
+    program: what is run for it
+    why: why not, or why not a better one; "" if there is nothing to say
+    hint: how to mend that
+    """
+
+    backend: str = ""
+    program: str = ""
+    why: str = ""
+    hint: str = ""
+
+
+_known: dict[str, Detection] = {}
+
+
+async def detect(env: Mapping[str, str]) -> Detection:
+    """What works with this environment's PATH."""
+    path = env.get("PATH", os.defpath)
+    if path not in _known:
+        _known[path] = await _try_bubblewrap(path)
+    return _known[path]
+
+
+async def _try_bubblewrap(path: str) -> Detection:
+    if not sys.platform.startswith("linux"):
+        return Detection(why=f"there is no sandbox for {sys.platform} yet", hint="run cru in a container")
+    program = bubblewrap.find_program(path)
+    if program is None:
+        return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
+    profile = Profile("/", (), (), (), (), gettempdir())
+    trial = Program(bubblewrap.command_line(program, profile, ("/bin/sh", "-c", ":")), Path("/"), {"PATH": path})
+    try:
+        ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
+    except CruError as error:
+        return Detection(why=error.message)
+    if ended.exit_status == 0 and not ended.timed_out:
+        return Detection(bubblewrap.NAME, program)
+    what = "it did not end" if ended.timed_out else ended.output.strip().partition("\n")[0]
+    hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+    return Detection(why=f"{program} does not work here: {what}", hint=hint)

@@ -1,0 +1,123 @@
+"""What one agent's commands may see and change, as data: no back end is named here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, SECRET_AT_HOME, PathRoots, is_inside
+from cru.sandbox import SandboxSettings
+
+GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mcp.json", ".vscode")
+"""Files and folders of a project that decide what runs later, or what may."""
+GIT_GUARDS = ("commondir", "config", "config.worktree", "hooks")
+"""The same in a folder of git."""
+SECRET_FILES = ("/etc/gshadow", "/etc/shadow")
+MOST_MODULES = 1000
+"""Folders of submodules that are looked at."""
+
+
+class CommandLimits(Struct, frozen=True):
+    """Of one command; 0: none. processes: at a time; the others of each process: bytes, seconds, bytes."""
+
+    processes: int = 0
+    memory: int = 0
+    cpu: int = 0
+    file_size: int = 0
+
+
+class Profile(Struct, frozen=True):
+    """What a command may do. All paths are absolute and resolved, and exist; of two that lie in each other the inner one decides.
+
+    root: where it runs
+    writable: what it may change; read_only: not that of it
+    hidden: what it cannot see; readable: that of it all the same
+    temporary: the folder that is its /tmp
+    network: whether it reaches any
+    absent: guards that are not there, or links, and must not be put there
+    """
+
+    root: str
+    writable: tuple[str, ...]
+    read_only: tuple[str, ...]
+    hidden: tuple[str, ...]
+    readable: tuple[str, ...]
+    temporary: str
+    network: bool = False
+    limits: CommandLimits = CommandLimits()
+    absent: tuple[str, ...] = ()
+
+
+def make_profile(places: PathRoots, settings: SandboxSettings, temporary: str) -> Profile:
+    """That of the agent that works at these places."""
+    own = [path for text in settings.writable if (path := _resolved(text, places)) is not None]
+    roots = [root for root in (*places.roots, *own) if os.path.isdir(root)]
+    git_folders = [folder for root in places.roots for folder in _git_folders(root)]
+    guards = [os.path.join(root, name) for root in roots for name in GUARDS]
+    guards += [os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS]
+    guards += [os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git"))]
+    at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
+    guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
+    secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
+    hidden = [path for text in settings.hidden if (path := _resolved(text, places)) is not None]
+    return Profile(
+        root=places.root,
+        writable=_real(roots + git_folders),
+        read_only=_real(path for path in guards if not os.path.islink(path)),
+        hidden=_real((*secrets, *SECRET_FILES, places.home, *hidden)),
+        readable=_real(places.readable),
+        temporary=temporary,
+        network=settings.network,
+        limits=CommandLimits(
+            settings.processes, settings.memory_mb << 20, settings.cpu_seconds, settings.file_mb << 20
+        ),
+        absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
+    )
+
+
+def _resolved(text: str, places: PathRoots) -> str | None:
+    """A path of the settings: `~` is the user's home, and what is relative lies in the project; None if it is not there."""
+    expanded = places.user_home + text[1:] if text == "~" or text.startswith("~/") else text
+    path = os.path.realpath(os.path.join(places.root, expanded))
+    return path if os.path.exists(path) else None
+
+
+def _real(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))
+
+
+def _git_folders(root: str) -> Iterator[str]:
+    """Folders of git that a commit in this work tree changes, with those of its submodules."""
+    git = os.path.join(root, ".git")
+    if os.path.isdir(git) and not os.path.islink(git):
+        yield git
+        yield from _modules(os.path.join(git, "modules"))
+    elif os.path.isfile(git):
+        yield from _folders_of_worktree(git)
+
+
+def _modules(folder: str) -> Iterator[str]:
+    for number, (path, folders, files) in enumerate(os.walk(folder)):
+        if number >= MOST_MODULES:
+            return
+        if "HEAD" in files and "objects" in folders:
+            folders[:] = [name for name in folders if name == "modules"]
+            yield path
+
+
+def _folders_of_worktree(link: str) -> Iterator[str]:
+    """The repository that a worktree belongs to, if that says the same: a `.git` file may name any folder."""
+    try:
+        with open(link, encoding="utf-8") as file:
+            own = os.path.join(os.path.dirname(link), file.read(4096).removeprefix("gitdir:").strip())
+        with open(os.path.join(own, "gitdir"), encoding="utf-8") as file:
+            back = os.path.join(own, file.read(4096).strip())
+        with open(os.path.join(own, "commondir"), encoding="utf-8") as file:
+            common = os.path.realpath(os.path.join(own, file.read(4096).strip()))
+    except (OSError, UnicodeDecodeError):
+        return
+    if os.path.realpath(back) == os.path.realpath(link) and is_inside(os.path.realpath(own), common):
+        yield common
+        yield os.path.realpath(own)

@@ -1,0 +1,195 @@
+"""Commands of the model that try to leave the sandbox, through the real command."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+from tests.kit import Call, Reply, cru, server
+from tests.sandbox.conftest import Surroundings
+from tests.sandbox.escapes import ESCAPES, SECRET
+
+from cru.sandbox.detect import detect
+
+DETECTED = asyncio.run(detect(dict(os.environ)))
+needs_sandbox = pytest.mark.skipif(not DETECTED.backend, reason=f"no sandbox here: {DETECTED.why}")
+BATCH = 24
+
+
+def run(around: Surroundings, commands: list[str], *flags: str, config: str = "", **more: object) -> list[str]:
+    """What the tool gave for each of them."""
+    calls = [Call("bash", {"command": around.fill(command), **more}) for command in commands]
+    replies = [Reply(calls=calls[start : start + BATCH]) for start in range(0, len(calls), BATCH)]
+    with server([*replies, Reply("done")]) as model:
+        around.here.configure(config, url=model.url)
+        before = around.outside()
+        done = cru(*flags, "-C", "c", "go", home=around.here, timeout=120)
+    assert (done.code, done.out) == (0, "done\n"), done.err
+    assert around.outside() == before or "outside" in config
+    results = [str(entry["content"]) for entry in around.here.log("c") if entry["entry_type"] == "tool_result"]
+    assert len(results) == len(commands)
+    return results
+
+
+@needs_sandbox
+def test_no_way_out_has_an_effect_outside(surroundings: Surroundings) -> None:
+    assert len(ESCAPES) >= 60
+    results = run(surroundings, list(ESCAPES), "-t", "--sandbox")
+    assert [command for command, result in zip(ESCAPES, results, strict=True) if SECRET in result] == []
+    assert not surroundings.was_reached()
+    assert surroundings.process.poll() is None
+    assert not (surroundings.here.project / "late").exists(), "what a command leaves running ends with it"
+
+
+@needs_sandbox
+def test_work_in_the_project_is_what_it_was(surroundings: Surroundings) -> None:
+    work = [
+        "echo x > file && mkdir folder && mv file folder && cat folder/file",
+        "git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline",
+        "git checkout -q -b branch && git stash list && git worktree list",
+        "echo kept > /tmp/note",
+        "cat /tmp/note",
+        "python3 -c 'import tempfile; tempfile.NamedTemporaryFile().write(b\"x\"); print(42)'",
+        "echo $CRU_SANDBOX; ls /proc | grep -c '^[0-9]'",
+        "git config user.name me",
+        "cat ~/.ssh/id_rsa",
+    ]
+    results = run(surroundings, work, "-t", "--sandbox")
+    assert results[0] == "x"
+    assert "first" in results[1]
+    assert results[4] == "kept", "one /tmp for all commands of a session"
+    assert results[5] == "42"
+    assert results[6].startswith("bubblewrap\n")
+    assert "this ran in a sandbox" in results[7] and "outside_sandbox" in results[7]
+    assert "this ran in a sandbox" in results[8]
+    assert [name for name in os.listdir("/tmp") if name.startswith("cru-sandbox-")] == []
+
+
+@needs_sandbox
+def test_what_must_not_be_made_is_put_aside_and_told(surroundings: Surroundings) -> None:
+    (result,) = run(surroundings, ["echo x > .envrc"], "-t", "--sandbox")
+    aside = surroundings.here.project / ".envrc.from-sandbox"
+    assert aside.read_text() == "x\n"
+    assert str(aside) in result
+
+
+@needs_sandbox
+def test_limits_hold_and_all_of_a_command_ends_with_it(surroundings: Surroundings) -> None:
+    limits = "[sandbox]\nmode = 'on'\nmemory_mb = 256\ncpu_seconds = 1\nfile_mb = 1\n"
+    greedy = [
+        "head -c 10000000000 /dev/zero > big",
+        'python3 -c \'x = bytearray(1 << 30); print("TOP" + "-SECRET-9")\'',
+        "while :; do :; done",
+        "for i in 1 2 3 4 5 6 7 8; do setsid -f sh -c 'setsid sleep 987654 & sleep 987654'; done",
+    ]
+    results = run(surroundings, greedy, "-t", config=limits)
+    assert (surroundings.here.project / "big").stat().st_size <= 1 << 20
+    assert SECRET not in results[1] and "MemoryError" in results[1]
+    assert "exit code" in results[2]
+    assert not _runs("987654")
+
+
+def _runs(word: str) -> bool:
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if word.encode() in file.read().split(b"\0"):
+                    return True
+        except OSError:  # it has ended
+            continue
+    return False
+
+
+@needs_sandbox
+def test_settings_widen_and_narrow_it(surroundings: Surroundings) -> None:
+    out = surroundings.out
+    config = f"[sandbox]\nmode = 'auto'\nnetwork = true\nwritable = ['{out}']\nhidden = ['{surroundings.here.path}/.profile']\n# outside"
+    commands = [
+        "echo x > {out}/new && cat {out}/new",
+        "cat {home}/.profile",
+        "exec 3<>/dev/tcp/127.0.0.1/{port} && echo in",
+    ]
+    results = run(surroundings, commands, "-t", config=config)
+    assert (out / "new").read_text() == "x\n"
+    assert results[0] == "x"
+    assert "old" not in results[1]
+    assert results[2] == "in" and surroundings.was_reached()
+
+
+OUTSIDE = 'echo x > "$HOME"/../out/new'
+RULES = {
+    "no rule": ("", False),
+    "a rule about the command inside": (f"[permissions]\nallow = ['bash:{OUTSIDE}']", False),
+    "a rule about all commands": ("[permissions]\nallow = ['bash', 'shell:*', '*:*']", False),
+    "a rule about commands outside": (f"[permissions]\nallow = ['outside_sandbox:{OUTSIDE}']", True),
+    "one about all of them": ("[permissions]\nallow = ['outside_sandbox:*']", True),
+    "which a deny rule beats": ("[permissions]\nallow = ['outside_sandbox:*']\ndeny = ['bash:echo *']", False),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("case", RULES)
+@pytest.mark.parametrize("mode", ["ask", "trust"])
+def test_a_run_outside_needs_a_rule_that_says_so(surroundings: Surroundings, case: str, mode: str) -> None:
+    rules, may_run = RULES[case]
+    call = Call("bash", {"command": OUTSIDE, "outside_sandbox": True})
+    with server([Reply(calls=[call]), Reply("done")]) as model:
+        surroundings.here.configure(rules, url=model.url)
+        done = cru("--sandbox", "--mode", mode, "-C", "c", "go", home=surroundings.here)
+        assert b"outside_sandbox" in model.requests[0].raw
+    assert done.code == 0, done.err
+    assert (surroundings.out / "new").exists() == may_run
+
+
+@needs_sandbox
+def test_commands_in_the_background_are_confined_too(surroundings: Surroundings) -> None:
+    command = surroundings.fill("echo x > {out}/new; echo x > .envrc; cat {home}/.ssh/id_rsa; sleep 0.1; exit 3")
+    replies = [Reply(calls=[Call("bash", {"command": command, "background": True})])]
+    replies += [Reply(calls=[Call("task_output", {"id": "$task", "wait": 20})]), Reply("done")]
+    with server([replies[0], Reply("waits"), Reply("done"), Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        before = surroundings.outside()
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=surroundings.here)
+    assert done.code == 0, done.err
+    assert surroundings.outside() == before
+    outputs = [path.read_text() for path in surroundings.here.cru.rglob("output*") if path.is_file()]
+    assert outputs and not any(SECRET in text for text in outputs)
+
+
+def test_without_anything_that_confines(surroundings: Surroundings) -> None:
+    """On demand no run begins; `auto` tells it and goes on."""
+    here = surroundings.here
+    fake = surroundings.out / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    env = {"PATH": f"{surroundings.out}:{here.env['PATH']}"}
+    call = Reply(calls=[Call("bash", {"command": "echo ran"})])
+    with server([call, Reply("done")]) as model:
+        here.configure(url=model.url)
+        refused = cru("-t", "--sandbox", "-C", "c", "go", home=here, env=env)
+        assert refused.code == 1 and model.requests == []
+        told = cru("-t", "-s", "sandbox.mode=auto", "-C", "c", "go", home=here, env=env)
+    assert "the sandbox does not work here" in refused.err and "No permissions to create new namespace" in refused.err
+    assert "Traceback" not in refused.err
+    assert told.code == 0 and told.err.count("commands run without a sandbox") == 1
+    assert [e["content"] for e in here.log("c") if e["entry_type"] == "tool_result"] == ["ran"]
+
+
+def test_a_project_cannot_switch_it_off(surroundings: Surroundings) -> None:
+    (surroundings.here.project / ".cru").mkdir()
+    (surroundings.here.project / ".cru" / "config.toml").write_text("[sandbox]\nmode = 'off'\n")
+    with server([Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        done = cru("--hooks", "none", "-C", "c", "go", home=surroundings.here)
+    assert "sandbox" in done.err and "ignored" in done.err
+
+
+@needs_sandbox
+def test_without_the_flag_nothing_of_it_is_loaded_or_offered(surroundings: Surroundings) -> None:
+    with server([Reply(calls=[Call("bash", {"command": "echo $CRU_SANDBOX-"})]), Reply("done")]) as model:
+        surroundings.here.configure("[sandbox]\nmode = 'on'\n", url=model.url)
+        done = cru("-t", "--no-sandbox", "-C", "c", "go", home=surroundings.here)
+        assert b"outside_sandbox" not in model.requests[0].raw
+    assert done.code == 0
+    assert [e["content"] for e in surroundings.here.log("c") if e["entry_type"] == "tool_result"] == ["-"]
