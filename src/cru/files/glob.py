@@ -175,22 +175,21 @@ def expand_braces(pattern: str) -> list[str]:
 
 def _first_choice(pattern: str) -> tuple[str, list[str], str] | None:
     """The text before the first braces with a comma, what stands between their commas, and the text after them."""
-    start = pattern.find("{")
-    while start >= 0:
-        depth, cuts = 0, [start]
-        for i in range(start, len(pattern)):
-            c = pattern[i]
-            depth += (c == "{") - (c == "}")
-            if depth == 0:
-                cuts.append(i)
-                break
-            if c == "," and depth == 1:
-                cuts.append(i)
-        if depth == 0 and len(cuts) > 2:
-            options = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
-            return pattern[:start], options, pattern[cuts[-1] + 1 :]
-        start = pattern.find("{", start + 1)
-    return None
+    opened: list[list[int]] = []
+    first: list[int] = []
+    for at, char in enumerate(pattern):
+        if char == "{":
+            opened.append([at])
+        elif char == "," and opened:
+            opened[-1].append(at)
+        elif char == "}" and opened:
+            cuts = [*opened.pop(), at]
+            if len(cuts) > 2 and (not first or cuts[0] < first[0]):
+                first = cuts
+    if not first:
+        return None
+    options = [pattern[a + 1 : b] for a, b in pairwise(first)]
+    return pattern[: first[0]], options, pattern[first[-1] + 1 :]
 
 
 # identifiers of events (crucible 0.28): `*` stays within a `/` segment, `**` does not, `?`, `[a-z]`, `[!a-z]`, `{a,b}`, `\*`

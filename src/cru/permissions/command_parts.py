@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST = 50
 """Parts that are judged one by one."""
+LONGEST = 20_000
+"""Characters of them together: a part may hold all that stand behind it (`$($($(…`)."""
 
 
 class CommandPart(Struct, frozen=True):
@@ -49,8 +52,14 @@ class JudgedParts(Struct, frozen=True):
 def judge_parts(gate: Gate, tool: str, command: str) -> JudgedParts:
     """Of a command for the shell. What cannot be read to its end has the parts that stand before."""
     sources = list(dict.fromkeys(_sources(command)))
-    parts = [_judge(gate, tool, source) for source in sources[:MOST]]
-    return JudgedParts(tuple(parts), max(0, len(sources) - MOST), analyze(command).opaque)
+    lengths = accumulate(map(len, sources))
+    few = [
+        source
+        for source, length in zip(sources[:MOST], lengths, strict=False)
+        if length <= LONGEST or source == sources[0]
+    ]
+    parts = [_judge(gate, tool, source) for source in few]
+    return JudgedParts(tuple(parts), len(sources) - len(few), analyze(command).opaque)
 
 
 def _judge(gate: Gate, tool: str, source: str) -> CommandPart:

@@ -4,8 +4,10 @@ command."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import accumulate, islice
 
 from cru.files.glob import StarGlob, matches_text, parse_glob
 from cru.shell.analysis import CommandAnalysis, Words
@@ -16,6 +18,8 @@ _OPERATORS = ";|&<>()`\n"
 _LONG_OPTION = re.compile(r"--[\w-]+")
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED_BLANK = re.compile(r"\\[tvfr]")
+_MOST_OPTIONS = 100
+"""Words between a program and what it is to do, of a rule that does not write out the program's name."""
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
 
@@ -42,28 +46,50 @@ def command_matches(command: CommandAnalysis, pattern: StarGlob) -> bool:
     forms = [pattern] if pattern[-1] == "" and len(pattern) > 1 else [pattern, (*pattern[:-1], pattern[-1] + " ", "")]
     if len(pattern) > 1 and pattern[-1] == "" and pattern[-2].endswith(" "):
         forms.append((*pattern[:-2], pattern[-2].rstrip()))
-    return any(matches_text(form, text, start) for text, start in _candidates(command, pattern) for form in forms)
-
-
-def _candidates(command: CommandAnalysis, pattern: StarGlob) -> Iterator[tuple[str, int]]:
-    """The texts, and where in them a command may begin."""
     named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
     for words in command.parts:
-        spelled_out = _spelled_out(words, named) if named else words
-        for form in (words, *_without_options(words), spelled_out, *_without_options(spelled_out)):
-            text = " ".join(form)
-            yield text, 0
-            yield text, len(form[0]) - len(base_name(form[0]))
+        if _words_match(words, forms) or (named and _words_match(_spelled_out(words, named), forms)):
+            return True
     if any(char in piece for piece in pattern for char in _OPERATORS):
         text = " ".join(command.raw.split())
-        yield from ((text, start) for start in _starts(text, pattern))
-    if command.suspect:
-        first = pattern[0].split(" ")[0]
-        for words in _segments(command.raw):
-            words = _glob_named(words, first)
-            for form in (words, *_without_options(words)):
-                text = " ".join(form)
-                yield from ((text, start) for start in _starts(text, pattern))
+        if _matches_from(forms, text, _starts(text, pattern)):
+            return True
+    if not command.suspect:
+        return False
+    first = pattern[0].split(" ")[0]
+    return any(_segment_matches(_glob_named(words, first), pattern, forms) for words in _segments(command.raw))
+
+
+def _words_match(words: Words, forms: Sequence[StarGlob]) -> bool:
+    """Whether the words are the command, or what a program among them is to do behind its own options is."""
+    heads = (words[0], base_name(words[0]))
+    if any(f"{head} ".startswith(_first_word(form)) for form in forms for head in heads):
+        text = " ".join(words)
+        if _matches_from(forms, text, (0, len(heads[0]) - len(heads[1]))):
+            return True
+    return _subcommand_matches(words, forms)
+
+
+def _segment_matches(words: Words, pattern: StarGlob, forms: Sequence[StarGlob]) -> bool:
+    text = " ".join(words)
+    return _matches_from(forms, text, _starts(text, pattern)) or _subcommand_matches(words, forms)
+
+
+def _first_word(form: StarGlob) -> str:
+    """What the first word of a command must begin with, the blank behind it included."""
+    head, blank, _ = form[0].partition(" ")
+    return head + blank
+
+
+def _matches_from(forms: Sequence[StarGlob], text: str, starts: Iterable[int]) -> bool:
+    """Whether one of the forms matches the text from one of these places, which are in their order. Of a form with a star only the first
+    place counts at which its beginning stands: what matches further behind matches from there, too."""
+    places = list(starts)
+    for form in forms:
+        fitting = (start for start in places if text.startswith(form[0], start))
+        if any(matches_text(form, text, start) for start in (islice(fitting, 1) if len(form) > 1 else fitting)):
+            return True
+    return False
 
 
 def _spelled_out(words: Words, named: Sequence[str]) -> Words:
@@ -76,9 +102,27 @@ def _spelled_out(words: Words, named: Sequence[str]) -> Words:
     return tuple(spelled_out)
 
 
-def _without_options(words: Words) -> Iterator[Words]:
-    """`git push` for `git -C . push`: the words from each program that has subcommands, without the options before its own.
-    Whether an option takes a value is not known, so both are tried."""
+def _subcommand_matches(words: Words, forms: Sequence[StarGlob]) -> bool:
+    """Whether one of the forms is `git push` for `git -C . push`: the words from each program that has subcommands, without the options
+    before its own. Whether an option takes a value is not known, so both are tried."""
+    places = _behind_options(words) if any(base_name(word) in SUBCOMMAND_PROGRAMS for word in words) else {}
+    if not places:
+        return False
+    text = " ".join(words)
+    for name, starts in places.items():
+        own = [(form[0][len(name) + 1 :], *form[1:]) for form in forms if form[0].startswith(f"{name} ")]
+        if _matches_from(own, text, starts):
+            return True
+        wide = [form for form in forms if len(form) > 1 and name.startswith(form[0])]
+        if wide and any(_matches_from(wide, f"{name} {text[start:]}", (0,)) for start in starts[:_MOST_OPTIONS]):
+            return True
+    return False
+
+
+def _behind_options(words: Words) -> dict[str, list[int]]:
+    """Where in the joined words each program's own words may begin."""
+    ends = [*accumulate((len(word) + 1 for word in words), initial=0)]
+    places: dict[str, list[int]] = {}
     for at, word in enumerate(words):
         name = base_name(word)
         if name not in SUBCOMMAND_PROGRAMS:
@@ -86,10 +130,12 @@ def _without_options(words: Words) -> Iterator[Words]:
         for first in range(at + 2, len(words)):
             if not (words[first - 1].startswith("-") or (first > at + 2 and words[first - 2].startswith("-"))):
                 break
-            yield (name, *words[first:])
+            places.setdefault(name, []).append(ends[first])
+    return {name: sorted(set(starts)) for name, starts in places.items()}
 
 
-def _segments(raw: str) -> Iterator[Words]:
+@lru_cache(maxsize=2)
+def _segments(raw: str) -> tuple[Words, ...]:
     """The words of a suspect command, cut wherever a command might begin: once with the quotes taken away, so that pieces of a
     word come together, and once with everything but plain characters as a blank, so that nothing hangs before a command."""
     text = raw.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ")
@@ -101,10 +147,9 @@ def _segments(raw: str) -> Iterator[Words]:
     apart = _DEFAULT.sub(" ", text.replace("\\n", "\n"))
     for char in "'\"\\,[]{}=!@:$":
         apart = apart.replace(char, " ")
-    for separated in (joined, apart):
-        for char in _OPERATORS + "{}\r":
-            separated = separated.replace(char, "\n")
-        yield from (tuple(line.split()) for line in separated.split("\n") if line and not line.isspace())
+    cut = str.maketrans(dict.fromkeys(_OPERATORS + "{}\r", "\n"))
+    lines = dict.fromkeys(line for text in (joined, apart) for line in text.translate(cut).split("\n"))
+    return tuple(words for line in lines if (words := tuple(line.split())))
 
 
 def _glob_named(words: Words, first: str) -> Words:

@@ -28,6 +28,9 @@ WRITERS = names(
 FROM_INPUT = names("xargs parallel")
 """What takes further words from its standard input."""
 
+MOST = 2_000
+"""Words of a command that are looked up one by one: each may be a path."""
+
 _OPTION_VALUE = re.compile(r"-\w(?=[^\w=-])|[\w.-]*=")
 """What may stand before a path in the same word: `of=`, `--target-directory=`, `-t` before what is no letter."""
 
@@ -40,6 +43,8 @@ def may_write_protected(text: str, places: PathRoots) -> bool:
         return True
     nodes = list(parsed.script.walk())
     commands = [node for node in nodes if isinstance(node, SimpleCommand) and node.words]
+    if sum(len(command.words) for command in commands) > MOST:
+        return True
     moves = any(command.words[0].text in MOVING for command in commands)
     targets = [
         node.target[0] for node in nodes if isinstance(node, Redirection) and ">" in node.operator and node.target

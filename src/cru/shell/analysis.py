@@ -87,6 +87,7 @@ def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalys
         elif isinstance(node, Compound | Pipeline):
             opaque = opaque or _why_keyword(node)
     opaque = opaque or problem.reason
+    parts = [*dict.fromkeys(parts)]  # twenty thousand times the same one is judged once
     uses = tuple(find_option_uses(words) for words in parts)
     suspect = bool(opaque) or any(_runs_code(word) for words in parts for word in words)
     suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)

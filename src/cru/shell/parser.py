@@ -4,6 +4,7 @@ holds what stands before (docs/decisions/0020)."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from cru.shell.syntax import (
     Compound,
@@ -34,8 +35,9 @@ _LOOPS = {"while": CompoundKind.WHILE, "until": CompoundKind.UNTIL}
 _NAMED_LOOPS = {"for": CompoundKind.FOR, "select": CompoundKind.SELECT}
 
 
+@lru_cache(maxsize=4)
 def parse(text: str) -> ParsedShell:
-    """The tree of the source. Nothing is too strange for it: what it cannot read is its `problem`."""
+    """The tree of the source, which nobody changes. Nothing is too strange for it: what it cannot read is its `problem`."""
     parsed = ParsedShell(text, Script(0, len(text)))
     reader = _Parser(parsed)
     try:
@@ -381,8 +383,7 @@ class _Parser(WordReader):
 
     def read_redirection(self, redirections: list[Redirection]) -> bool:
         """Whether there was one."""
-        match = _REDIRECTION.match(self.text, self.at)
-        if match is None:
+        if (match := _REDIRECTION.match(self.text, self.at)) is None:
             return False
         operator = match[2] or match[0]
         redirection = Redirection(self.at, len(self.text), operator, match[1] or "")
@@ -391,8 +392,7 @@ class _Parser(WordReader):
         while self.peek() in (" ", "\t") or self.text.startswith("\\\n", self.at):
             self.at += 2 if self.peek() == "\\" else 1
         if self.peek() in ("", "#") or (self.peek() in WORD_ENDS and not self.text.startswith(("<(", ">("), self.at)):
-            reason = "an input redirection" if operator[0] == "<" else "a redirection to a file"
-            raise Unreadable(redirection.start, reason)
+            raise Unreadable(match.start(), "an input redirection" if operator[0] == "<" else "a redirection to a file")
         self.read_word(redirection.target)
         redirection.end = self.at
         if operator in ("<<", "<<-"):

@@ -15,6 +15,11 @@ from cru.files.glob import NameTest, SearchGlob, compile_name, is_plain_name, ma
 from cru.files.regular import read_regular
 from cru.files.selection import EVERYTHING, FileSelection
 
+RULES_LIMIT = 4 << 20
+"""Bytes of a .gitignore; a larger one is not read."""
+LINE_LIMIT = 4096
+"""Characters of a line in it: no path is longer."""
+
 
 class WalkStopped(Exception):
     """The walk was stopped before its end."""
@@ -152,7 +157,7 @@ def ignores_above(start: Path, root: Path) -> tuple[IgnoreRules, tuple[str, ...]
 
 def read_rules(path: str) -> tuple[IgnoreRule, ...]:
     try:
-        text = read_regular(path).decode("utf-8-sig", "surrogateescape")
+        text = read_regular(path, RULES_LIMIT).decode("utf-8-sig", "surrogateescape")
     except OSError:
         return ()
     return tuple(rule for line in text.split("\n") if (rule := parse_line(line)))
@@ -161,7 +166,7 @@ def read_rules(path: str) -> tuple[IgnoreRule, ...]:
 def parse_line(line: str) -> IgnoreRule | None:
     """One line of a .gitignore; None if it holds no pattern."""
     text = _strip_blanks(line.rstrip("\r"))
-    if not text or text.startswith("#"):
+    if not text or text.startswith("#") or len(text) > LINE_LIMIT:
         return None
     negated = text.startswith("!")
     text = text[negated:]
