@@ -10,8 +10,13 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server
+
+from cru.contexts.images import BadImage, check_image, keep_image, load_image
+from cru.engine.images import copy_images_of
+from cru.values.messages import Entry
 
 
 def png(width: int = 64, height: int = 48, shade: int = 0) -> bytes:
@@ -177,3 +182,15 @@ def test_a_prompt_that_was_cut_off_is_resumed_with_its_image(home: HomeDir, pict
         picture.unlink()
         ask(home, "--resume")
         assert model.requests[1].body["messages"][-1]["content"][0] == CHAT_IMAGE
+
+
+def test_a_copy_of_a_conversation_has_its_images(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    image = check_image(PNG, "a.png")
+    keep_image(source, PNG, image)
+    gone = msgspec.structs.replace(image, digest="0" * 64)
+    metadata = {"images": [msgspec.to_builtins(image), msgspec.to_builtins(gone)]}
+    copy_images_of([Entry("e", 0, entry_type="tool_result", metadata=metadata)], source, target)
+    assert [path.name for path in (target / "images").iterdir()] == [DIGEST]
+    with pytest.raises(BadImage):
+        load_image(source, msgspec.structs.replace(image, digest="../../../etc/passwd"))

@@ -214,6 +214,9 @@ def test_pictures_become_files(tmp_path: Path) -> None:
     path = Path(picture.partition("saved in ")[2].removesuffix("]"))
     assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_mode & 0o777 == 0o600
     assert path.is_relative_to(here.cru) and (link, inside) == ("[resource test://linked: linked]", "inside")
+    entry = next(entry for entry in here.log() if "saved in" in entry["content"])
+    (image,) = entry["metadata"]["images"]
+    assert (here.context() / "images" / image["digest"]).read_bytes() == path.read_bytes()
 
 
 def test_a_call_without_an_answer_ends_with_its_time(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class History:
         self.has_images = True
         before = self._slots[index]
         if IMAGES in resolution:
-            return tuple(i for i in _images(prompt) if i.digest in resolution[IMAGES])
+            return tuple(i for i in images_of(prompt) if i.digest in resolution[IMAGES])
         return before.images if before is not None else ()
 
     def _call(self, entry: Entry) -> None:
@@ -175,7 +175,7 @@ class History:
             self._new(Message("user", f"[result of {entry.from_ or 'a tool'}]\n{entry.content}", ref=entry.id))
             return
         at, _ = self._waiting.pop(call_id)
-        images = _images(entry)
+        images = images_of(entry)
         self.has_images = self.has_images or bool(images)
         self._put(at, Message("tool", entry.content, call_id=call_id, is_error=failed, ref=entry.id, images=images))
 
@@ -214,7 +214,8 @@ def _thinking(entry: Entry) -> tuple[Thinking, ...]:
     return msgspec.convert(blocks, tuple[Thinking, ...]) if blocks else ()
 
 
-def _images(entry: Entry) -> tuple[Image, ...]:
+def images_of(entry: Entry) -> tuple[Image, ...]:
+    """Those that a prompt or a result names."""
     images = entry.metadata.get(IMAGES)
     return msgspec.convert(images, tuple[Image, ...]) if images else ()
 

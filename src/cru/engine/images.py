@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.contexts.images import BadImage, check_image, keep_image, load_image
+from cru.contexts.images import BadImage, check_image, copy_images, keep_image, load_image
 from cru.engine import EngineError
 from cru.engine.attachments import BadAttachment, read_image_file
-from cru.engine.history import BYTES_PER_TOKEN
+from cru.engine.history import BYTES_PER_TOKEN, images_of
 from cru.engine.parts import Parts
 from cru.events.payloads import Attachment
-from cru.values.messages import Image, Request
+from cru.values.messages import MESSAGE, TOOL_RESULT, Entry, Image, Request
 
 HINT = 'name another model (--model), or set `images = true` in [models."NAME"] if it takes them'
 
@@ -82,3 +82,10 @@ def with_images(parts: Parts, request: Request) -> tuple[Request, int]:
     images = [image for message in request.messages for image in message.images]
     excess = sum(image.size * 4 // 3 - image.tokens * BYTES_PER_TOKEN for image in images)
     return replace(request, load_image=load), excess
+
+
+def copy_images_of(entries: Iterable[Entry], source: Path, target: Path) -> None:
+    """Keep in the context's folder `target` the images that these entries of `source` name. Raises StoreUnwritable."""
+    for entry in entries:
+        if entry.entry_type in (MESSAGE, TOOL_RESULT):
+            copy_images(source, target, images_of(entry))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from cru.contexts import StoreUnwritable
@@ -9,6 +10,7 @@ from cru.contexts.images import MOST_BYTES, BadImage, check_image, keep_image
 from cru.tools.paths import os_failure
 from cru.tools.protocol import ToolError, ToolResult
 from cru.values.image_formats import identify
+from cru.values.messages import Image
 
 
 def read_image(path: Path, name: str, folder: Path) -> ToolResult | None:
@@ -29,3 +31,16 @@ def show_image(data: bytes, name: str, folder: Path) -> ToolResult:
     except (BadImage, StoreUnwritable) as error:
         raise ToolError(f"`{name}` cannot be shown: {error.message}", error.hint) from error
     return ToolResult(f"[image {image.about}]", images=(image,))
+
+
+def keep_images(contents: Mapping[str, bytes], folder: Path) -> tuple[Image, ...]:
+    """Those that models take, by their names; the text of the result tells where each of them is saved in any case."""
+    images: list[Image] = []
+    for name, data in contents.items():
+        try:
+            image = check_image(data, name)
+            keep_image(folder, data, image)
+        except (BadImage, StoreUnwritable):
+            continue
+        images.append(image)
+    return tuple(images)

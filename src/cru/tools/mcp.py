@@ -11,6 +11,7 @@ import msgspec
 
 from cru.mcp import CallTimeout, McpError
 from cru.tools.arguments import decode_object
+from cru.tools.files import IMAGE_SUFFIXES
 from cru.tools.protocol import (
     OUTPUT_FOLDER,
     Access,
@@ -80,13 +81,21 @@ class McpTool:
             raise ToolTimeout(error.message) from error
         except McpError as error:
             raise ToolError(error.message, error.hint) from error
-        return ToolResult(answer.text, answer.is_error)
+        if not saver.images:
+            return ToolResult(answer.text, answer.is_error)
+        from cru.tools.images import keep_images
+
+        return ToolResult(answer.text, answer.is_error, images=keep_images(saver.images, running.folder))
 
 
 class FileSaver:
-    """Saves what is no text beside the saved outputs of a context; these are removed together."""
+    """Saves what is no text beside the saved outputs of a context; these are removed together.
+
+    images: the bytes of what was saved as an image, by name
+    """
 
     def __init__(self, context: Path, label: str) -> None:
+        self.images: dict[str, bytes] = {}
         self._folder = context / OUTPUT_FOLDER
         self._label = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in label)[
             :80
@@ -104,6 +113,8 @@ class FileSaver:
                         file.write(content)
                 except FileExistsError:  # providers reuse call ids
                     continue
+                if suffix in IMAGE_SUFFIXES:
+                    self.images[path.name] = content
                 return path
         except OSError:
             pass

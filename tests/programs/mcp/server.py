@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 Send = Callable[[dict[str, Any]], None]
-PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 16
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1"
 OPTIONS = dict(word.partition("=")[::2] for word in sys.argv[1:])
 STATE: dict[str, Any] = {"more": False, "waiting": {}, "number": 0, "cancelled": []}
 

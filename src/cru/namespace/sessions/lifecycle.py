@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from cru.config.check import in_plain_words
 from cru.contexts.store import FileContext
+from cru.engine.history import IMAGES
 from cru.engine.prompts import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
 from cru.namespace.arguments import options, text, texts, warn, whole
@@ -235,14 +237,18 @@ def fork(session_id: str | None, opts: dict[str, Any] | int | None = None, **nam
         )
         session = sessions.add(ConversationRecord(parent=parent, **settings))
         with session.store() as copy:
-            _copy(copy, entries, summary)
+            _copy(copy, entries, summary, store.folder)
     except CruError as error:
         return Values((None, error.message))
     messages = sum(entry.entry_type == MESSAGE for entry in entries)
     return Values(({"id": session.id, "parent_id": parent, "messages_copied": messages}, None))
 
 
-def _copy(store: FileContext, entries: list[Entry], summary: str) -> None:
+def _copy(store: FileContext, entries: list[Entry], summary: str, source: Path) -> None:
+    if any(IMAGES in entry.metadata for entry in entries):
+        from cru.engine.images import copy_images_of
+
+        copy_images_of(entries, source, store.folder)
     if entries:
         store.append(*entries)
     if summary:
