@@ -93,6 +93,7 @@ def test_what_is_no_single_key_answers_nothing(home: HomeDir, keys: str, told: s
             terminal.send(keys)
             if told:
                 terminal.expect(told)
+                terminal.expect("you were typing: Enter ends the answer")
                 terminal.expect("n [reason] no > ")
             time.sleep(0.4)
             assert not (home.project / "made").exists()

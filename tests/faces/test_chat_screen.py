@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from pathlib import Path
@@ -195,6 +196,16 @@ def test_an_idle_chat_does_nothing(home: HomeDir, name: str) -> None:
             assert len(terminal.text) == drawn
             assert ticks(terminal.pid) - before < 5  # of 50
             assert terminal.eof() == 0
+
+
+@pytest.mark.parametrize("has_colours", [True, False])
+def test_no_color_is_heeded(home: HomeDir, has_colours: bool) -> None:
+    with pty(home=home, env={} if has_colours else {"NO_COLOR": "1"}) as terminal:
+        drawn = b""
+        while b"project" not in drawn.rpartition(b"/help")[2]:  # the status line
+            drawn += os.read(terminal.descriptor, 4096)
+    codes = {code for codes in re.findall(rb"\x1b\[([\d;]*)m", drawn) for code in codes.split(b";")}
+    assert bool(codes & {b"36", b"90"}) == has_colours  # cyan, grey
 
 
 def test_a_narrow_terminal_and_one_that_changes_lose_nothing(home: HomeDir) -> None:

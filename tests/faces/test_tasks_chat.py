@@ -83,6 +83,17 @@ def test_tasks_are_listed_and_ended_with_the_chat(tmp_path: Path) -> None:
     assert record["status"] == "cancelled"
 
 
+def test_a_session_that_has_started_no_task_says_so(tmp_path: Path) -> None:
+    here = configured(tmp_path, "text: I do it myself\n", "text: hi\n")
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line("look")
+        terminal.expect("I do it myself")
+        terminal.line("/tasks")
+        terminal.expect("no task was started in this session")
+        assert terminal.eof() == 0
+
+
 def test_tasks_of_earlier_sessions_are_pointed_to(tmp_path: Path) -> None:
     here = configured(tmp_path, "TASK\n---\ntext: begun\n---\ntext: heard\n", "text: hi\n")
     assert cru("go", home=here).code == 0

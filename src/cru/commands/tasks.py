@@ -18,7 +18,7 @@ async def tasks(context: CommandContext, words: str) -> CommandResult:
     verb, _, task_id = words.strip().partition(" ")
     if words and (verb != "cancel" or not task_id.strip()):
         raise BadCommand(f"/tasks does not know {words!r}", "/tasks, or /tasks cancel ID")
-    if not isinstance(known, AgentTasks):
+    if not isinstance(known, AgentTasks) or not (verb or known.manager.tasks):
         return CommandResult(_describe_earlier(sum(1 for _ in read_records(context.session.parts.store.folder))))
     if verb:
         task = known.manager.find(task_id.strip())

@@ -12,9 +12,7 @@ TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-GREETING = (
-    "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line, /help says more."
-)
+GREETING = "cru in the context {name}. Ctrl-C stops, Ctrl-D leaves, /help says more."
 PROMPT = "> "
 # What is pasted comes between two marks, so that its lines are no Enter.
 MARK_PASTE, LEAVE_PASTE = "\x1b[?2004h", "\x1b[?2004l"

@@ -35,6 +35,7 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
@@ -155,8 +156,9 @@ class ChatScreen:
         )
         # It need not ask where the cursor is: each print would wait for the terminal's answer.
         output = Vt100_Output(
-            sys.stderr, partial(terminal_size, 2), term=os.environ.get("TERM"), enable_bell=False, enable_cpr=False
-        )
+            sys.stderr, partial(terminal_size, 2), term=os.environ.get("TERM"), enable_bell=False, enable_cpr=False,
+            default_color_depth=ColorDepth.from_env(),
+        )  # fmt: skip
         self._input = ChatInput()
         self._app: Application[None] = Application(
             self._layout(), style=STYLE, key_bindings=keys, input=self._input, output=output,

@@ -41,6 +41,8 @@ LIMIT_HELP = {
     "n": "stop here; what follows is told to the model beside your next prompt",
     "Ctrl-C": "stop the answer",
 }
+ENTER_ENDS = "you were typing: Enter ends the answer"
+"""What is told where one key would answer else."""
 DUMB = ("", "dumb", "unknown")
 """$TERM of terminals that hand over lines, and of what reads the screen aloud."""
 

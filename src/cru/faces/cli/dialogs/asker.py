@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from cru.faces.cli.dialogs.answers import (
     CHOICES,
     DUMB,
+    ENTER_ENDS,
     HELP,
     KEEPING,
     LIMIT_HELP,
@@ -105,6 +106,8 @@ class TerminalAsker:
             was_typing = await self._stray.settle()
             by_key = takes_keys(subject) and not was_typing  # who was typing ends an answer with Enter
             hint = f"  {describe_choices(subject, by_key)} > "
+            if was_typing and takes_keys(subject):
+                hint = f"  {ENTER_ENDS}\n{hint}"
             answer = await (self._take_key(subject, hint) if by_key else self._take_line(subject, hint))
             if answer is None or isinstance(answer, PermissionReply):
                 return answer

@@ -14,6 +14,7 @@ from prompt_toolkit.application import in_terminal
 from prompt_toolkit.input.typeahead import clear_typeahead, get_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from cru.faces.cli.terminal.keyboard import insert_typed, typed_text
@@ -44,7 +45,10 @@ class LineEditor:
         keyboard = Vt100Input(open(fd, encoding="utf-8", errors="replace", closefd=False))  # noqa: SIM115
         clear_typeahead(keyboard)
         # It need not ask where the cursor is: an answer that comes late would be read as typed.
-        screen = Vt100_Output(self._output, partial(terminal_size, fd), term=os.environ.get("TERM"), enable_cpr=False)
+        screen = Vt100_Output(
+            self._output, partial(terminal_size, fd), term=os.environ.get("TERM"), enable_cpr=False,
+            default_color_depth=ColorDepth.from_env(),
+        )  # fmt: skip
         self.keyboard, self.screen = keyboard, screen
         self._lines: PromptSession[str | None] = PromptSession(input=keyboard, output=screen, key_bindings=_keys())
         self._lines.app.ttimeoutlen, self._lines.app.timeoutlen = SEQUENCE, COMBINATION
