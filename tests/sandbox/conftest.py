@@ -24,6 +24,7 @@ class Surroundings:
     def __init__(self, folder: Path) -> None:
         self.here = HomeDir(folder / "home", folder / "project")
         self.out = folder / "out"
+        self.before: dict[str, object] = {}
         for path in (self.here.path, self.here.project, self.out, self.here.cru, self.here.project / ".claude"):
             path.mkdir()
         for name in SECRETS:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
-from tests.kit import Call, Reply, cru, server
+from tests.kit import Call, HomeDir, Reply, cru, server, start, wait_until
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import ESCAPES, SECRET
 
@@ -18,15 +21,20 @@ BATCH = 24
 
 
 def run(around: Surroundings, commands: list[str], *flags: str, config: str = "", **more: object) -> list[str]:
-    """What the tool gave for each of them."""
+    """What the tool gave for each of them; nothing outside may be changed, unless `config` says so."""
+    results = _results(around, commands, *flags, config=config, **more)
+    assert around.outside() == around.before or str(around.out) in config
+    return results
+
+
+def _results(around: Surroundings, commands: list[str], *flags: str, config: str = "", **more: object) -> list[str]:
     calls = [Call("bash", {"command": around.fill(command), **more}) for command in commands]
     replies = [Reply(calls=calls[start : start + BATCH]) for start in range(0, len(calls), BATCH)]
     with server([*replies, Reply("done")]) as model:
         around.here.configure(config, url=model.url)
-        before = around.outside()
-        done = cru(*flags, "-C", "c", "go", home=around.here, timeout=120)
+        around.before = around.outside()
+        done = cru(*(flags or ("-t", "--sandbox")), "-C", "c", "go", home=around.here, timeout=120)
     assert (done.code, done.out) == (0, "done\n"), done.err
-    assert around.outside() == before or "outside" in config
     results = [str(entry["content"]) for entry in around.here.log("c") if entry["entry_type"] == "tool_result"]
     assert len(results) == len(commands)
     return results
@@ -193,3 +201,57 @@ def test_without_the_flag_nothing_of_it_is_loaded_or_offered(surroundings: Surro
         assert b"outside_sandbox" not in model.requests[0].raw
     assert done.code == 0
     assert [e["content"] for e in surroundings.here.log("c") if e["entry_type"] == "tool_result"] == ["-"]
+
+
+@needs_sandbox
+def test_a_command_at_its_limit_may_tidy_up_before_it_ends(surroundings: Surroundings) -> None:
+    command = "trap 'echo tidied > tidied; exit 0' TERM; while :; do sleep 0.05; done"
+    (result,) = run(surroundings, [command], "-t", "--sandbox", timeout=0.5)
+    assert "ran longer than 0.5 s" in result
+    assert (surroundings.here.project / "tidied").read_text() == "tidied\n"
+
+
+@needs_sandbox
+def test_a_confined_command_ends_with_a_run_that_is_killed(surroundings: Surroundings) -> None:
+    command = "setsid -f sleep 987655; touch started; sleep 987655"
+    with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        with start("-t", "--sandbox", "go", home=surroundings.here) as running:
+            wait_until((surroundings.here.project / "started").exists)
+            assert _runs("987655")
+            running.kill()
+            wait_until(lambda: not _runs("987655"))
+    for folder in Path("/tmp").glob("cru-sandbox-*"):  # nobody was left to remove it
+        shutil.rmtree(folder)
+
+
+@needs_sandbox
+def test_a_worktree_commits_into_its_repository_and_nowhere_else(surroundings: Surroundings) -> None:
+    here, env = surroundings.here, surroundings.here.env
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=here.project, check=True, env=env)
+    main = here.project.rename(here.project.with_name("main"))
+    subprocess.run(["git", "worktree", "add", "-q", str(here.project)], cwd=main, check=True, env=env)
+    commands = [
+        "echo x > file; git add file; git -c user.name=a -c user.email=a@b commit -qm second; git log --oneline",
+        "git config core.hooksPath evil; echo x > ../main/.git/hooks/pre-commit; echo x > ../main/file; echo x > .git",
+    ]
+    results = _results(surroundings, commands)
+    assert "second" in results[0]
+    assert "hooksPath" not in (main / ".git" / "config").read_text()
+    assert not (main / ".git" / "hooks" / "pre-commit").exists() and not (main / "file").exists()
+    assert (here.project / ".git").read_text().startswith("gitdir: ")
+
+
+@needs_sandbox
+def test_a_git_file_that_names_a_folder_of_somebody_else_opens_nothing(surroundings: Surroundings) -> None:
+    project, other = surroundings.here.project, surroundings.out / "repository"
+    shutil.move(project / ".git", other)
+    (project / ".git").write_text(f"gitdir: {other}\n")
+    _results(surroundings, ["git add -A; echo x > {out}/repository/HEAD; echo x > {out}/repository/new"])
+    assert (other / "HEAD").read_text().startswith("ref: ") and not (other / "new").exists()
+
+
+def test_a_run_that_a_confined_command_starts_takes_the_name_of_the_sandbox_for_no_setting(home: HomeDir) -> None:
+    done = cru("/mode", home=home, env={"CRU_SANDBOX": "bubblewrap"})
+    assert (done.code, done.err) == (0, "")

@@ -41,6 +41,7 @@ OTHERS = (
     "CRU_DEBUG",
     "CRU_EMBEDDINGS",
     "CRU_HOOK",
+    "CRU_SANDBOX",
     "CRU_HOOK_DATA",
     "CRU_TOOL_NAME",
     "CRU_TOOL_ARGS",
