@@ -81,8 +81,9 @@ def test_an_edit_that_is_left_goes_back_to_the_question(home: HomeDir) -> None:
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
+        ("yes", "`yes` came in one go"), ("y\r\r", "came in one go"),
         ("ya", "is no answer"), ("yy", "is no answer"), ("x", "is no answer"), ("ä", "`ä` is no answer"), ("\x1b[A", ""),
-        ("\x1b[200~y\x1b[201~", "is no answer"), ("\x1bOP", ""), ("y\ra\r", "is no answer"), ("\x1by", ""),
+        ("\x1b[200~y\x1b[201~", "came in one go"), ("\x1bOP", ""), ("y\ra\r", "is no answer"), ("\x1by", ""),
     ],
 )  # fmt: skip
 def test_what_is_no_single_key_answers_nothing(home: HomeDir, keys: str, told: str) -> None:
@@ -100,6 +101,36 @@ def test_what_is_no_single_key_answers_nothing(home: HomeDir, keys: str, told: s
             terminal.line("n")
             assert terminal.wait() == 0
     assert result(model).startswith("The user refused") and not (home.cru / "grants.json").exists()
+
+
+@pytest.mark.parametrize("text", ["y", "y\n", "y\r", "a", "session\n", "y\r\ny\r\n"])
+def test_what_is_pasted_answers_nothing_and_the_terminal_is_asked_to_mark_it(home: HomeDir, text: str) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect(PROMPT)
+            terminal.paste(text)
+            terminal.expect("no answer")
+            terminal.expect("n [reason] no > ")
+            assert not (home.project / "made").exists() and not terminal.marks_pastes()
+            terminal.line("n")
+            assert terminal.wait() == 0
+    assert result(model).startswith("The user refused") and not (home.cru / "grants.json").exists()
+
+
+def test_a_paste_that_comes_in_pieces_answers_nothing(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect(PROMPT)
+            for piece in ("\x1b[200~", "y", "\r", "\x1b[201~"):
+                terminal.send(piece)
+                time.sleep(0.35)
+            terminal.expect("no answer")
+            terminal.expect("n [reason] no > ")
+            terminal.line("n")
+            assert terminal.wait() == 0
+    assert result(model).startswith("The user refused")
 
 
 def test_enter_behind_a_key_answers_nothing_else(home: HomeDir) -> None:

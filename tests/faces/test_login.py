@@ -44,11 +44,24 @@ def test_a_key_in_the_environment_is_used_before_a_kept_one_and_that_is_said(hom
         (("login", "openai"), "\n", "there is no key on standard input"),
         (("logout",), "", "no key is kept"),
         (("/login",), "", "use `cru login`"),
+        (("login", "openai", "--no-check"), "a\x1b[2Jb\n", "this is no key"),
+        (("login", "openai", "--no-check"), "a\0b\n", "this is no key"),
+        (("login", "openai", "--no-check"), "a b\n", "this is no key"),
+        (("login", "openai", "--no-check"), b"a\xff\xfe\n", "this is no key"),
+        (("login", "openai", "--no-check"), "x" * 5_000 + "\n", "more than 4,096 characters"),
+        (("login", KEY), "", "a key is not written on the command line"),
+        (("login", "http://u:pw@host/v1", "--no-check"), "k\n", "a user name or password is refused"),
+        (("login", "http://[::1", "--no-check"), "k\n", "not a URL"),
+        (("login", "http://h:99999/", "--no-check"), "k\n", "not a URL"),
+        (("login", "http://h\x1bc/", "--no-check"), "k\n", "may not hold blanks or control characters"),
     ],
 )
-def test_what_does_not_fit_names_the_next_step(home: HomeDir, words: tuple[str, ...], stdin: str, text: str) -> None:
+def test_what_does_not_fit_names_the_next_step(
+    home: HomeDir, words: tuple[str, ...], stdin: str | bytes, text: str
+) -> None:
     run = cru(*words, home=home, input=stdin)
-    assert run.code == 2 and text in run.err and "Traceback" not in run.err
+    assert run.code == 2 and text in run.err and "Traceback" not in run.err and "\x1b" not in run.out + run.err
+    assert not (home.cru / "keys.json").exists() and KEY not in run.err and ":pw@" not in run.err
 
 
 def test_login_in_the_chat_is_used_by_the_next_request(home: HomeDir) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,26 @@ def test_a_run_below_a_run_is_where_that_one_is(home: HomeDir) -> None:
     assert cru("-P", "bash", '{"command": "cru -L"}', home=home).out.split() == ["*", "default", "[active]"]
     root = project(home, "app")
     assert cru("-P", "bash", '{"command": "cd /; cru -L"}', home=home, cwd=root).out.split()[:2] == ["*", "app"]
+
+
+def test_what_a_run_would_do_is_told_of_the_projects_own_context(home: HomeDir) -> None:
+    root = project(home, "app")
+    assert ask(home, root, "hello").code == 0
+    (home.context("app") / "local.toml").write_text('mode = "auto"\n[permissions]\nallow = ["bash:frob *"]\n')
+    assert cru("permissions", "test", "bash", "frob x", home=home, cwd=root).code == 0
+    assert cru("permissions", "test", "bash", "frob x", home=home).code == 6
+    assert cru("permissions", home=home, cwd=root).out.startswith("mode auto")
+    (home.context("app") / "local.toml").write_text("mode = 7\n")
+    assert "local.toml" in cru("doctor", home=home, cwd=root).out
+    assert "local.toml" not in cru("doctor", home=home).out
+
+
+def test_a_project_whose_path_is_no_text_is_told_and_not_worked_in(home: HomeDir) -> None:
+    root = os.fsencode(home.path) + b"/caf\xe9"
+    os.makedirs(root + b"/.git")
+    folder = Path(os.fsdecode(root))
+    run = ask(home, folder, "hello")
+    assert (
+        run.code == 2 and "is not UTF-8\n  rename that folder" in run.err and not (home.cru / "session.json").exists()
+    )
+    assert cru("-L", home=home, cwd=folder).code == 0

@@ -125,15 +125,25 @@ class Terminal:
         """Type a line and press Enter."""
         self.send(text + "\r")
 
+    def paste(self, text: str) -> None:
+        """Paste as terminals do: between marks, if the program has asked for them by now."""
+        self._pump(0.02)
+        self.send(f"\x1b[200~{text}\x1b[201~" if self._screen.marks_pastes else text)
+
+    def marks_pastes(self) -> bool:
+        """Whether the program wants what is pasted between marks."""
+        self._pump(0.02)
+        return self._screen.marks_pastes
+
     def key(self, name: str) -> None:
         """Press a key: a name from KEYS, or c-x for Control and a letter."""
         self.send(chr(ord(name[2:]) & 0x1F) if name.startswith("c-") else KEYS[name])
 
     def resize(self, rows: int, columns: int) -> None:
         """The window changes its size; what stands on the screen is forgotten."""
-        plain = self._screen.plain
+        plain, marks_pastes = self._screen.plain, self._screen.marks_pastes
         self._screen = Screen(rows, columns)
-        self._screen.plain = plain
+        self._screen.plain, self._screen.marks_pastes = plain, marks_pastes
         termios.tcsetwinsize(self._master, (rows, columns))
 
     def eof(self, timeout: float = PATIENCE) -> int:

@@ -13,7 +13,7 @@ UNFINISHED = re.compile(r"\x1b(?:\[[?>=]?[\d;]*|\][^\x07\x1b]*\x1b?|[()])?\Z")
 
 class Screen:
     """`feed` what the program printed, then look at `lines()`; `answers` collects what a terminal would send back;
-    `editor_at` is where in `plain` a line editor first drew."""
+    `editor_at` is where in `plain` a line editor first drew; `marks_pastes`: the program wants to know what is pasted."""
 
     def __init__(self, rows: int = 24, columns: int = 80) -> None:
         self.rows, self.columns = rows, columns
@@ -22,6 +22,7 @@ class Screen:
         self.plain = ""
         self.answers = ""
         self.editor_at: int | None = None
+        self.marks_pastes = False
         self._rest = ""
 
     def lines(self) -> list[str]:
@@ -68,11 +69,11 @@ class Screen:
             self.grid = [*self.grid[1:], [" "] * self.columns]
 
     def _sequence(self, mark: str, numbers: list[int], kind: str) -> None:
-        n = max(numbers[0], 1)
-        if mark == "?" and (numbers[0], kind) == (7, "l") and self.editor_at is None:
-            self.editor_at = len(self.plain)  # it does not let the terminal break lines
         if mark:
+            if mark == "?":
+                self._mode(numbers[0], kind)
             return
+        n = max(numbers[0], 1)
         match kind:
             case "A" | "B":
                 self.row = min(max(self.row + (n if kind == "B" else -n), 0), self.rows - 1)
@@ -90,6 +91,12 @@ class Screen:
                     self.plain += "\n"
             case "n" if numbers[0] == 6:
                 self.answers += f"\x1b[{self.row + 1};{self.column + 1}R"
+
+    def _mode(self, number: int, kind: str) -> None:
+        if (number, kind) == (7, "l") and self.editor_at is None:
+            self.editor_at = len(self.plain)  # it does not let the terminal break lines
+        if number == 2004:
+            self.marks_pastes = kind == "h"
 
     def _erase(self, kind: str, how: int) -> None:
         """0: from the cursor on, 1: up to it, 2 and 3: all; K within the line, J on the screen."""

@@ -72,7 +72,9 @@ def project_scope(parsed: Parsed, home: Path) -> str:
         return ""  # who works in a folder that was deleted is told elsewhere
     if not root.is_marked or not os.path.isdir(root.path) or _is_inherited(parsed, home, root.path):
         return ""
-    return "" if _chosen_scope(parsed, home) == "global" else os.fsdecode(os.fsencode(root.path))
+    if not is_utf8(path := os.fsdecode(os.fsencode(root.path))):
+        return ""  # who works there is told elsewhere
+    return "" if _chosen_scope(parsed, home) == "global" else path
 
 
 def _is_inherited(parsed: Parsed, home: Path, root: Path) -> bool:
@@ -143,11 +145,13 @@ def _first_environment() -> dict[str, str]:
 
 def require_utf8(path: str) -> str:
     """Paths stand in logs and requests, which are UTF-8. Raises UsageProblem."""
-    try:
-        path.encode()
-    except UnicodeEncodeError as error:
-        raise UsageProblem(f"the path {path!a} is not UTF-8", "rename that folder, or work in another one") from error
+    if not is_utf8(path):
+        raise UsageProblem(f"the path {path!a} is not UTF-8", "rename that folder, or work in another one")
     return path
+
+
+def is_utf8(path: str) -> bool:
+    return path.isascii() or not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def context_name(parsed: Parsed, home: Home) -> str:

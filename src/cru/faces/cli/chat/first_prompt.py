@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 
 from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, say, write_error
-from cru.faces.cli.terminal.keyboard import has_typed, input_mode, read_typed_lines
+from cru.faces.cli.terminal.keyboard import LEAVE_PASTE, MARK_PASTE, has_typed, input_mode, read_typed_lines
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 GREETING = "cru in the context {name}. Ctrl-C stops, Ctrl-D leaves, /help says more."
 PROMPT = "> "
-# What is pasted comes between two marks, so that its lines are no Enter.
-MARK_PASTE, LEAVE_PASTE = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class FirstPrompt:

@@ -26,7 +26,7 @@ from cru.faces.cli.dialogs.answers import (
     takes_keys,
 )
 from cru.faces.cli.dialogs.stray_input import StrayInput
-from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode
+from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode, typed_text
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.values.visible import fold_blanks, visible, whole_lines
 
@@ -152,7 +152,7 @@ class TerminalAsker:
         if reply is not None:
             return reply
         self._stray.add(b"" if key in CHOICES else data)
-        return _not_understood(data.decode("utf-8", "replace"), subject)
+        return _not_understood(typed_text(data), subject)
 
     async def _edit(self, subject: PermissionSubject) -> PermissionReply | str | None:
         """The rule as the person wants it, and for how long; back to the question for Esc, and for what is none of that."""
@@ -290,9 +290,12 @@ def _not_understood(line: str, subject: PermissionSubject) -> str:
     words = line.strip()
     if not words:
         return "  nothing was answered\n"
-    if words.lower() in CHOICES and not subject.is_limit:
+    if words.lower() in CHOICES and not subject.is_limit and not subject.rule:
         return f"  this answer cannot be kept: {_why_once(subject)}\n"
-    return f"  `{_shown(words[:40])}{'…' if len(words) > 40 else ''}` is no answer\n"
+    shown = f"`{_shown(words[:40])}{'…' if len(words) > 40 else ''}`"
+    if words.lower() in CHOICES:
+        return f"  {shown} came in one go, as what is pasted does: it is no answer without Enter\n"
+    return f"  {shown} is no answer\n"
 
 
 def open_terminal_asker() -> TerminalAsker | None:

@@ -6,7 +6,16 @@ import asyncio
 import os
 from contextlib import suppress
 
-from cru.faces.cli.terminal.keyboard import editor_text, has_typed, input_mode, insert_typed, typed_text
+from cru.faces.cli.terminal.keyboard import (
+    PASTE_BEGINS,
+    PASTE_ENDS,
+    editor_text,
+    has_typed,
+    input_mode,
+    insert_typed,
+    pastes_marked,
+    typed_text,
+)
 
 QUIET = 0.25
 """Seconds without a key before a question says what it takes: a person needs longer to read it."""
@@ -51,10 +60,10 @@ class StrayInput:
         """One key, or keys that came so close together that they are a line or none: up to a pause. Raises OSError if the terminal has
         gone."""
         data = b""
-        with input_mode(self._fd, "kept"):
+        with input_mode(self._fd, "kept"), pastes_marked(self._fd):
             while not data:
                 data = await read_within(self._fd, None)
-            while more := await read_within(self._fd, PASTE if data[-1:] in (b"\r", b"\n") else QUIET):
+            while more := await read_within(self._fd, _pause_behind(data)):
                 data += more
         return data
 
@@ -71,6 +80,13 @@ class StrayInput:
     def take_kept(self) -> str:
         text, self.kept = self.kept, ""
         return text
+
+
+def _pause_behind(keys: bytes) -> float:
+    """Seconds within which more is a part of these keys: a paste goes on to its end."""
+    if keys.rfind(PASTE_BEGINS) > keys.rfind(PASTE_ENDS):
+        return PAUSE
+    return PASTE if keys[-1:] in (b"\r", b"\n") else QUIET
 
 
 async def read_within(fd: int, seconds: float | None) -> bytes:

@@ -17,7 +17,7 @@ from cru.faces.cli.doctor import extensions, models, surroundings
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.run_options import context_name, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.values.errors import CruError
 from cru.values.masking import masked
 
@@ -55,11 +55,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _context(parsed: Parsed) -> str:
-    from cru.contexts.home import Home
-    from cru.faces.cli.run_options import home_path
-
     try:
-        return context_name(parsed, Home(home_path(parsed)))
+        return context_name(parsed, open_home(parsed))
     except CruError:
         return "default"
 

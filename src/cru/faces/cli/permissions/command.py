@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from cru.app import SessionBundle, build
 from cru.commands import permissions as texts
-from cru.contexts.home import Home
 from cru.engine.parts import Parts
 from cru.events.bus import Bus
 from cru.events.stream import Notice, Published
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.permissions.listing import describe_rule, list_rules
 from cru.permissions.modes import MODE_DESCRIPTIONS, MODES, check_mode
 
@@ -81,8 +80,7 @@ def _split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ..
 @contextmanager
 def _parts(parsed: Parsed, mode: str) -> Iterator[SessionBundle]:
     """The parts of a session, built as for a run; no handler and no model is asked."""
-    home = Home(home_path(parsed))
-    start = start_of(parsed, context_name(parsed, home))
+    start = start_of(parsed, context_name(parsed, open_home(parsed)))
     if mode:
         check_mode(mode)
         start = replace(start, overrides={**start.overrides, "mode": mode})

@@ -7,11 +7,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.faces.cli.flags import UsageProblem
-from cru.faces.cli.setup.dialog import SetupDialog
+from cru.faces.cli.setup.dialog import KEY_STARTS, SetupDialog
 from cru.models.listing import KeyRefused, ListedModel, list_models
 from cru.models.providers import CUSTOM, KEYED, PROVIDERS, origin_of
+from cru.net import BadUrl, split_url
 from cru.net.transport import Transport
 
+MOST = 4096
+"""Characters that a key may have."""
 TRIES = 3
 """How often a key that is refused is asked for again."""
 
@@ -47,7 +50,15 @@ def owner_of(name: str) -> KeyOwner:
     """From a provider's name or a server's address. Raises UsageProblem."""
     if name in PROVIDERS and PROVIDERS[name].key_variable:
         return KeyOwner(name, PROVIDERS[name].base_url)
+    if looks_like_key(name):
+        raise UsageProblem(
+            "a key is not written on the command line, where others can read it", "`cru login` asks for it"
+        )
     if origin_of(name):
+        try:
+            split_url(name)
+        except BadUrl as error:
+            raise UsageProblem(error.message, error.hint or "as in https://host/v1") from error
         return KeyOwner(CUSTOM, name)
     from cru.config.closest import did_you_mean
 
@@ -58,6 +69,19 @@ def owner_of(name: str) -> KeyOwner:
     raise UsageProblem(f"there is no provider `{name}` that takes a key", hint)
 
 
+def looks_like_key(name: str) -> bool:
+    return name.startswith(tuple(start for start, _ in KEY_STARTS))
+
+
+def why_no_key(key: str) -> str:
+    """Why no key can be like this, "" if one can."""
+    if len(key) > MOST:
+        return f"this is no key: it has more than {MOST:,} characters"
+    if not key.isprintable() or " " in key:
+        return "this is no key: it has blanks, or characters that nobody can see"
+    return ""
+
+
 async def ask_key(
     dialog: SetupDialog, transport: Transport, owner: KeyOwner | None, *, checks: bool = True
 ) -> CheckedKey | None:
@@ -66,6 +90,9 @@ async def ask_key(
         key = await dialog.key(owner.name if owner is not None else "")
         if key is None:
             return None
+        if why := why_no_key(key):
+            dialog.complain(KeyRefused(why))
+            continue
         if owner is None:
             provider = await dialog.provider_of(key)
             if provider is None:

@@ -15,7 +15,7 @@ from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path, start_of
 from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
-from cru.faces.cli.setup.keys import CheckedKey, KeyOwner, ask_key, check_key, keep_key, owner_of
+from cru.faces.cli.setup.keys import MOST, CheckedKey, KeyOwner, ask_key, check_key, keep_key, owner_of, why_no_key
 from cru.faces.cli.terminal.keyboard import input_mode
 from cru.models import ModelSettings
 from cru.models.providers import PROVIDERS
@@ -30,8 +30,6 @@ cru login [PROVIDER | URL]   keep a key for openrouter, openai, anthropic or a s
 cru logout [PROVIDER | URL]  forget it; --all: every kept key
 A key in the environment (OPENAI_API_KEY, …) is used before a kept one.
 """
-MOST = 4096
-"""Characters that a key may have."""
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
@@ -100,11 +98,13 @@ async def _ask(fd: int, owner: KeyOwner | None, checks: bool = True) -> CheckedK
 
 
 def _from_input(owner: KeyOwner | None, checks: bool) -> CheckedKey | None:
-    key = sys.stdin.readline(MOST).strip()
+    key = sys.stdin.readline(MOST + 2).strip()
     if not key:
         raise UsageProblem(
             "there is no key on standard input", "cru login PROVIDER < file, or on a terminal: cru login"
         )
+    if why := why_no_key(key):
+        raise UsageProblem(why, "cru login PROVIDER < file")
     if owner is None:
         provider = provider_by_key(key)
         if not provider:

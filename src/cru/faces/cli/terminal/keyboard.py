@@ -25,6 +25,23 @@ kept:  not shown, for whoever reads next; Ctrl-C and Ctrl-Z are signals, and lea
 keys:  not shown, for the line editor, which is about to read: Ctrl-C and Ctrl-Z are keys as the others
 """
 
+MARK_PASTE, LEAVE_PASTE = "\x1b[?2004h", "\x1b[?2004l"
+"""What is pasted comes between two marks, so that its lines are no Enter, and a letter of it is no key."""
+PASTE_BEGINS, PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
+
+
+@contextmanager
+def pastes_marked(fd: int) -> Iterator[None]:
+    """The terminal marks what is pasted, for the block."""
+    from contextlib import suppress
+
+    os.write(fd, MARK_PASTE.encode())
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the terminal has gone
+            os.write(fd, LEAVE_PASTE.encode())
+
 
 @contextmanager
 def input_mode(fd: int, mode: InputMode) -> Iterator[None]:
