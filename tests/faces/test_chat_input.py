@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import os
 from pathlib import Path
 
 import pytest
 from prompt_toolkit.history import InMemoryHistory
+from tests.faces.test_images import png
 from tests.kit import HomeDir, Reply, pty, server
 
+from cru.faces.cli.chat import images
 from cru.faces.cli.chat.history import KEPT, READ, open_history
 from cru.faces.cli.chat.pastes import Pastes
 
@@ -111,3 +116,77 @@ def test_what_is_no_file_is_no_history(tmp_path: Path) -> None:
     for name in ("link", "folder", "missing/file"):
         assert isinstance(open_history(tmp_path / name, tmp_path), InMemoryHistory)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_images_are_dropped_named_and_pasted_from_the_clipboard(home: HomeDir, tmp_path: Path) -> None:
+    for name, shade in (("drop.png", 1), ("named.png", 2), ("clip.png", 3)):
+        (home.project / name).write_bytes(png(shade=shade))
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    program = tools / "xclip"
+    program.write_text(f"#!/bin/sh\nexec cat {home.project}/clip.png\n")
+    program.chmod(0o755)
+    env = {"DISPLAY": ":0", "WAYLAND_DISPLAY": "", "PATH": f"{tools}:{os.environ['PATH']}"}
+    with server([Reply("three boxes"), Reply("text")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home, env=env) as terminal:
+            terminal.expect("> ")
+            terminal.send(f"see \x1b[200~'{home.project}/drop.png'\x1b[201~")
+            terminal.expect_screen("> see [image 64x48]")
+            terminal.send(" and @named.png and \x16")
+            terminal.expect_screen("@named.png and [image 64x48, 2]")
+            terminal.key("enter")
+            terminal.expect("three boxes")
+            program.write_text("#!/bin/sh\nexit 1\n")
+            terminal.send("\x16")
+            terminal.expect("the clipboard holds no image")
+            terminal.send("x [image 1x1]\x7f")
+            terminal.key("enter")
+            terminal.expect("text")
+            assert terminal.eof() == 0
+        first, second = (request.body["messages"] for request in model.requests)
+    content = first[-1]["content"]
+    sent = [part["image_url"]["url"].partition(",")[2] for part in content if part["type"] == "image_url"]
+    assert sorted(sent) == sorted(base64.b64encode(png(shade=shade)).decode() for shade in (1, 2, 3))
+    assert content[-1]["text"].startswith("see [image 64x48] and @named.png and [image 64x48, 2]\n\n[image ")
+    assert second[-1]["content"] == "x [image 1x1"
+
+
+def test_an_image_that_cannot_be_sent_is_told_and_nothing_is_asked(home: HomeDir) -> None:
+    (home.project / "wide.png").write_bytes(png(9000, 1))
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("see @wide.png")
+            terminal.expect("8000 pixels a side")
+            terminal.line("hello")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["hello"] and len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "words"),
+    [
+        ("powershell.exe", f"printf %s {base64.b64encode(png()).decode()}", ""),
+        ("powershell.exe", "printf a", "the clipboard holds no image"),
+        ("pngpaste", "exec sleep 9", "pngpaste did not give the clipboard within 0.2 s"),
+        ("other", "true", "no program is there that reads images from the clipboard"),
+    ],
+)
+def test_the_clipboard_is_read_within_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str, words: str
+) -> None:
+    monkeypatch.setattr(images, "SECONDS", 0.2 if "sleep" in script else 5)
+    program = tmp_path / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    env = {"PATH": os.environ["PATH"]}
+    which = {name: str(program)}.get
+    if words:
+        with pytest.raises(images.ClipboardProblem, match=words):
+            asyncio.run(images.read_clipboard(env, which))
+    else:
+        assert asyncio.run(images.read_clipboard(env, which)) == png()

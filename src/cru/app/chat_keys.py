@@ -12,6 +12,7 @@ class ChatKeys(Struct, frozen=True):
     editor: tuple[str, ...] = ("ctrl-g",)
     undo: tuple[str, ...] = ("escape escape",)
     next_mode: tuple[str, ...] = ("shift-tab",)
+    paste_image: tuple[str, ...] = ("ctrl-v",)
     interrupt: tuple[str, ...] = ("ctrl-c",)
     suspend: tuple[str, ...] = ("ctrl-z",)
     leave: tuple[str, ...] = ("ctrl-d",)
@@ -29,6 +30,7 @@ DOCS: dict[str, str] = {
     "keys.editor": "open the line in `$VISUAL` or `$EDITOR`",
     "keys.undo": "write `/undo` into an empty line",
     "keys.next_mode": "go on to the next mode",
+    "keys.paste_image": "paste the image in the clipboard",
     "keys.interrupt": "stop the answer, or clear the line (while an answer runs Ctrl-C and Escape always stop it)",
     "keys.suspend": "suspend cru, as in any program",
     "keys.leave": "leave, in an empty line",

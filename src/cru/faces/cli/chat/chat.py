@@ -23,10 +23,13 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
 from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.text_face import TextFace
+from cru.tools.files import IMAGE_SUFFIXES
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.config.layers import Settings
+    from cru.events.payloads import Attachment
+    from cru.faces.cli.chat.images import ChatImages
     from cru.faces.cli.command_face import ChatFace
 
 LEAVING = 2.0
@@ -58,6 +61,12 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
 def own_command(text: str) -> str:
     """The person's own command in `!command`; "" if it is none."""
     return text[1:].strip() if text.startswith("!") else ""
+
+
+def may_name_image(text: str) -> bool:
+    """Whether it is worth a closer look."""
+    lowered = text.lower()
+    return any(suffix in lowered for suffix in IMAGE_SUFFIXES)
 
 
 class Screen(Protocol):
@@ -108,6 +117,7 @@ class Chat:
         self._is_leaving = self._is_in_turn = self._has_begun = self._resumes = False
         self._is_plain = live is None
         self._interrupted = -LEAVING
+        self._images: ChatImages | None = None
         self._own: asyncio.Future[str] | None = None
 
     def _open_screen(self, live: LiveRegion, settings: Settings, home: Path) -> Screen:
@@ -124,7 +134,13 @@ class Chat:
         results = CallResults(self._session.parts)
         self._face.show_results(lambda call: styled(results.lines(call)))
         actions = ChatActions(
-            self._status.text, self._interrupt, self._signals.suspend, self._next_mode, self._do_at_once
+            self._status.text,
+            self._interrupt,
+            self._signals.suspend,
+            self._next_mode,
+            self._do_at_once,
+            self._mark_image,
+            self._paste_image,
         )
         keys = settings.of(KeyTable).keys if settings.has(KeyTable) else ChatKeys()
         for problem in unknown_keys(keys):
@@ -188,9 +204,9 @@ class Chat:
         if command := own_command(text):
             await self._run_own(command)
             return
-        if text:
-            self._session.submit(text)
         try:
+            if text:
+                self._session.submit(text, attachments=await self._take_images(text))
             result = await self._session.run()
             if self._resumes:
                 self._resumes = False
@@ -209,6 +225,28 @@ class Chat:
                 await self._status.measure()
         elif self.unfinished:  # a command may have done away with what was
             self.unfinished = is_left_open(self._session)
+
+    def _chat_images(self) -> ChatImages:
+        from cru.faces.cli.chat.images import ChatImages
+
+        self._images = self._images or ChatImages(self._session)
+        return self._images
+
+    def _mark_image(self, pasted: str) -> str:
+        return self._chat_images().mark_path(pasted) if may_name_image(pasted) else ""
+
+    async def _paste_image(self) -> str:
+        try:
+            return await self._chat_images().mark_clipboard()
+        except CruError as error:
+            print_above_prompt(partial(complain, error.message, error.hint))
+            return ""
+
+    async def _take_images(self, text: str) -> tuple[Attachment, ...]:
+        """Those that the text names, or that stand for pasted ones in it."""
+        if self._images is None and not may_name_image(text):
+            return ()
+        return await self._chat_images().take_in(text)
 
     async def _run_own(self, command: str) -> None:
         from cru.faces.cli.chat.own_commands import run_own_command

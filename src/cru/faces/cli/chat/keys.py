@@ -28,6 +28,7 @@ class KeyActions(Struct, frozen=True):
     take_last: Up puts the last prompt that waits into the input; whether there was one
     paste: what the terminal marks as pasted
     remove_paste: Backspace takes away what stands for a paste before the cursor; whether there was one
+    paste_image: the image in the clipboard
     editor: opens the input in an editor
     undo: asks for the undo of a turn
     end_input: leaves
@@ -40,6 +41,7 @@ class KeyActions(Struct, frozen=True):
     take_last: Callable[[], bool]
     paste: Callable[[str], None]
     remove_paste: Callable[[], bool]
+    paste_image: Callable[[], None]
     editor: Callable[[], None]
     undo: Callable[[], None]
     end_input: Callable[[], None]
@@ -91,6 +93,7 @@ def chat_keys(actions: KeyActions, is_busy: Condition, is_empty: Condition, sett
     add(settings.undo, lambda _: actions.undo(), ~is_busy & is_empty & ~is_searching)
     add(settings.next_mode, lambda _: actions.next_mode(), ~is_searching & ~has_completions)
     add(settings.new_line, lambda event: event.current_buffer.insert_text("\n"), True)
+    add(settings.paste_image, lambda _: actions.paste_image())
     add(settings.editor, lambda _: actions.editor())
     add(settings.suspend, suspend, True)
     return keys

@@ -34,6 +34,10 @@ class Pastes:
         """What `unfold` was given, as far as pastes are in it."""
         return _replace_all(text, {paste: mark for mark, paste in self._texts.items()})
 
+    def keep(self, mark: str) -> str:
+        """A mark that stands for something else, and is sent as it is."""
+        return self._texts.setdefault(mark, mark)
+
     def mark_before(self, text: str) -> str:
         """What stands for a paste at the end of the text; "" if nothing does."""
         return next((mark for mark in self._texts if text.endswith(mark)), "")

@@ -113,6 +113,8 @@ class ChatActions(Struct, frozen=True):
     interrupt: what Ctrl-C does, and Esc while the model works
     suspend: what Ctrl-Z does
     next_mode: what Shift-Tab does
+    mark_image: what stands for an image whose path was pasted, "" if it is none
+    paste_image: what stands for the clipboard's image, "" if there is none
     do_at_once: of what is entered while the model works does what does not wait; whether it did
     """
 
@@ -121,6 +123,8 @@ class ChatActions(Struct, frozen=True):
     suspend: Callable[[], Awaitable[None]]
     next_mode: Callable[[], None]
     do_at_once: Callable[[str], bool]
+    mark_image: Callable[[str], str]
+    paste_image: Callable[[], Awaitable[str]]
 
 
 class ChatScreen:
@@ -143,6 +147,7 @@ class ChatScreen:
                 self._take_last,
                 self._paste,
                 self._remove_paste,
+                self._paste_image,
                 self._open_editor,
                 self._open_undo,
                 self.end_input,
@@ -331,7 +336,15 @@ class ChatScreen:
         return True
 
     def _paste(self, text: str) -> None:
-        self.buffer.insert_text(self._pastes.fold(text))
+        mark = self._actions.mark_image(text)
+        self.buffer.insert_text(self._pastes.keep(mark) if mark else self._pastes.fold(text))
+
+    def _paste_image(self) -> None:
+        async def insert() -> None:
+            if mark := await self._actions.paste_image():
+                self.buffer.insert_text(self._pastes.keep(mark))
+
+        self._app.create_background_task(insert())
 
     def _remove_paste(self) -> bool:
         mark = self._pastes.mark_before(self.buffer.document.text_before_cursor)
