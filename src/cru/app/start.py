@@ -83,7 +83,9 @@ UNREAD = ("output-styles", "workflows")
 def settings_structs(layers: Iterable[Layer]) -> tuple[type[Struct], ...]:
     """The structs that these layers are checked against."""
     common = {key for struct in SETTINGS for key in struct.__struct_encode_fields__}
-    if all(key in common for layer in layers if layer.name != ENVIRONMENT for key in layer.data):
+    layers = tuple(layers)
+    is_rare = any(key in RARE_SETTINGS for layer in layers for key in layer.data)
+    if not is_rare and all(key in common for layer in layers if layer.name != ENVIRONMENT for key in layer.data):
         return SETTINGS
     return every_struct()
 
