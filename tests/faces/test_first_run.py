@@ -63,6 +63,25 @@ def test_a_server_that_is_configured_needs_only_its_model_chosen(home: HomeDir) 
     assert (home.cru / "config.toml").read_text() == 'model = "openai_compatible:mock"\n'
 
 
+def test_an_address_and_a_key_may_be_pasted_right_at_the_list(home: HomeDir) -> None:
+    with server([Reply("Welcome.")]) as model:
+        with pty(home=home, env={"HTTPS_PROXY": "http://127.0.0.1:9"}) as terminal:
+            terminal.expect("> ")
+            terminal.line("hello")
+            terminal.expect("Esc cancels > ")
+            terminal.send(f"\x1b[200~{KEY}\x1b[201~")
+            terminal.expect("*" * len(KEY))
+            terminal.key("enter")
+            terminal.expect("> a key of openai")
+            terminal.expect("openai at https://api.openai.com/v1 does not answer")
+            choose(terminal, f"127.0.0.1:{model.port}/v1")
+            choose(terminal, "mock")
+            terminal.expect("Welcome.")
+            assert KEY not in terminal.text
+            assert terminal.eof() == 0
+    assert f"http://127.0.0.1:{model.port}/v1" in (home.cru / "config.toml").read_text()
+
+
 def test_a_server_that_does_not_answer_is_told_and_the_list_comes_again(home: HomeDir) -> None:
     with pty(home=home, env={"OPENAI_API_KEY": KEY}) as terminal:
         terminal.expect("> ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -24,6 +24,7 @@ class Choices(Struct, frozen=True):
     other: the person may give words of their own instead
     filters: `/text` narrows the list
     marked: the indices that Enter alone takes
+    takes: what is shown in place of own words that are taken without `other`; "" for those that are not
     """
 
     labels: tuple[str, ...]
@@ -32,6 +33,14 @@ class Choices(Struct, frozen=True):
     other: bool = False
     filters: bool = False
     marked: tuple[int, ...] = ()
+    takes: Callable[[str], str] | None = None
+
+    def is_hidden(self, words: str) -> bool:
+        """Whether they may not stand on the terminal."""
+        return bool(shown := self.shown_for(words)) and shown != words
+
+    def shown_for(self, words: str) -> str:
+        return self.takes(words) if self.takes is not None else ""
 
     def matching(self, words: str) -> list[int]:
         """The entries that have every word in their text."""
@@ -93,7 +102,7 @@ def parse_choice(choices: Choices, line: str) -> Selection | str:
     exact = [at for at, label in enumerate(choices.labels) if label.strip().casefold() == words.casefold()]
     if exact:
         return Selection((exact[0],))
-    if choices.other:
+    if choices.other or choices.shown_for(words):
         return Selection(other=words)
     begun = [at for at, label in enumerate(choices.labels) if label.strip().casefold().startswith(words.casefold())]
     if len(begun) == 1:

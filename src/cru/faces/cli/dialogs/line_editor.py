@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.input.typeahead import clear_typeahead, get_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
@@ -85,15 +86,21 @@ class LineEditor:
             raise OSError("the terminal has gone") from None
 
     async def pick(
-        self, message: Callable[[], StyleAndTextTuples], keys: KeyBindings, typed: Callable[[Buffer], None]
+        self,
+        message: Callable[[], StyleAndTextTuples],
+        keys: KeyBindings,
+        typed: Callable[[Buffer], None],
+        is_hidden: Callable[[str], bool],
     ) -> Selection | None:
-        """What the keys end it with; None as of `read`. It goes away then. typed: hears of each change of what is typed"""
+        """What the keys end it with; None as of `read`. It goes away then. typed: hears of each change of what is typed;
+        is_hidden: of which text stars are shown instead"""
         session: PromptSession[Selection | None] = PromptSession(
             message,
             input=self.keyboard,
             output=self.screen,
             key_bindings=merge_key_bindings([_keys(), keys]),
             erase_when_done=True,
+            is_password=Condition(lambda: is_hidden(session.default_buffer.text.strip())),
         )
         session.app.ttimeoutlen, session.app.timeoutlen = SEQUENCE, COMBINATION
         session.default_buffer.on_text_changed += typed

@@ -30,7 +30,7 @@ PAGE = 10
 async def pick(line: LineEditor, choices: Choices, words: str = "") -> Selection | None:
     """What the person chose; None if they cancelled. `words` filter the list at first."""
     picker = ListPicker(line, choices, words)
-    chosen = await line.pick(picker.message, picker.keys(), picker.take_typed)
+    chosen = await line.pick(picker.message, picker.keys(), picker.take_typed, choices.is_hidden)
     if chosen is not None:
         line.write(describe(choices, chosen))
     return chosen
@@ -39,7 +39,7 @@ async def pick(line: LineEditor, choices: Choices, words: str = "") -> Selection
 def describe(choices: Choices, chosen: Selection) -> str:
     """What stays on the terminal."""
     if chosen.other is not None:
-        return f"  > {one_line(chosen.other, 200)}\n"
+        return f"  > {one_line(choices.shown_for(chosen.other) or chosen.other, 200)}\n"
     labels = [one_line(" ".join(choices.labels[at].split()), 80) for at in chosen.selected[:SHOWN_AFTERWARDS]]
     more = len(chosen.selected) - len(labels)
     return "".join(f"  > {label}\n" for label in labels or ["none of them"]) + (f"  and {more} more\n" if more else "")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from prompt_toolkit.utils import is_dumb_terminal
 
 from cru.faces.cli.console import printable
-from cru.faces.cli.dialogs.choices import Choices
+from cru.faces.cli.dialogs.choices import Choices, Selection
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.dialogs.plugin_dialogs import choose
 from cru.models.listing import ListedModel
@@ -47,6 +47,12 @@ class SetupDialog:
             self._line, title, Choices(tuple(labels), tuple(about), filters=filters, marked=(marked,) if labels else ())
         )
         return selection.selected[0] if selection is not None and selection.selected else None
+
+    async def option(
+        self, title: str, labels: Sequence[str], about: Sequence[str], takes: Callable[[str], str]
+    ) -> Selection | None:
+        """One of the labels, or words that `takes` knows (Choices.takes)."""
+        return await choose(self._line, title, Choices(tuple(labels), tuple(about), marked=(0,), takes=takes))
 
     async def text(self, hint: str) -> str | None:
         typed = await self._line.read(hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,8 +14,8 @@ from cru.config.edit import set_value
 from cru.config.positions import join_key
 from cru.engine.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
-from cru.faces.cli.setup.dialog import SetupDialog
-from cru.faces.cli.setup.keys import KeyOwner, ask_key, keep_key
+from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
+from cru.faces.cli.setup.keys import KeyOwner, ask_key, check_key, keep_key, owner_of
 from cru.faces.cli.setup.options import SetupOption, find_options
 from cru.models import ModelAlias, ModelSettings
 from cru.models.listing import KeyRefused, ListedModel, list_models
@@ -22,6 +23,7 @@ from cru.models.providers import CUSTOM, key_for
 from cru.net.transport import Transport
 from cru.values.errors import CruError
 
+_ADDRESS = re.compile(r"https?://\S+|[\w.-]+:\d+(/\S*)?")
 TITLE = "No model is configured yet. Which one shall answer?"
 
 
@@ -75,20 +77,32 @@ class FirstRun:
     async def run(self) -> ModelSettings | None:
         while True:
             options = await find_options(self._settings, self._env, self._models)
-            at = await self._dialog.choose(
-                TITLE, [option.label for option in options], [option.about for option in options]
+            selection = await self._dialog.option(
+                TITLE, [option.label for option in options], [option.about for option in options], shown_for
             )
-            if at is None:
+            if selection is None:
                 return None
-            if options[at].kind == "tour":
+            if selection.other is None and options[selection.selected[0]].kind == "tour":
                 return replace(self._settings, model=f"scripted:{TOUR}")
             try:
-                chosen = await self._take(options[at])
+                chosen = await (
+                    self._take(options[selection.selected[0]])
+                    if selection.other is None
+                    else self._take_words(selection.other)
+                )
                 if chosen is not None:
                     self._keep(chosen)
                     return self._settings_with(chosen)
             except CruError as error:
                 self._dialog.complain(error)
+
+    async def _take_words(self, words: str) -> ChosenModel | None:
+        """An address or a key that was pasted right at the list. Raises CruError."""
+        provider = provider_by_key(words)
+        if not provider:
+            return await self._ask_server(KeyOwner(CUSTOM, _with_scheme(words)), True)
+        checked = await check_key(self._transport, owner_of(provider), words)
+        return await self._choose(checked.owner, checked.models, checked.key)
 
     async def _take(self, option: SetupOption) -> ChosenModel | None:
         """None: ask again. Raises CruError."""
@@ -146,6 +160,13 @@ class FirstRun:
         if chosen.window and model not in self._settings.models:
             set_value(path, join_key(("models", model, "context_window")), chosen.window)
         self._dialog.say(f"  {chosen.name} answers from now on (kept in {path}); `/model NAME` chooses another")
+
+
+def shown_for(words: str) -> str:
+    """What is shown of an address or a key; "" for what is neither."""
+    if provider := provider_by_key(words):
+        return f"a key of {provider}"
+    return words if _ADDRESS.fullmatch(words) else ""
 
 
 def _with_scheme(address: str) -> str:
