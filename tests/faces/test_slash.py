@@ -47,7 +47,7 @@ def test_words_after_the_command_need_no_quotes(here: HomeDir) -> None:
 
 @pytest.mark.parametrize("text", ["/stop", "/stop\n", "/stop   \n\n"])
 def test_a_command_through_a_pipe(here: HomeDir, text: str) -> None:
-    run = cru(home=here, input=text)
+    run = cru("--commands", home=here, input=text)
     assert run.code == 0 and run.out == "nothing runs\n"
 
 

@@ -21,6 +21,7 @@ from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import Guides, PromptSources, build_sections
 from cru.events.stamp import Origin
+from cru.files.regular import make_private_folder
 from cru.permissions.gate import Gate
 from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
@@ -50,7 +51,7 @@ class ChildBuilder(Struct):
         """Raises ContextError if its folder cannot be made."""
         assert self.shared is not None
         with write_errors(spec.folder):
-            spec.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(spec.folder)
         store = FileContext(spec.folder, self.settings)
         gate = parent.gate.narrowed(
             spec.card.mode, root=spec.root, inner=spec.inner, readable=(spec.folder / OUTPUT_FOLDER,)

@@ -334,7 +334,12 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         from cru.contexts.inbox import InboxMessage
         from cru.engine.mail import send_message
 
-        return await send_message(bus, home, InboxMessage(sender or store.name, to, content))
+        sentence = await send_message(bus, home, InboxMessage(store.name, to, content))
+        return (
+            sentence
+            if sender in (None, store.name)
+            else f"{sentence} (from {store.name}: senders go by their own name)"
+        )
 
     async def todos_changed() -> None:
         await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))

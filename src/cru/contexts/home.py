@@ -37,6 +37,7 @@ from cru.contexts.state import (
     save_state,
 )
 from cru.contexts.store import FileContext
+from cru.files.regular import make_private_folder
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
 MOST_NAMED = 8
@@ -231,7 +232,7 @@ class Home:
             )
         path = self.path / REFLECTION
         with write_errors(path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             replace_file(path, data, keep_mode=False)
 
     def send(self, message: InboxMessage) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
 from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
 from cru.files.atomic import create_file, replace_file, set_aside
+from cru.files.regular import make_private_folder
 
 META = "context_meta.json"
 ORIGIN = "project"
@@ -111,7 +112,7 @@ def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) 
 def make_folder(folder: Path) -> None:
     """The folder of a context, private, with the folders above it. Raises StoreUnwritable."""
     with write_errors(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
 
 
 DEFAULT = "default"

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from cru.contexts import ContextHeld, read_if_exists, write_error, write_errors
 from cru.contexts.entries import ARCHIVE, BROKEN, LOG, LogProblem, new_id, now, short_error
-from cru.files.regular import PRIVATE, append_lines, open_regular
+from cru.files.regular import PRIVATE, append_lines, make_private_folder, open_regular
 from cru.values.messages import RESOLVED
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
@@ -71,7 +71,7 @@ def deliver(folder: Path, letter: InboxMessage) -> None:
     except UnicodeEncodeError:
         data = msgspec.json.encode({**line, "content": letter.content.encode("utf-8", "replace").decode()})
     with write_errors(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
     guard = _lock_inbox(folder)
     try:
         with write_errors(folder / INBOX):

@@ -24,7 +24,7 @@ from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_
 from cru.contexts.entries import LogProblem, now, short_error
 from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
 from cru.files.atomic import replace_file, set_aside
-from cru.files.regular import read_regular
+from cru.files.regular import make_private_folder, read_regular
 
 STATE, SESSION = "state.json", "session.json"
 CONTEXTS = "contexts"
@@ -217,7 +217,7 @@ def _rename(state: dict[str, object], session: dict[str, object], old: str, new:
 def update_state(home: Path, edit: Callable[[dict[str, object], dict[str, object]], None]) -> None:
     """Let `edit` change what state.json and session.json hold, alone among processes. Raises StoreUnwritable."""
     with write_errors(home / STATE):
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(home)
         guard = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(guard, fcntl.LOCK_EX)

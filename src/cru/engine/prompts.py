@@ -20,6 +20,7 @@ from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Image
+from cru.values.visible import set_in
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
@@ -172,8 +173,14 @@ def _attached(text: str, images: Sequence[Image], attachments: Sequence[Attachme
 def _inbox(messages: Sequence[InboxMessage]) -> str:
     if not messages:
         return ""
-    lines = [f"[From: {m.from_}] {m.content}" for m in messages]
+    lines = [_inbox_text(m) for m in messages]
     return "\n".join([INBOX_OPEN, *lines, INBOX_CLOSE]) + "\n\n"
+
+
+def _inbox_text(message: InboxMessage) -> str:
+    """A message whose further lines are set in: only its own first line and the marks of the block begin at the edge."""
+    sender = message.from_.translate(str.maketrans("[]", "()"))
+    return f"[From: {sender}] {set_in(message.content)}"
 
 
 HEADING = "## Referenced files"

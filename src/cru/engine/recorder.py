@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from cru.contexts import StoreUnwritable, write_errors
 from cru.contexts.line_file import RecordLimits
-from cru.files.regular import write_all
+from cru.files.regular import make_private_folder, write_all
 from cru.models.protocol import RequestBody
 from cru.values.messages import Message, Request, Span, ToolSpec
 
@@ -210,7 +210,7 @@ class Recorder:
         try:
             fd = os.open(part, flags, 0o600)
         except FileNotFoundError:
-            self._spans.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._spans)
             fd = os.open(part, flags, 0o600)
         try:
             write_all(fd, data)

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.files.regular import make_private_folder
 
 SKIPPED = ("__pycache__", "node_modules")
 CODE = (".lua", ".fnl", ".py", ".json", ".toml", ".yaml", ".yml")
@@ -47,7 +48,7 @@ def write_copy(plugin: DiscoveredPlugin, copy: FileCopy, folder: Path) -> Discov
     """The same plugin, below another folder. Raises OSError."""
     moved = {file: folder / plugin.folder.name / file.relative_to(plugin.folder) for file in copy}
     for file, target in moved.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target.parent)
         target.write_bytes(copy[file])
     return replace(plugin, folder=folder / plugin.folder.name, files=tuple(moved[file] for file in plugin.files))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cru.files.regular import PRIVATE, write_all
+from cru.files.regular import PRIVATE, make_private_folder, write_all
 
 STALE = 60.0
 """Seconds after which nobody writes a temporary file any more."""
@@ -38,13 +38,16 @@ def replace_file(
     new_mode: permission bits of a file that is new, less the umask
     keep_mode: an existing file keeps its permission bits; without it it gets `new_mode`
     follow: a link's target is replaced; without it a link is refused
-    make_folders: missing folders are made
+    make_folders: missing folders are made, private ones if the file is
     in_place: the owner is kept, and a file that no rename can replace is written to directly
     sync: the new content survives a power cut
     """
     path = _link_target(path, follow)
     if make_folders:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if new_mode == PRIVATE:
+            make_private_folder(path.parent)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
     try:
         old = path.stat()
     except FileNotFoundError:

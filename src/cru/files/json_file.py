@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cru.files.regular import read_regular
+from cru.files.regular import make_private_folder, read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def update_json(path: Path, change: Callable[[], bytes | None]) -> None:
     """Replace the file by what `change` makes of it under the lock, None for no change. Raises OSError."""
     from cru.files.atomic import file_lock, replace_file
 
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     with file_lock(path):
         content = change()
         if content is not None:

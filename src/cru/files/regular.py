@@ -7,6 +7,7 @@ import stat
 from contextlib import suppress
 
 PRIVATE = 0o600
+FOLDER = 0o700
 NOT_REGULAR = "it is not a regular file"
 # Nothing that cru appends to by itself may lie elsewhere: whoever can make a link in the folder must not choose what is written to.
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
@@ -37,6 +38,23 @@ def read_regular(path: str | os.PathLike[str], limit_bytes: int = 0) -> bytes:
 
             raise OSError(EFBIG, f"it is larger than {limit_bytes >> 20} MiB", os.fspath(path))
         return file.readall()
+
+
+def make_private_folder(path: str | os.PathLike[str]) -> None:
+    """A folder and those above it that are missing, for nobody but the user, whatever the umask lets through. What is there stays
+    as it is. Raises OSError."""
+    missing = []
+    place = os.path.abspath(path)
+    while not os.path.lexists(place):
+        missing.append(place)
+        place = os.path.dirname(place)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):  # another process was faster
+            os.mkdir(folder, FOLDER)
+    if not os.path.isdir(path):
+        from errno import EEXIST
+
+        raise FileExistsError(EEXIST, os.strerror(EEXIST), os.fspath(path))
 
 
 def read_range(fd: int, start: int, end: int) -> bytes:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from cru.contexts.entries import LOG
 from cru.contexts.lock import ContextLock
 from cru.files.atomic import free_name, replace_file
-from cru.files.regular import read_regular
+from cru.files.regular import make_private_folder, read_regular
 from cru.fleet import FleetError
 from cru.fleet.database import Database, Run
 from cru.fleet.records import QueuedTask
@@ -64,7 +64,7 @@ class ContextCopy:
             copies = self._read(run)
         if not copies:
             return Restored.KEPT
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         with ContextLock(self._folder, "bring its copy", HEARTBEAT):
             outcome = self._compare(b"".join(copies.get(LOG, [])))
             if outcome is Restored.DIVERGED:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cru.contexts.copied import COPIED, socket_path
 from cru.contexts.entries import new_id
+from cru.files.regular import make_private_folder
 
 VARIABLE = "CRU_COPY_THROUGH"
 """Names the socket to a run, which takes it from its environment."""
@@ -50,7 +51,7 @@ async def _answer(
 @cache
 def remove_stale_sockets(folder: Path) -> None:
     """Make the folder, and take away what killed workers left in it; once a process."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     for path in folder.glob(f"*{SUFFIX}"):
         with socket.socket(socket.AF_UNIX) as probe, socket_path(str(path)) as short:
             try:

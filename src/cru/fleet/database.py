@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cru.files.regular import PRIVATE
+from cru.files.regular import PRIVATE, make_private_folder
 from cru.fleet import FleetError, QueueUnavailable
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class SqliteDatabase:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._path.parent)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
             connection = sqlite3.connect(
                 self._path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False

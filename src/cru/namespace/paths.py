@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from cru.files.regular import make_private_folder
 from cru.namespace.arguments import text
 from cru.namespace.host import BadArgument, NamespaceError, host
 
@@ -44,7 +45,7 @@ def state(plugin: str) -> str:
     name = component("cru.paths.state", plugin)
     folder = host().session.home / "plugin-state" / name
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise NamespaceError(f"paths.state: {folder} cannot be made: {error.strerror}") from error
     return str(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from cru.files.atomic import replace_file
-from cru.files.regular import PRIVATE, append_lines, open_regular, read_range, read_regular
+from cru.files.regular import PRIVATE, append_lines, make_private_folder, open_regular, read_range, read_regular
 from cru.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
 from cru.revisions.records import (
     CommandLook,
@@ -206,7 +206,7 @@ class RevisionStore:
         if self._is_ready:
             return
         with _failures(self.folder):
-            self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self.folder.parent)
             self.folder.mkdir(mode=0o700, exist_ok=True)
         self._is_ready = True
 

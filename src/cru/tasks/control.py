@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from cru.files.regular import make_private_folder
 from cru.tasks import FOLDER, TaskError
 
 LONGEST = 200
@@ -25,7 +26,7 @@ class ControlPipe:
         self._path = _path(context, os.getpid())
         self._on_cancel = on_cancel
         self._rest = b""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._path.parent)
         self._path.unlink(missing_ok=True)
         os.mkfifo(self._path, 0o600)
         self._fd = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # a writer of our own: it never ends

@@ -17,7 +17,7 @@ from msgspec import Struct
 from cru.contexts.entries import ARCHIVE, LOG
 from cru.contexts.log_tail import newest_entries
 from cru.events.payloads import FailureKind
-from cru.files.regular import PRIVATE
+from cru.files.regular import PRIVATE, make_private_folder
 from cru.tasks import FOLDER, UNTOLD
 from cru.tasks.record import TaskRecord, TaskStatus
 from cru.values.messages import TOOL_RESULT, Entry
@@ -29,7 +29,7 @@ BEGINNING = 60.0
 def mark_untold(context: Path, task_id: str) -> None:
     """Raises OSError."""
     folder = context / FOLDER / UNTOLD
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     os.close(os.open(folder / task_id, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
 
 

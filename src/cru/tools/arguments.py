@@ -365,7 +365,7 @@ _ALL = (
         ("to", "content"),
         to=_nonempty_text("The name of the context."),
         content=_nonempty_text("The message."),
-        from_=_nonempty_text("The sender's name. Default: this context."),
+        from_=_nonempty_text("Has no effect: the sender is this context."),
     ),
     _spec(
         "task",

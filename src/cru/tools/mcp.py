@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cru.files.regular import make_private_folder
 from cru.mcp import CallTimeout, McpError
 from cru.tools.arguments import decode_object
 from cru.tools.files import IMAGE_SUFFIXES
@@ -104,7 +105,7 @@ class FileSaver:
     def __call__(self, content: bytes, suffix: str) -> Path | None:
         """None if it cannot be written: a full disk does not end a turn."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             for number in range(1, 1000):
                 path = self._folder / f"mcp_{self._label}-{number}{suffix}"
                 try:

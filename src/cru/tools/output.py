@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cru.contexts.entries import now
+from cru.files.regular import make_private_folder
 from cru.tools.protocol import OUTPUT_FOLDER, ToolSettings
 from cru.values.messages import Entry
 
@@ -63,7 +64,7 @@ def _file_name(tool: str, call_id: str) -> str:
 
 
 def _save(folder: Path, name: str, content: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     path, count = folder / f"{name}.txt", 1
     while True:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 FILLERS = frozenset(
     map(
         chr,
@@ -44,18 +46,83 @@ def _marks(char: str, before: int) -> int:
     return 0 if kind[0] in "LM" and char not in FILLERS else MARKS
 
 
+_JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+"""What joins letters and emoji of real texts, and chooses their shape."""
+_HIDDEN_RANGES = (
+    *(
+        (0, 9),
+        (11, 32),
+        (127, 160),
+        (0xAD, 0xAE),
+        (0x34F, 0x350),
+        (0x61C, 0x61D),
+        (0x115F, 0x1161),
+        (0x17B4, 0x17B6),
+        (0x180B, 0x1810),
+    ),
+    *(
+        (0x200B, 0x2010),
+        (0x2028, 0x202F),
+        (0x2060, 0x2070),
+        (0x2800, 0x2801),
+        (0x3164, 0x3165),
+        (0xFE00, 0xFE10),
+        (0xFEFF, 0xFF00),
+    ),
+    *(
+        (0xFFA0, 0xFFA1),
+        (0xFFF0, 0xFFFC),
+        (0x13430, 0x13440),
+        (0x1BCA0, 0x1BCA4),
+        (0x1D173, 0x1D17B),
+        (0xE0000, 0xE1000),
+    ),
+)
+"""What a terminal shows as nothing, or obeys: controls, what turns the direction of text, fillers, selectors, tags."""
+
+
+def mark_hidden(text: str, is_continued: bool = False) -> str:
+    """Prose for a terminal, marked as `visible` does it; but ends of lines, tabs and letters of all languages with their marks stay, and so
+    does what joins letters and emoji where it stands between such. is_continued: something was shown before it."""
+    shown = text.translate(_marks_of_hidden())
+    if not any(char in shown for char in _JOINERS):
+        return shown
+    before, out = "é" if is_continued else "a", []
+    for char in shown:
+        joins = char not in _JOINERS or not before.isascii() or (char in "\ufe0e\ufe0f" and before in "0123456789#*")
+        out.append(char if joins else _mark_of(ord(char)))
+        before = char if joins and char not in "\u200c\u200d" else "a"  # never two of them in a row
+    return "".join(out)
+
+
+def _mark_of(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else ascii(chr(code))[1:-1]
+
+
+@cache
+def _marks_of_hidden() -> dict[int, str]:
+    codes = (code for first, behind in _HIDDEN_RANGES for code in range(first, behind))
+    return {code: _mark_of(code) for code in codes if chr(code) not in _JOINERS}
+
+
+def set_in(text: str) -> str:
+    """A text whose further lines are set in, so that none of them looks like the beginning of something else."""
+    return f"\n{CONTINUED}".join(text.splitlines())
+
+
+CONTINUED = "    "
 LONGEST_RUN, DEEPEST_INDENT = 8, 32
 """Blanks that are shown as they are, within a line and at its beginning."""
 
 
-def fold_blanks(line: str) -> str:
-    """A line with the number of blanks in the place of many of them: nothing behind them is out of sight."""
+def fold_blanks(line: str, longest: int = LONGEST_RUN) -> str:
+    """A line with the number of blanks in the place of more than `longest` of them: nothing behind them is out of sight."""
     import re
 
     text = line.lstrip(" \t")
     indent = line[: len(line) - len(text)]
-    shown = re.sub(f"[ \t]{{{LONGEST_RUN + 1},}}", lambda match: f" {_count(len(match[0]), 'blank')} ", text)
-    if len(indent) > (DEEPEST_INDENT if text else LONGEST_RUN):
+    shown = re.sub(f"[ \t]{{{longest + 1},}}", lambda match: f" {_count(len(match[0]), 'blank')} ", text)
+    if len(indent) > (DEEPEST_INDENT if text else longest):
         indent = f"{_count(len(indent), 'blank')} "
     return indent.replace("\t", "    ") + shown.replace("\t", " ")
 

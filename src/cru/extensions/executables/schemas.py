@@ -16,6 +16,7 @@ from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.calls import ProgramContext, environment, exit_words, not_started, windows_line_end
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
 from cru.files import atomic
+from cru.files.regular import make_private_folder
 from cru.process.errors import StartError, has_windows_line_end
 
 SECONDS = 10.0
@@ -82,7 +83,7 @@ class SchemaCache:
 
     def _write(self) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._path.parent)
             with atomic.file_lock(self._path):
                 others = {name: schema for name, schema in self._read().items() if not schema.failure}
                 programs = others | self._programs

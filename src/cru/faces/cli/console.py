@@ -19,9 +19,10 @@ class ExitStatus:
     HUNG_UP, INTERRUPTED, TERMINATED = 129, 130, 143
 
 
-# Control characters, and those that turn the direction of text: shown as \xNN or \uNNNN. Newline and tab stay.
-_CODES = (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
-_SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CODES if code not in (9, 10)}
+_ASCII_MARKS = {code: f"\\x{code:02x}" for code in (*range(32), 127) if code not in (9, 10)}
+COLUMN_GAP = 48
+"""Blanks between columns, at most."""
+MANY_BLANKS = " " * (COLUMN_GAP + 1)
 
 
 def prepare_streams() -> None:
@@ -43,13 +44,26 @@ def _open_null(number: int, name: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: lines stay lines, other control characters are shown instead of sent."""
-    return text.replace("\r\n", "\n").translate(_SHOWN)
+    """Text for a terminal, perhaps a part of one: lines stay lines, other control characters and what cannot be seen are shown instead of
+    sent."""
+    return _marked(text.replace("\r\n", "\n"), is_continued=True)
+
+
+def _marked(text: str, is_continued: bool = False) -> str:
+    if text.isascii():
+        return text.translate(_ASCII_MARKS)
+    from cru.values.visible import mark_hidden
+
+    return mark_hidden(text, is_continued)
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """The same on one line; longer than `limit` characters (0 = no limit) it is cut."""
-    shown = text.translate(_SHOWN).replace("\n", "\\n").replace("\t", " ")
+    """The same on one line, with the number of very many blanks in their place; longer than `limit` characters (0 = no limit) it is cut."""
+    shown = _marked(text).replace("\n", "\\n").replace("\t", " ")
+    if MANY_BLANKS in shown:
+        from cru.values.visible import fold_blanks
+
+        shown = fold_blanks(shown, COLUMN_GAP)
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
 
 

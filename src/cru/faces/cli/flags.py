@@ -111,6 +111,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--no-tool-calls", (), False, "offer the model no tools", "option"),
     Flag("", "--hide-tool-calls", (), False, "do not tell which tools run", "option"),
     Flag("", "--show-thinking", (), False, "show the model's visible reasoning, on stderr", "option"),
+    Flag("", "--commands", (), False, "piped text that begins with /word is a command, not a prompt", "option"),
     Flag("", "--raw", (), False, "show the answer as the model wrote it, on a terminal too", "option"),
     Flag("", "--debug", ("WHAT",), False, "keep request-log, response-meta or all in the context's folder", "option"),
     Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),

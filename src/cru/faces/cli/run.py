@@ -64,7 +64,7 @@ def run(parsed: Parsed) -> int:
         start_seeding()
     if quiet and parsed.words:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
-    text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words)
+    text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words, parsed.has("commands"))
     name = _claimed_name(parsed, home)
     _clear_away(parsed, home, name)
     results = _carry_out(parsed, home, name)
@@ -132,15 +132,15 @@ def _expects_tls(home: Path) -> bool:
     return has_key and not any(word in text for word in LOCAL_MODELS)
 
 
-def read_prompt(words: Sequence[str]) -> tuple[str, str]:
+def read_prompt(words: Sequence[str], commands: bool = False) -> tuple[str, str]:
     """The prompt and a warning ("" = none): words of the command line, blank line, piped text (chibi 0.4, section 1.4 of its contract;
-    newlines are kept). A terminal on stdin adds nothing."""
+    newlines are kept). A terminal on stdin adds nothing. commands: piped text alone may be a command."""
     typed, warning = _decode(os.fsencode(" ".join(words)), "the prompt")
     if _stdin_is_terminal():
         return typed, warning
     piped, piped_warning = _decode(_read_stdin(), "standard input")
     warning = warning or piped_warning
-    if not typed and piped[:1].isspace() and piped.lstrip().startswith("/"):
+    if not typed.strip() and piped.lstrip().startswith("/") and not (commands and piped.startswith("/")):
         return f" {piped.strip()}", warning  # a space before a slash: no command
     return "\n\n".join(part for part in (typed, piped.strip()) if part.strip()), warning
 

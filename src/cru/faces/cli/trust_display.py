@@ -34,7 +34,7 @@ FILES_BEGUN = 40
 
 def render_settings(layer: Layer) -> list[str]:
     """The file whole, then what in it lets more happen than before."""
-    lines = [layer.text.rstrip()]
+    lines = whole_lines(layer.text.rstrip())
     usual = EngineSettings()
     limits = {
         name: getattr(usual, name) for name in ("fuel", "max_continuations", "max_idle_rounds", "max_nested_runs")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cru.files.regular import PRIVATE
+from cru.files.regular import PRIVATE, make_private_folder
 from cru.vault import IndexUnusable
 
 VERSION = 2
@@ -66,7 +66,7 @@ def index_file(folder: Path) -> Path:
 def open_index(path: Path) -> sqlite3.Connection:
     """The index in that file, made if it is missing, and made anew if it is damaged. Raises IndexUnusable."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         try:
             return _connect(path)
         except sqlite3.DatabaseError as error:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cru.extensions.hooks.trust.files import ReferencedFile
-from cru.files.regular import read_regular
+from cru.files.regular import make_private_folder, read_regular
 from cru.permissions import NotStored
 
 LARGEST_COPY = 64 << 10
@@ -24,7 +24,7 @@ def keep_copies(home: Path, files: Iterable[ReferencedFile]) -> None:
 
     folder = home / "trust"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         for file in files:
             is_small_text = (
                 file.digest != "" and len(file.content) == file.size <= LARGEST_COPY and b"\0" not in file.content

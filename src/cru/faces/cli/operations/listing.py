@@ -10,6 +10,7 @@ from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.faces.cli.console import one_line
 from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.visible import set_in
 
 if TYPE_CHECKING:
     from cru.config.layers import Settings
@@ -93,19 +94,24 @@ def readable_kinds(verbose: bool) -> tuple[str, ...]:
 def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]:
     if entry.entry_type == TOOL_CALL:
         args = entry.content if verbose or len(entry.content) <= SHORT_ARGS else entry.content[:SHORT_ARGS] + "..."
-        yield f"[TOOL CALL: {entry.to}] {args}"
+        yield f"[TOOL CALL: {_name(entry.to)}] {set_in(args)}"
     elif entry.entry_type == TOOL_RESULT:
-        yield f"[TOOL RESULT: {entry.from_}] {entry.content if verbose else _size(len(entry.content.encode()))}"
+        text = set_in(entry.content) if verbose else _size(len(entry.content.encode()))
+        yield f"[TOOL RESULT: {_name(entry.from_)}] {text}"
     elif entry.entry_type == ANCHOR:
-        yield f"[{str(entry.metadata.get('kind', 'anchor')).upper()}]: {entry.content}"
+        yield f"[{str(entry.metadata.get('kind', 'anchor')).upper()}]: {set_in(entry.content)}"
     else:
-        yield f"[{_who(entry)}]{_mark(entry, resolved)}: {entry.content}"
+        yield f"[{_who(entry)}]{_mark(entry, resolved)}: {set_in(entry.content)}"
         if verbose and resolved is not None and resolved.metadata.get("rewritten"):
-            yield f"[SENT]: {resolved.content}"
+            yield f"[SENT]: {set_in(resolved.content)}"
+
+
+def _name(text: str) -> str:
+    return one_line(text).translate(str.maketrans("[]", "()"))
 
 
 def _who(entry: Entry) -> str:
-    return "HOOK" if entry.metadata.get("source") in UNTYPED else entry.from_.upper()
+    return "HOOK" if entry.metadata.get("source") in UNTYPED else _name(entry.from_).upper()
 
 
 def _mark(entry: Entry, resolved: Entry | None) -> str:
@@ -134,7 +140,7 @@ def inspect_context(home: Home, store: FileContext, thing: str, settings: Callab
     if thing == "home":
         return str(home.path)
     if thing == "inbox":
-        return "\n".join(f"[{m.from_}]: {m.content}" for m in store.peek_inbox()) or "(no messages wait)"
+        return "\n".join(f"[{_name(m.from_)}]: {set_in(m.content)}" for m in store.peek_inbox()) or "(no messages wait)"
     from cru.faces.cli.operations import setting_values
 
     texts = ("system_prompt", "reflection", "todos", "goals", "home", "inbox")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cru.faces.cli.console import show
+from cru.files.regular import make_private_folder
 from cru.values.errors import CruError
 
 WRITTEN = b".chibi"
@@ -32,7 +33,7 @@ def make_link(home: Path) -> int:
             f"{link} is there already, and not ours",
             f"cru --home {link} works in it as it is; or move it away: mv {link} {link}-old",
         )
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(home)
     link.symlink_to(home)
     show(f"{link} leads to {home} now (`cru plugin adopt-chibi --undo` takes it away)")
     return 0

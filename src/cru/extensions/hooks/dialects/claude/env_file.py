@@ -17,6 +17,7 @@ from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
+from cru.files.regular import make_private_folder
 
 FOLDER = "hook_env"
 TRY = 'for file; do "$BASH" -n "$file" || exit 2; . "$file" >&2; done'
@@ -41,7 +42,7 @@ class EnvFiles:
     def open(entry: HookEntry, event: Event, facts: SessionFacts) -> Path:
         """The entry's file, empty where a session begins. Raises OSError."""
         path = _path(entry, facts)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         if start_subject(event) in AFRESH or not path.exists():
             path.write_bytes(b"")
             path.chmod(0o600)
