@@ -35,7 +35,7 @@ def test_an_unfinished_turn_is_offered_before_the_next_prompt_and_gone_on_with(h
         home.configure(url=model.url)
         assert cru("a long task", home=home).code != 0
         with pty(home=home) as terminal:
-            terminal.expect_screen("“a long task”; /resume goes")
+            terminal.expect_screen("“a long task”\n  /resume goes on with it\n>")
             terminal.line("/resume")
             terminal.expect("the answer")
             terminal.line("/resume")

@@ -42,17 +42,19 @@ KEYS = {
 class Terminal:
     """A person's side of the terminal. `expect` looks only at what was printed after the previous match."""
 
-    def __init__(self, argv: list[str], env: Mapping[str, str], cwd: Path, prompt: str) -> None:
+    def __init__(
+        self, argv: list[str], env: Mapping[str, str], cwd: Path, prompt: str, rows: int = ROWS, columns: int = COLUMNS
+    ) -> None:
         self._master, slave = os.openpty()
         try:
-            termios.tcsetwinsize(slave, (ROWS, COLUMNS))
+            termios.tcsetwinsize(slave, (rows, columns))
             self._popen = run_process(
                 argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, takes_terminal=True
             )
         finally:
             os.close(slave)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._screen = Screen(ROWS, COLUMNS)
+        self._screen = Screen(rows, columns)
         self._seen = 0
         self._awaited_prompt = prompt
 
@@ -199,10 +201,11 @@ def pty(
     env: Mapping[str, str] | None = None,
     script: Path | None = None,
     is_first_prompt_enough: bool = False,
+    rows: int = ROWS,
+    columns: int = COLUMNS,
 ) -> Terminal:
     """Start `cru` on a terminal; use it in a `with` block. `is_first_prompt_enough`: the prompt that is drawn before the chat is loaded
     counts, too."""
     environ = {**home.env, "TERM": "xterm-256color", **(env or {})}
-    return Terminal(
-        [str(script or program()), *argv], environ, cwd or home.project, "" if is_first_prompt_enough else "> "
-    )
+    prompt = "" if is_first_prompt_enough else "> "
+    return Terminal([str(script or program()), *argv], environ, cwd or home.project, prompt, rows, columns)

@@ -13,6 +13,7 @@ from cru.values.visible import fold_blanks, visible
 
 MOST = 256 * 1024
 """Bytes of a file, and of what is written, that are compared."""
+NO_NEWLINE = "\\ No newline at end of file"
 MOST_LINES = 30
 """Of a diff; a longer one of an edit says less than its two texts."""
 MOST_PARTS = 12
@@ -87,7 +88,7 @@ def _diff(parts: Parts, question: AskedCall) -> list[str]:
     after = _changed(question, before)
     if after is None or len(after) > MOST or "\0" in before:
         return []
-    return list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=2))[2:]
+    return list(difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=2))[2:]
 
 
 def _changed(question: AskedCall, before: str) -> str | None:
@@ -100,3 +101,9 @@ def _changed(question: AskedCall, before: str) -> str | None:
     if count == 0 or (count > 1 and not args.get("replace_all")):
         return None
     return before.replace(old, new)
+
+
+def _lines(text: str) -> list[str]:
+    """Nothing but a newline ends a line; a last one without it is marked."""
+    *lines, rest = text.split("\n")
+    return lines if not rest else [*lines, rest, NO_NEWLINE]

@@ -181,7 +181,7 @@ class Chat:
             return
         print_above_prompt(lambda: write_error(opening.text))
         if opening.unfinished:
-            self._face.say(f"cru: the last prompt was not finished: “{opening.unfinished}”; /resume goes on with it")
+            self._face.say(f"cru: the last prompt was not finished: “{opening.unfinished}”\n  /resume goes on with it")
 
     async def _next_prompt(self) -> str | None:
         """The next prompt; None at the end of input, "" if something that ran in the background has ended."""
