@@ -24,8 +24,16 @@ class Surroundings:
     def __init__(self, folder: Path) -> None:
         self.here = HomeDir(folder / "home", folder / "project")
         self.out = folder / "out"
+        self.temporary = folder / "temporary"
         self.before: dict[str, object] = {}
-        for path in (self.here.path, self.here.project, self.out, self.here.cru, self.here.project / ".claude"):
+        for path in (
+            self.temporary,
+            self.here.path,
+            self.here.project,
+            self.out,
+            self.here.cru,
+            self.here.project / ".claude",
+        ):
             path.mkdir()
         for name in SECRETS:
             file = self.here.path / name

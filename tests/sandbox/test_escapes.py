@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server, start, wait_until
@@ -27,13 +26,19 @@ def run(around: Surroundings, commands: list[str], *flags: str, config: str = ""
     return results
 
 
+def _temporary(around: Surroundings) -> dict[str, str]:
+    return {"TMPDIR": str(around.temporary)}
+
+
 def _results(around: Surroundings, commands: list[str], *flags: str, config: str = "", **more: object) -> list[str]:
     calls = [Call("bash", {"command": around.fill(command), **more}) for command in commands]
     replies = [Reply(calls=calls[start : start + BATCH]) for start in range(0, len(calls), BATCH)]
     with server([*replies, Reply("done")]) as model:
         around.here.configure(config, url=model.url)
         around.before = around.outside()
-        done = cru(*(flags or ("-t", "--sandbox")), "-C", "c", "go", home=around.here, timeout=120)
+        done = cru(
+            *(flags or ("-t", "--sandbox")), "-C", "c", "go", home=around.here, env=_temporary(around), timeout=120
+        )
     assert (done.code, done.out) == (0, "done\n"), done.err
     results = [str(entry["content"]) for entry in around.here.log("c") if entry["entry_type"] == "tool_result"]
     assert len(results) == len(commands)
@@ -71,7 +76,7 @@ def test_work_in_the_project_is_what_it_was(surroundings: Surroundings) -> None:
     assert results[6].startswith("bubblewrap\n")
     assert "this ran in a sandbox" in results[7] and "outside_sandbox" in results[7]
     assert "this ran in a sandbox" in results[8]
-    assert [name for name in os.listdir("/tmp") if name.startswith("cru-sandbox-")] == []
+    assert list(surroundings.temporary.iterdir()) == []
 
 
 @needs_sandbox
@@ -216,13 +221,11 @@ def test_a_confined_command_ends_with_a_run_that_is_killed(surroundings: Surroun
     command = "setsid -f sleep 987655; touch started; sleep 987655"
     with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
         surroundings.here.configure(url=model.url)
-        with start("-t", "--sandbox", "go", home=surroundings.here) as running:
+        with start("-t", "--sandbox", "go", home=surroundings.here, env=_temporary(surroundings)) as running:
             wait_until((surroundings.here.project / "started").exists)
             assert _runs("987655")
             running.kill()
             wait_until(lambda: not _runs("987655"))
-    for folder in Path("/tmp").glob("cru-sandbox-*"):  # nobody was left to remove it
-        shutil.rmtree(folder)
 
 
 @needs_sandbox

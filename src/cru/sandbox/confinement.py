@@ -55,7 +55,7 @@ class SessionSandbox:
         if not detection.backend:
             return None
         if not self._temporary:
-            self._temporary = tempfile.mkdtemp(prefix="cru-sandbox-")
+            self._temporary = tempfile.mkdtemp(prefix="cru-sandbox-", dir=self._env.get("TMPDIR") or None)
         profile = make_profile(places, self._settings, self._temporary)
         before = look(profile.absent)
         words = bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
