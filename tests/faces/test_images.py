@@ -16,6 +16,8 @@ from tests.kit import Call, HomeDir, Reply, cru, server
 
 from cru.contexts.images import BadImage, check_image, keep_image, load_image
 from cru.engine.images import copy_images_of
+from cru.engine.prompts import find_unfinished
+from cru.values.image_formats import ImageFormat, identify
 from cru.values.messages import Entry
 
 
@@ -194,3 +196,29 @@ def test_a_copy_of_a_conversation_has_its_images(tmp_path: Path) -> None:
     assert [path.name for path in (target / "images").iterdir()] == [DIGEST]
     with pytest.raises(BadImage):
         load_image(source, msgspec.structs.replace(image, digest="../../../etc/passwd"))
+
+
+def test_a_prompt_that_nobody_resolved_has_its_images_from_the_context(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("words")
+    image = check_image(PNG, "a.png")
+    about = {**msgspec.to_builtins(image), "path": "/gone/a.png"}
+    metadata = {"source": "user", "attachments": ["/gone/a.png", str(tmp_path / "b.txt")], "images": [about]}
+    prompt = find_unfinished([Entry("e", 0, content="go", role="user", metadata=metadata)], tmp_path)
+    assert prompt is not None
+    assert [(file.text, file.image) for file in prompt.attachments] == [("", image), ("words", None)]
+
+
+@pytest.mark.parametrize(
+    ("begin", "media_type"),
+    [
+        ("474946383961 2c01 1100", "image/gif"),
+        ("ffd8ffe10004 0000 ffc2 0011 08 0011 012c 03", "image/jpeg"),
+        ("5249464644000000574542505650382038000000b004009d012a2c0111003fcde6f0733fb8332ca0", "image/webp"),
+        ("5249464620000000574542505650384c140000002f2b010400071011fd0f0009e1ff7c29a2ff2921", "image/webp"),
+        ("524946467800000057454250565038580a000000180000002b0100100000414c50480f0000000107", "image/webp"),
+    ],
+)
+def test_the_size_of_an_image_is_read_from_its_beginning(begin: str, media_type: str) -> None:
+    assert identify(bytes.fromhex(begin)) == ImageFormat(media_type, 300, 17)
+    for end in range(len(bytes.fromhex(begin))):
+        identify(bytes.fromhex(begin)[:end])  # torn anywhere, it raises nothing
