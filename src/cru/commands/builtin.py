@@ -47,6 +47,10 @@ TABLE = (
     CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost.cost", reads=True),
     CommandRow("diff", "what the last turn changed in files; the last N turns, or all of them", "undo.diff", "[N | all]", reads=True),
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
+    CommandRow(
+        "fork", "a new context that begins as a copy of this one, up to turn TURN and with it (cru fork)", "forks.make_fork",
+        "[TURN] [NAME]",
+    ),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "login.login", "[provider]", reads=True),
     CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
@@ -71,6 +75,7 @@ TABLE = (
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
     CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
     CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
+    CommandRow("tree", "the turns of this conversation, and what was forked from it (cru sessions --tree)", "forks.tree", reads=True),
     CommandRow(
         "undo", "take the last turn back, or the last N: its messages and its files (cru history)", "undo.undo", "[N] [--leave]",
     ),

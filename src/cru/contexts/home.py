@@ -22,7 +22,7 @@ from cru.contexts import (
     write_errors,
 )
 from cru.contexts.entries import LogProblem
-from cru.contexts.identity import check_name, ensure_session_id, is_name, make_folder
+from cru.contexts.identity import FORKING, check_name, ensure_session_id, is_name, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
 from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
 from cru.contexts.state import (
@@ -277,13 +277,17 @@ class Home:
             folder.rename(self._contexts / f"{DELETED}{os.urandom(4).hex()}")
 
     def clear_remains(self) -> None:
-        """Delete what a kill left of a removal; what could not be cleared away is then in `failed_removals`."""
+        """Delete what a kill left of a removal or a fork; what could not be cleared away is then in `failed_removals`."""
         try:
             names = os.listdir(self._contexts)
         except OSError:
             return  # there is none yet; what cannot be listed is told by who needs it
         if any(name.startswith(DELETED) for name in names):
             self._sweep()
+        if any(name.startswith(FORKING) for name in names):
+            from cru.contexts.forks import sweep_forks
+
+            sweep_forks(self.path)
 
     def _sweep(self) -> None:
         """Delete what `_remove` took away, and what a kill left of an earlier removal."""

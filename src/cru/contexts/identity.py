@@ -18,6 +18,8 @@ from cru.files.regular import make_private_folder
 META = "context_meta.json"
 ORIGIN = "project"
 VERSION = 1
+FORKING = ".forking-"
+"""How a folder begins to be called that is not a context yet (see forks.py)."""
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 

@@ -9,6 +9,7 @@ EngineError
 ├── MayHaveRun      a call was running when the run was killed, and the policy is to let a person look
 ├── CardMissing     a prompt was asked of an agent with a card, and the run that is to go on with it has none
 ├── KeyPassedBy     a prompt with a key was left unfinished, and another one followed it
+├── NoSuchTurn      a conversation has no turn of that number
 ├── NothingToUndo   there is no turn to take back, or none to bring again
 ├── UndoRefused     files were changed by somebody else since, or something runs that changes them (exit 3)
 ├── UnknownCommand  `/word` that nobody has registered (exit 2)
@@ -53,6 +54,10 @@ class CardMissing(EngineError):
 
 
 class KeyPassedBy(EngineError):
+    pass
+
+
+class NoSuchTurn(EngineError):
     pass
 
 

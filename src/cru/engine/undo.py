@@ -62,11 +62,12 @@ def turn_starts(entries: Sequence[Entry]) -> list[int]:
     return [
         at
         for at, entry in enumerate(entries)
-        if entry.entry_type == MESSAGE and entry.role == "user" and _begins_turn(entry.metadata.get("source"))
+        if entry.entry_type == MESSAGE and entry.role == "user" and is_beginning(entry.metadata.get("source"))
     ]
 
 
-def _begins_turn(source: object) -> bool:
+def is_beginning(source: object) -> bool:
+    """Whether a turn begins with a prompt of that source."""
     return source is None or (source in BEGINNINGS and source not in CONTINUATION_SOURCES)
 
 

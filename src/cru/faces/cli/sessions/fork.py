@@ -1,0 +1,44 @@
+"""`cru fork`: a new context that begins as a copy of this one up to a turn (docs/contexts.md)."""
+
+from __future__ import annotations
+
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import say, show
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.run_options import context_name, open_home
+
+HELP = """\
+cru fork                  a new context that begins as a copy of this one
+cru fork TURN             a copy up to that turn and with it, also one that /undo took back; `cru sessions --tree` shows the turns
+cru fork --name NAME      what it is called; else NAME-fork after this one
+Nothing of this context is changed, and it stays the current one. `cru -C CONTEXT fork` forks another one.
+"""
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it, NoSuchTurn, ContextHeld, BadName, NameTaken."""
+    args = CommandArguments("fork", words, help=HELP, values=("--name",), switches=("--json",), most=1)
+    if args.show_help():
+        return 0
+    turn = None
+    if args.words:
+        if not (args.words[0].isascii() and args.words[0].isdigit() and len(args.words[0]) < 10):
+            raise args.wrong(f"`cru fork` needs the number of a turn, not {args.words[0]}")
+        turn = int(args.words[0])
+    home = open_home(parsed)
+    store = home.find(context_name(parsed, home))
+    from cru.commands.forks import describe_fork
+    from cru.engine.conversation import fork
+
+    with store.lock("cru fork"):
+        report = fork(store, turn, args.value("--name", ""))
+    store.close()
+    if args.has("--json"):
+        import msgspec
+
+        show(msgspec.json.encode({"parent": store.name, "name": report.name, "turn": report.turn}).decode())
+        for problem in report.problems:
+            say(f"cru: not copied: {problem}")
+    else:
+        show(describe_fork(store.name, report))
+    return 0
