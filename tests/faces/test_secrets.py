@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.kit import HomeDir, Reply, Status, cru, server
+from tests.kit import Call, HomeDir, Reply, Status, cru, server
 
 KEY, PASSWORD, QUERY = "sk-1234567890", "hunter2hunter2", "q-9876543210"
 
@@ -74,3 +74,19 @@ def test_an_address_is_shown_without_its_secrets(home: HomeDir) -> None:
 def test_inspecting_nothing_is_an_error(home: HomeDir) -> None:
     run = cru("-n", "", home=home)
     assert run.code == 2 and "-n needs the name of a setting" in run.err
+
+
+def test_keys_of_other_programs_and_in_an_address_are_in_no_record_and_no_commands_environment(home: HomeDir) -> None:
+    keys = {"GROQ_API_KEY": "gsk-1234567890", "GEMINI_API_KEY": "AIza-1234567890", "AWS_SECRET_ACCESS_KEY": "aws/1234567890",
+            "MISTRAL_API_KEY": "mis-1234567890", "GITHUB_TOKEN": "ghp_1234567890", "HF_TOKEN": "hf_1234567890"}  # fmt: skip
+    calls = [Call("bash", {"command": "env"})]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        home.configure('model = "mock"\napi_key = "kit-key-12345678"\n')
+        env = keys | {"CRU_BASE_URL": f"{model.url}?token={QUERY}"}
+        run = cru("-t", "-v", "--debug", "all", "go", home=home, env=env)
+        assert b"gsk-1234567890" in model.requests[1].raw and QUERY.encode() not in model.requests[1].raw
+    assert run.code == 0 and QUERY not in run.out + run.err
+    records = [path for path in home.context().rglob("*") if path.is_file() and path.name != "context.jsonl"]
+    assert [
+        (path.name, key) for path in records for key in (*keys.values(), QUERY) if key.encode() in path.read_bytes()
+    ] == []

@@ -247,10 +247,12 @@ def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Comma
 
 
 def children_env(start: Start) -> dict[str, str]:
-    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
-    from cru.models.providers import KEY_VARIABLES
+    """The environment of tools: everything but the keys of providers, and an address with a key in it; where cru is, in our own names."""
+    from cru.models.providers import BASE_URL, KEY_VARIABLES, secrets_in_base_url
 
     env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+    if secrets_in_base_url(env.get(BASE_URL, "")):
+        del env[BASE_URL]
     own = {"CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
     return {**env, **own, **_careful_git(env)}
 

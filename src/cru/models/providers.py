@@ -61,6 +61,9 @@ OTHER_KEYS: frozenset[str] = frozenset((
     "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "CLOUDFLARE_API_TOKEN",
 ))  # fmt: skip
 """What holds keys of others, beside every `*_API_KEY`: a user's scripts need them, a project's hooks do not."""
+NO_SECRETS = frozenset(("GOOGLE_APPLICATION_CREDENTIALS", "AWS_ACCESS_KEY_ID"))
+"""Of these, a file's name and a user's: records keep them."""
+BASE_URL = "CRU_BASE_URL"
 
 LATER = (
     "google",
@@ -199,8 +202,10 @@ def key_variables(env: Mapping[str, str]) -> frozenset[str]:
 
 
 def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
-    """Every key value that is known here, in a base_url too, so that journals and traces can leave them out."""
-    values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in KEY_VARIABLES)]
+    """Every key value that is known here, of other programs and in a base_url too, so that journals and traces can leave them out."""
+    names = (*KEY_VARIABLES, *sorted(key_variables(env) - NO_SECRETS))
+    values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in names)]
+    values += secrets_in_base_url(env.get(BASE_URL, ""))
     values += secrets_in_base_url(settings.base_url)
     if isinstance(env, KeyEnvironment):
         values.append(env.key_at(settings.base_url).value)
