@@ -211,6 +211,20 @@ def test_help_in_the_chat_has_the_keys_and_the_chat_goes_on_after_errors(here: H
     assert prompts(here) == ["/usr/bin is full"]
 
 
+@pytest.mark.parametrize(("command", "last"), [("/help", "prompt of it."), ("/tools", "to the user")])
+def test_tables_are_broken_at_words_below_their_column(here: HomeDir, command: str, last: str) -> None:
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line(command)
+        terminal.expect(last)
+        terminal.expect("project · ask")
+        shown = terminal.text.rpartition(f"> {command}\n")[2].rpartition("\n> ")[0].splitlines()
+        assert terminal.eof() == 0
+    about = cru(command, home=here).out.splitlines()
+    assert len(shown) > len(about) > 10 and max(map(len, shown)) < 80 < max(map(len, about))
+    assert " ".join(" ".join(about).split()) in " ".join(" ".join(shown).split())
+
+
 def test_another_model_answers_in_the_same_chat(here: HomeDir) -> None:
     other = here.path / "other.txt"
     other.write_text("loop: yes\ntext: from the other\n")

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 class Face(Protocol):
-    """What only a face can do. `keys` explains the keys, "" if there are none to explain. `draws`: it shows views that change."""
+    """What only a face can do. `keys` explains the keys, "" if there are none to explain. `draws`: it shows views that change.
+    `columns`: of the terminal that shows what a command says, 0 if none does."""
 
     keys: str
 
     @property
     def draws(self) -> bool: ...
+
+    @property
+    def columns(self) -> int: ...
 
     def trace(self, number: int) -> str:
         """What happened in a turn (1 = the oldest, -1 = the last)."""
@@ -51,6 +55,10 @@ class NoFace:
     @property
     def draws(self) -> bool:
         return False
+
+    @property
+    def columns(self) -> int:
+        return 0
 
     def trace(self, number: int) -> str:
         raise NotHere("there is nobody to show a turn to", "use `cru trace`")

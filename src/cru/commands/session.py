@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.commands.table_row import table_row
 from cru.engine import TooFewMessages
 from cru.engine.commands import Command, CommandResult
 
@@ -60,13 +61,16 @@ async def help(context: CommandContext, words: str) -> CommandResult:
     commands = context.session.parts.commands
     if words:
         return CommandResult(_render_command(commands.find(words.removeprefix("/"))))
-    lines = [_render_row(_call(command), _description(command)) for command in commands.all()]
+    columns = context.face.columns
+    lines = [_render_row(_call(command), _description(command), columns) for command in commands.all()]
     return CommandResult("\n".join([*lines, *(["", context.face.keys] if context.face.keys else [])]))
 
 
-def _render_row(call: str, about: str) -> str:
+def _render_row(call: str, about: str, columns: int) -> str:
     """A long call has a line of its own."""
-    return f"{call:<{CALL_WIDTH}}  {about}" if len(call) <= CALL_WIDTH else f"{call}\n{'':<{CALL_WIDTH}}  {about}"
+    if len(call) <= CALL_WIDTH:
+        return table_row(f"{call:<{CALL_WIDTH}}  ", about, columns)
+    return f"{call}\n{table_row(' ' * (CALL_WIDTH + 2), about, columns)}"
 
 
 def _call(command: Command) -> str:
@@ -96,7 +100,10 @@ async def tools(context: CommandContext, _words: str) -> CommandResult:
         return CommandResult("the model is offered no tools")
     names, sources = (max(len(row[i]) for row in rows) for i in (0, 1))
     return CommandResult(
-        "\n".join(f"{name:<{names}}  {source:<{sources}}  {about}".rstrip() for name, source, about in rows)
+        "\n".join(
+            table_row(f"{name:<{names}}  {source:<{sources}}  ", about, context.face.columns)
+            for name, source, about in rows
+        )
     )
 
 

@@ -6,6 +6,7 @@ import time
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.commands.table_row import table_row
 from cru.engine.commands import CommandResult
 from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.discovery import UNTRUSTED
@@ -51,5 +52,5 @@ async def agents(context: CommandContext, _words: str) -> CommandResult:
     lines = [(card.name, card.description) for card in cards.by_name.values()]
     lines += [(card.name, f"{card.description} (not trusted: `cru trust`)") for card in awaiting]
     width = max((len(name) for name, _ in lines), default=0)
-    shown = [f"{name:<{width}}  {' '.join(about.split())}" for name, about in lines]
+    shown = [table_row(f"{name:<{width}}  ", " ".join(about.split()), context.face.columns) for name, about in lines]
     return CommandResult("\n".join([*shown, *cards.problems]))

@@ -10,15 +10,16 @@ from cru.commands.context import NoFace
 from cru.contexts.store import FileContext
 
 KEYS = """\
-Enter        sends what you typed                 Up, Down  what you typed before
-Alt-Enter    a new line in it; so do Ctrl-J       Ctrl-R    searches there
-             and a backslash before Enter         Ctrl-G    opens it in $VISUAL or $EDITOR
-Tab          completes a command                  Ctrl-Z    stops cru until `fg`
-Esc, Ctrl-C  stop an answer                       Ctrl-D    leaves; the conversation is kept
-Ctrl-C       clears the line; twice: leaves       Shift-Tab changes the mode
-What you enter while an answer runs waits in sight and is sent after it; Up takes the last of it back.
-@file        names a file, and completes it         !command  runs it, and tells the model
-A space before a slash or ! makes a prompt of it."""
+Enter        sends what you typed           Up, Down   what you typed before
+Alt-Enter    a new line in it; so do        Ctrl-R     searches there
+             Ctrl-J, and \\ before Enter    Ctrl-G     opens it in your editor
+Tab          completes a command            Shift-Tab  changes the mode
+Esc, Ctrl-C  stop an answer                 Esc Esc    writes /undo
+Ctrl-C       clears the line; twice: leaves
+Ctrl-Z       stops cru until `fg`           Ctrl-D     leaves; all is kept
+@file        names a file, and completes    !command   runs it, tells the model
+What you enter while an answer runs waits in sight and is sent after it; Up
+takes the last of it back. A space before a slash or ! makes a prompt of it."""
 
 
 class CliFace(NoFace):
@@ -31,6 +32,14 @@ class CliFace(NoFace):
     def draws(self) -> bool:
         """On a terminal that can."""
         return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    @property
+    def columns(self) -> int:
+        """Those of standard output."""
+        try:
+            return os.get_terminal_size(1).columns
+        except OSError:
+            return 0
 
     def trace(self, number: int) -> str:
         from cru.faces.cli.trace.command import render_turn
