@@ -99,10 +99,10 @@ def build(
     settings, layers, notices = load_settings(start)
     context_settings = settings.of(ContextSettings)
     parent_name = parent_context(start, settings.of(EngineSettings).max_nested_runs)
-    home = Home(start.home, context_settings, start.project)
+    home = Home(start.store, context_settings, start.project)
     problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
-    bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
+    bus = wiring.make_bus(store, watch, (*(p.text(start.store) for p in problems), *notices))
     servers = find_servers(start, settings, layers)
     redact = wiring.remove_keys_from_env(settings, start, servers)
     journal, trace = wiring.open_records(bus, store, redact)
@@ -111,7 +111,7 @@ def build(
     gate = wiring.build_gate(start, settings, layers, store, _readable(vault, files))
     guides = find_guides(start, settings.of(EngineSettings).guides, gate, start.root, start.cwd)
     parts = Parts(
-        bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
+        bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings, start), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=children_env(start), history=History(),
@@ -178,7 +178,9 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
         from cru.revisions.store import RevisionStore, project_folder
 
         chosen = settings.of(UndoTable) if settings.has(UndoTable) else UndoTable()
-        keeper = ChangeKeeper(RevisionStore(project_folder(start.home, start.root), chosen.undo), parts.bus.stream.warn)
+        keeper = ChangeKeeper(
+            RevisionStore(project_folder(start.store, start.root), chosen.undo), parts.bus.stream.warn
+        )
 
         async def close() -> None:
             await keeper.close()

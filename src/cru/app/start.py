@@ -129,7 +129,8 @@ class Start(Struct, frozen=True):
     out; request: settings that came with a request, stronger than any file;
     debug: which records of requests are kept; agent: the card of the main agent, "" = none; copy_through: the
     socket of who copies the conversation, "" = nobody; project: the project whose current context counts, "" = the one of all;
-    notices: what a person is told first."""
+    notices: what a person is told first; private: the folder of contexts and revisions in the place of the home, which goes when the
+    run ends, None = there is none (--no-session)."""
 
     home: Path
     context: str
@@ -145,6 +146,12 @@ class Start(Struct, frozen=True):
     copy_through: str = ""
     project: str = ""
     notices: tuple[str, ...] = ()
+    private: Path | None = None
+
+    @property
+    def store(self) -> Path:
+        """The folder of contexts and revisions."""
+        return self.private or self.home
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
@@ -154,9 +161,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
     user, project = layers[0], _project_layer(start, notices)
     layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
-    layers += [
-        read_layer("context", start.home / "contexts" / start.context / "local.toml"),
-    ]
+    layers.append(read_layer("context", start.store / "contexts" / start.context / "local.toml"))
     layers += [
         _card_layer(start, layers),
         Layer(CONTEXT, start.request, "`config` of the request"),

@@ -286,12 +286,13 @@ def _own_agents(places: CardPlaces) -> str:
     return describe_cards(places)
 
 
-def built_in_tools(settings: Settings) -> BuiltInTools:
+def built_in_tools(settings: Settings, start: Start | None = None) -> BuiltInTools:
     context = settings.of(ContextSettings)
     return BuiltInTools(
         settings.of(ToolSettings),
         reflection=context.reflection_enabled,
         reflection_limit=context.reflection_character_limit,
+        is_private=start is not None and start.private is not None,
     )
 
 
@@ -299,7 +300,7 @@ def build_gate(
     start: Start, settings: Settings, layers: list[Layer], store: FileContext, notes: tuple[Path, ...]
 ) -> Gate:
     """notes: the folder of the vault, if it may be read as the project is."""
-    grants = Grants(start.home / "grants.json", start.root)
+    grants = Grants(start.home / "grants.json", start.root, start.private is None)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
     readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES), *notes)

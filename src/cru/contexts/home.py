@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import asdict
@@ -40,7 +40,14 @@ from cru.contexts.store import FileContext
 from cru.files.regular import make_private_folder
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
+MEMORY_DISKS = ("/dev/shm", "/tmp")
 MOST_NAMED = 8
+
+
+def private_parents(env: Mapping[str, str]) -> list[str]:
+    """Where runs that keep nothing have their folders (see private.py), the first choice first."""
+    chosen = env.get("TMPDIR")
+    return [os.path.join(base, f"cru-{os.getuid()}") for base in ((chosen,) if chosen else MEMORY_DISKS)]
 
 
 class Home:

@@ -39,10 +39,12 @@ class Grants:
     """The grants of one home folder, seen from one project. The file is read when the first call needs it; `problems` says what
     was wrong with it."""
 
-    def __init__(self, path: Path, root: Path) -> None:
+    def __init__(self, path: Path, root: Path, keeps: bool = True) -> None:
+        """keeps: False: what is added or taken back holds for the session alone"""
         self.problems: list[SettingsProblem] = []
         self._path = path
         self._root = str(root)
+        self._keeps = keeps
         self._session: list[Rule] = []
         self._session_hooks: tuple[HookGrant, ...] = ()
         self._file: GrantFile | None = None
@@ -162,6 +164,10 @@ class Grants:
         return [f"takes back your answer `{text}` ({scope})" for text in taken]
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
+        if not self._keeps:
+            from cru.permissions import NotStored
+
+            raise NotStored("with --no-session no answer is kept", "leave the flag out to keep it for longer")
         from cru.permissions.stored import GrantFile, update_stored
 
         self._keep(*update_stored(self._path, GrantFile, change))

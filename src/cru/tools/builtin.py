@@ -86,6 +86,9 @@ TABLE: dict[str, ToolRow] = {
     "recurse": ToolRow(a.Recurse, "conversation.recurse", "flow", hidden=True),
 }
 
+OF_OTHERS = ("update_reflection", "read_context", "send_message")
+"""Those that have to do with other conversations."""
+
 
 class BuiltInTool:
     """One row of the table as a Tool."""
@@ -156,13 +159,21 @@ class BuiltInTool:
 
 
 class BuiltInTools:
-    """The source of the built-in tools. `reflection` False leaves update_reflection out; `reflection_limit` is in bytes."""
+    """The source of the built-in tools. `reflection` False leaves update_reflection out; `reflection_limit` is in bytes; `is_private`:
+    there are no other contexts, and nothing is kept for them."""
 
     def __init__(
-        self, settings: ToolSettings | None = None, *, reflection: bool = True, reflection_limit: int = 10_000
+        self,
+        settings: ToolSettings | None = None,
+        *,
+        reflection: bool = True,
+        reflection_limit: int = 10_000,
+        is_private: bool = False,
     ) -> None:
         self._options = ToolOptions(settings or ToolSettings(), reflection_limit)
-        self._left_out = () if reflection else ("update_reflection",)
+        self._left_out: tuple[str, ...] = () if reflection else ("update_reflection",)
+        if is_private:
+            self._left_out = OF_OTHERS
 
     def tools(self) -> Iterable[BuiltInTool]:
         return [BuiltInTool(name, row, self._options) for name, row in TABLE.items() if name not in self._left_out]

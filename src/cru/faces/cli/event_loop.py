@@ -43,6 +43,9 @@ ENOUGH_SIGNALS = 3
 LEFTOVER_SECONDS = 0.3
 """For tasks that still run when the work is done."""
 
+LAST_ACTS: list[Callable[[], object]] = []
+"""What is done even if the process leaves at once; they raise nothing and import nothing."""
+
 
 class SignalInterrupt(CruError):
     """A signal ended what ran outside of a turn; `code` is the exit status that it asks for."""
@@ -339,6 +342,8 @@ def exit_now(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
         loop.restore_terminal()
         for kill in tuple(loop.children.values()):
             kill()
+    for act in LAST_ACTS:
+        act()
     os._exit(code)
 
 

@@ -47,11 +47,7 @@ FLAGS: tuple[Flag, ...] = (
         "", "--destroy-at", ("TIME",), False, "destroy the context then: Unix seconds or 2030-01-31T12:00 (never: not)"
     ),
     Flag(
-        "",
-        "--destroy-after-inactive",
-        ("TIME",),
-        False,
-        "destroy it after so long without use: seconds, 12h, 30d (never: not)",
+        "", "--destroy-after-inactive", ("TIME",), False, "destroy it when unused for: seconds, 12h, 30d (never: not)"
     ),
     Flag("", "--clear-cache", (), False, "remove the context's saved tool outputs"),
     Flag("", "--clear-cache-for", ("NAME",), True, "the same for another context"),
@@ -69,14 +65,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-b", "--check-inboxes", (), True, "let every context act on the messages in its inbox"),
     Flag("-B", "--check-inbox", ("NAME",), True, "the same for one context"),
     Flag("", "--resume", (), False, "go on with the last prompt that is not done", "option"),
-    Flag(
-        "",
-        "--idempotency-key",
-        ("KEY",),
-        False,
-        "ask once: a run with the same key goes on with the prompt, or gives its answer again",
-        "option",
-    ),
+    Flag("", "--idempotency-key", ("KEY",), False, "ask once: the same key goes on or repeats the answer", "option"),
+    Flag("", "--no-session", (), False, "keep nothing of this run or chat: no context, no records", "option"),
     Flag("", "--attach", ("FILE",), False, "give a text file or an image with the prompt (repeatable)", "option"),
     Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
     Flag("", "--agent", ("NAME",), False, "answer as this agent card says: `cru agents` lists them", "option"),
@@ -152,15 +142,17 @@ class Parsed:
     words: the prompt
     literal: `--` came before the words
     config: settings that came with them (--json-config), as in a local.toml
+    private: the folder of a run that keeps nothing (--no-session), "": it keeps what it does
     """
 
-    __slots__ = ("config", "flags", "literal", "words")
+    __slots__ = ("config", "flags", "literal", "private", "words")
 
     def __init__(
         self, flags: tuple[tuple[Flag, tuple[str, ...]], ...], words: tuple[str, ...], literal: bool = False
     ) -> None:
         self.flags, self.words, self.literal = flags, words, literal
         self.config: dict[str, Any] = {}
+        self.private = ""
 
     def has(self, name: str) -> bool:
         return any(flag.name == name for flag, _ in self.flags)

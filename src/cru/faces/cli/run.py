@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.contexts.home import Home
+from cru.contexts.home import Home, private_parents
 from cru.faces.cli.console import ExitStatus, say
 from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import (
     config_text,
     context_name,
+    home_path,
     open_home,
     overrides,
     require_utf8,
@@ -55,10 +56,18 @@ class FlagResults(Struct, frozen=True):
 
 def run(parsed: Parsed) -> int:
     """Everything that is no management command; returns the exit status."""
+    if parsed.has("no-session"):
+        from cru.faces.cli.no_session import run_private
+
+        return run_private(parsed, _run)
+    return _run(parsed)
+
+
+def _run(parsed: Parsed) -> int:
     quiet = _is_quiet(parsed)
     _check(parsed)
     home = open_home(parsed)
-    if not quiet and _expects_tls(home.path):
+    if not quiet and _expects_tls(home_path(parsed)):
         from cru.net.seeding import start_seeding
 
         start_seeding()
@@ -194,9 +203,13 @@ def _check(parsed: Parsed) -> None:
 
 
 def _clear_away(parsed: Parsed, home: Home, name: str) -> None:
-    """What a kill left of a removed context goes, and contexts that were to destroy themselves by now, but for those that this run has to
-    do with."""
+    """What a kill left goes: of a removed context, and of runs that keep nothing; and contexts that were to destroy themselves by now, but
+    for those that this run has to do with."""
     home.clear_remains()
+    for parent in filter(os.path.lexists, private_parents(os.environ)):
+        from cru.contexts.private import sweep
+
+        sweep(parent)
     sentences = home.failed_removals
     if home.expiring:
         from cru.contexts.expiry import destroy_due
@@ -239,7 +252,7 @@ def _chat(parsed: Parsed, name: str) -> int:
     if _can_chat(parsed):
         from cru.faces.cli.chat.first_prompt import FirstPrompt
 
-        with FirstPrompt(name) as first:
+        with FirstPrompt(name, is_kept=not parsed.private) as first:
             from cru.faces.cli.chat.chat import chat
 
             return chat(start_of(parsed, name), parsed, first)

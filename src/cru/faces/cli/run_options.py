@@ -50,7 +50,8 @@ def start_of(parsed: Parsed, context: str) -> Start:
     return Start(
         home, context, env, cwd, root, overrides(parsed), _hook_policy(parsed),
         parsed.has("strict-hooks"), parsed.config, _debug(parsed), parsed.last("agent") or "", copy_through,
-        project_scope(parsed, home), tuple(notices),
+        "" if parsed.private else project_scope(parsed, home), tuple(notices),
+        Path(parsed.private) if parsed.private else None,
     )  # fmt: skip
 
 
@@ -58,6 +59,8 @@ def open_home(parsed: Parsed) -> Home:
     """The home, with the current context of the project that the user stands in. Raises ConfigError."""
     from cru.contexts.home import Home
 
+    if parsed.private:
+        return Home(Path(parsed.private))
     home = home_path(parsed)
     return Home(home, project=project_scope(parsed, home))
 
@@ -156,6 +159,10 @@ def is_utf8(path: str) -> bool:
 
 def context_name(parsed: Parsed, home: Home) -> str:
     """The context of this run: -C, else -c, else the current one. Checked, not created."""
+    if parsed.private:
+        from cru.faces.cli.no_session import NAME
+
+        return NAME
     name = parsed.last("transient-context")
     if name is None:
         name = parsed.last("switch-context")

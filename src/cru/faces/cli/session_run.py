@@ -161,14 +161,15 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
         try:
             result = await _turn(built.session, parsed, request)
         except CruError as error:
-            if is_left_open(built.session, error, "" if request.literal else request.text):
+            if start.private is None and is_left_open(built.session, error, "" if request.literal else request.text):
                 error.hint = "\n".join(filter(None, [error.hint, *_resume_hints(parsed, start, error.code)]))
             raise
     code = signals.code or exit_status(result) or (ExitStatus.DENIED if refusals else ExitStatus.DONE)
     if face.problem:
-        complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
+        hint = f"the answer is in the log: cru -G {start.context} 1" if start.private is None else ""
+        complain(f"standard output: {face.problem}", hint)
         TerminalOutput.lost, code = "", code or ExitStatus.ERROR
-    if not can_resume(result):
+    if start.private is not None or not can_resume(result):
         face.result(result, code)
         return code
     from cru.faces.cli.continuation import resume_command, secrets_hint

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cru.app import Start
@@ -48,9 +47,10 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
     face = TextFace(parsed.has("verbose"), live)
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:
         with closing(first):
-            conversation = Chat(run, face, live, start.home, first)
+            conversation = Chat(run, face, live, start, first)
             await conversation.run()
-    if name := run.built.store.current_name():  # else it was deleted meanwhile
+    name = run.built.store.current_name() if start.private is None else ""
+    if name:  # else it was deleted meanwhile
         if conversation.unfinished:
             face.say(f"resume with: {resume_command(parsed, name, conversation.failed)}")
         else:
@@ -101,18 +101,18 @@ class Chat:
     """
 
     def __init__(
-        self, run: RunningSession, face: TextFace, live: LiveRegion | None, home: os.PathLike[str], first: FirstPrompt
+        self, run: RunningSession, face: TextFace, live: LiveRegion | None, start: Start, first: FirstPrompt
     ) -> None:
         self.unfinished, self.failed = False, 0
         self._face, self._signals = face, run.signals
         self._session = session = run.built.session
-        self._store, self._home = run.built.store, Path(home)
+        self._store, self._home = run.built.store, start.home
         run.signals.on_end(self._end)
         run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
         session.parts.services.is_chat = True
         self._status = StatusLine(session, face.status_text)
-        self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, Path(home))
+        self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, start)
         self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = self._has_begun = self._resumes = False
         self._is_plain = live is None
@@ -120,7 +120,7 @@ class Chat:
         self._images: ChatImages | None = None
         self._own: asyncio.Future[str] | None = None
 
-    def _open_screen(self, live: LiveRegion, settings: Settings, home: Path) -> Screen:
+    def _open_screen(self, live: LiveRegion, settings: Settings, start: Start) -> Screen:
         from cru.app.chat_keys import ChatKeys, KeyTable
         from cru.faces.cli.chat.call_results import CallResults, styled
         from cru.faces.cli.chat.completion import ChatCompleter
@@ -145,7 +145,7 @@ class Chat:
         keys = settings.of(KeyTable).keys if settings.has(KeyTable) else ChatKeys()
         for problem in unknown_keys(keys):
             complain(problem)
-        history = open_history(home / "chat_history", self._session.parts.root)
+        history = open_history(start.home / "chat_history", start.root, start.private is None)
         return ChatScreen(history, ChatCompleter(self._session), live, actions, keys)
 
     async def run(self) -> None:

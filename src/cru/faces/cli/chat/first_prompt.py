@@ -12,7 +12,8 @@ TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-GREETING = "cru in the context {name}. Ctrl-C stops, Ctrl-D leaves, /help says more."
+GREETING = "{where} Ctrl-C stops, Ctrl-D leaves, /help says more."
+WHERE, UNKEPT = "cru in the context {name}.", "cru: nothing of this chat is kept."
 PROMPT = "> "
 
 
@@ -23,9 +24,9 @@ class FirstPrompt:
     waits: whether some of that had come before keys were handed over one by one: its Enter, if there is one, is a newline
     """
 
-    def __init__(self, context: str) -> None:
+    def __init__(self, context: str, is_kept: bool = True) -> None:
         self.typed, self.waits = b"", False
-        self._context = context
+        self._where = WHERE.format(name=context) if is_kept else UNKEPT
         self._terminal = ExitStack()
 
     def __enter__(self) -> FirstPrompt:
@@ -43,7 +44,7 @@ class FirstPrompt:
         self.waits = has_typed(0)
         if self.waits:  # the beginning of a line, which the terminal showed
             write_error(ERASE_LINE)
-        say(GREETING.format(name=self._context))
+        say(GREETING.format(where=self._where))
         if not is_dumb_terminal():
             self._terminal.callback(write_error, LEAVE_PASTE)
             self._terminal.callback(erase_prompt)

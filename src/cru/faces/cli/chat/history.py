@@ -21,9 +21,9 @@ class ProjectHistory(History):
     """The prompts of one project. An entry is a line `# TIME PROJECT`, and its lines behind a plus; what has no project is everybody's.
     What cannot be written is kept in memory, as all of it is: no reason to refuse what was typed."""
 
-    def __init__(self, path: Path, project: Path) -> None:
+    def __init__(self, path: Path, project: Path, is_kept: bool = True) -> None:
         super().__init__()
-        self._path, self._project = path, visible(str(project))
+        self._path, self._project, self._is_kept = path, visible(str(project)), is_kept
 
     def load_history_strings(self) -> Iterable[str]:
         """The newest first."""
@@ -41,14 +41,18 @@ class ProjectHistory(History):
                 yield typed
 
     def store_string(self, string: str) -> None:
+        if not self._is_kept:
+            return
         lines = "".join(f"+{line}\n" for line in string.split("\n"))
         data = f"\n# {datetime.now():%Y-%m-%d %H:%M:%S} {self._project}\n{lines}".encode("utf-8", "replace")
         with suppress(OSError):
             append_lines(self._path, data)
 
 
-def open_history(path: Path, project: Path) -> History:
-    """Private, and only kept in memory if the file cannot be written."""
+def open_history(path: Path, project: Path, is_kept: bool = True) -> History:
+    """Private, and only kept in memory if the file cannot be written. is_kept: False: it is only read."""
+    if not is_kept:
+        return ProjectHistory(path, project, is_kept)
     try:
         file = open_regular(path, APPENDING)
         size = os.fstat(file).st_size
