@@ -12,6 +12,7 @@ import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
 from tests.kit.processes import is_running
 
+from cru.faces.cli.terminal.size import rows_at_words
 from cru.values.messages import Usage
 
 WAIT = "until [ -e go ]; do sleep 0.01; done"
@@ -43,6 +44,36 @@ def test_an_answer_is_seen_as_it_comes_and_stands_there_once_when_it_is_whole(ho
             screen = terminal.screen()
             assert terminal.eof() == 0
     assert screen.count("a first paragraph") == screen.count("the second one has") == screen.count("> one") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        ("one two three", ["one two", "three"]),
+        ("one two  three", ["one two ", "three"]),
+        ("12345678 1", ["12345678", "1"]),
+        ("1234567890123 4", ["12345678", "90123 4"]),
+        ("  123456789", ["  123456", "789"]),
+        ("漢字 漢字漢字", ["漢字", "漢字漢字"]),
+        ("", [""]),
+    ],
+)
+def test_text_that_comes_is_broken_at_words(line: str, rows: list[str]) -> None:
+    assert rows_at_words(line, 8) == rows
+
+
+def test_what_comes_stands_as_it_will_when_it_is_whole(home: HomeDir) -> None:
+    words = "word " * 15 + "a-word-at-the-end and more"
+    with server([Hang(words)]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect_screen("\na-word-at-the-end and more\n")
+            terminal.key("esc")
+            terminal.expect("cru: interrupted")
+            terminal.expect_screen("\na-word-at-the-end and more\n")
+            assert terminal.eof() == 0
 
 
 def test_what_is_entered_while_it_works_waits_in_sight_and_can_be_taken_back(home: HomeDir) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from cru.events.stream import Published, StatusChanged, Stream, ToolOutput
 from cru.faces.cli.console import one_line, printable
-from cru.faces.cli.terminal.size import fit, rows_of
+from cru.faces.cli.terminal.size import fit, rows_at_words, rows_of
 
 TAIL_ROWS, OUTPUT_ROWS, QUEUE_ROWS = 12, 5, 5
 KEPT = 4 << 10
@@ -74,7 +74,7 @@ class LiveRegion:
     def lines(self, columns: int, rows: int) -> list[StyledLine]:
         """The lines, of at most that many columns; together they leave room for the input."""
         room = max(rows - 8, 1)
-        tail = [("", line) for line in wrap_end(self._read_tail(), columns, min(TAIL_ROWS, room))]
+        tail = [("", line) for line in wrap_end(self._read_tail(), columns, min(TAIL_ROWS, room), rows_at_words)]
         output = wrap_end(self._output, columns - 4, min(OUTPUT_ROWS, max(room - len(tail), 0)))
         return [
             *tail,
@@ -98,10 +98,10 @@ class LiveRegion:
             yield "class:live.queue", f"  and {len(self.queue) - QUEUE_ROWS} more"
 
 
-def wrap_end(text: str, columns: int, rows: int) -> list[str]:
+def wrap_end(text: str, columns: int, rows: int, rows_in: Callable[[str, int], list[str]] = rows_of) -> list[str]:
     """The last rows of a text on a terminal; blank lines at its end are left out."""
     lines = printable(text).expandtabs(4).rstrip("\n").split("\n")[-rows:] if rows > 0 else []
-    shown = [row for line in lines for row in rows_of(line, columns)]
+    shown = [row for line in lines for row in rows_in(line, columns)]
     return shown[-rows:] if "".join(shown).strip() else []
 
 

@@ -29,6 +29,22 @@ def rows_of(line: str, columns: int) -> list[str]:
     return [*rows, row]
 
 
+def rows_at_words(line: str, columns: int) -> list[str]:
+    """The same broken at blanks, which stand in no row then; a word that is longer than a row is broken anywhere."""
+    rows, row, width = [], "", 0
+    for char in line:
+        wide = get_cwidth(char)
+        if width + wide > columns:
+            before, _, word = ("", "", "") if char == " " else row.rpartition(" ")
+            rows.append(before if before.strip() else row)
+            row = word if before.strip() else ""
+            width = get_cwidth(row)
+            if char == " ":
+                continue
+        row, width = row + char, width + wide
+    return [*rows, row]
+
+
 def fit(line: str, columns: int) -> str:
     """A line cut to at most that many columns."""
     return line if get_cwidth(line) <= columns else rows_of(line, max(columns - 1, 1))[0] + "…"
