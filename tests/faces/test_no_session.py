@@ -141,3 +141,16 @@ def test_no_folder_is_made_where_somebody_else_could_look(tmp_path: Path, home: 
     os.rmdir(parent)
     folder = PrivateFolder(env)
     assert folder.remove() == "" and folder.remove() == "" and remains(env) == []
+
+
+def test_an_answer_for_good_holds_to_the_end_of_the_session(home: HomeDir, env: dict[str, str]) -> None:
+    touch = Call("bash", {"command": "touch made"})
+    with server([Reply(calls=[touch]), Reply(calls=[touch]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        before = held(home)
+        with pty("--no-session", "hi", home=home, env=env) as terminal:
+            terminal.expect("no > ")
+            terminal.send("a")
+            assert terminal.wait() == 0
+    assert terminal.text.count("no > ") == 1 and "with --no-session no answer is kept" in terminal.text
+    assert (home.project / "made").exists() and held(home) == before and remains(env) == []
