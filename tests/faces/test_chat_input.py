@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prompt_toolkit.history import InMemoryHistory
 from tests.faces.test_images import png
-from tests.kit import HomeDir, Reply, pty, server
+from tests.kit import Hang, HomeDir, Reply, pty, server
 
 from cru.faces.cli.chat import images
 from cru.faces.cli.chat.history import KEPT, READ, open_history
@@ -62,6 +62,38 @@ def test_what_a_paste_holds_is_no_mark_of_another_one() -> None:
     later = pastes.fold("b\n" * 50)
     text = pastes.unfold(f"{quoting} {later}")
     assert text == "[pasted 50 lines]\n" * 30 + " " + "b\n" * 50 and pastes.fold_again(text) == f"{quoting} {later}"
+
+
+@pytest.mark.parametrize(
+    "key", ["y", "enter", "ctrl-m", "backspace", "tab", "up", "<any>", "<bracketed-paste>", "a b", "ctrl-space"]
+)
+def test_no_key_that_types_can_do_anything_else(home: HomeDir, key: str) -> None:
+    with server([Reply("answer")]) as model:
+        home.configure(f'[keys]\nnext_mode = ["{key}"]\nleave = ["{key}", "f3"]\n', url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect(f"keys.next_mode: `{key}` is for typing")
+            terminal.expect("> ")
+            terminal.send("yes\ta bb\x7f\r")
+            terminal.expect("answer")
+            assert "auto" not in terminal.screen()
+            terminal.send("\x1bOR")
+            assert terminal.wait() == 0
+    assert prompts(home)[0].startswith("yes")
+
+
+def test_a_key_that_is_named_twice_is_told_and_stopping_comes_first(home: HomeDir) -> None:
+    with server([Hang("so far"), Reply("answer")]) as model:
+        home.configure('[keys]\neditor = ["escape", "f4"]\nleave = ["f4"]\n', url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("keys.leave: `f4` stands at keys.editor, too")
+            terminal.expect("> ")
+            terminal.line("hi")
+            terminal.expect("so far")
+            terminal.key("esc")
+            terminal.expect("interrupted")
+            terminal.key("c-c")
+            terminal.line("again")
+            terminal.expect("answer")
 
 
 def test_esc_esc_asks_for_undo_and_keys_can_be_chosen(home: HomeDir) -> None:

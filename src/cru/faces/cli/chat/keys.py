@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
 PREFIXES = {"ctrl-": "c-", "control-": "c-", "shift-": "s-", "alt-": "escape ", "meta-": "escape ", "esc ": "escape "}
+TYPING = ("c-m", "c-h", "c-i", "up", "down", "left", "right", "home", "end", "delete", "c-@")
+"""Enter, Backspace, Tab, and what moves in the text."""
+EXAMPLES = "`ctrl-g`, `alt-enter`, `shift-tab`, `f2`, `escape escape`"
 Handler = Callable[["KeyPressEvent"], None]
 Sequence = tuple[str, ...]
 
@@ -60,11 +63,22 @@ def parse_key(text: str) -> Sequence | None:
 
 
 def unknown_keys(settings: ChatKeys) -> Iterator[str]:
-    """What the settings name that is no key, in words."""
+    """What the settings name that is no key, is needed for typing, or is named twice, in words."""
+    users: dict[Sequence, str] = {}
     for action, texts in msgspec.structs.asdict(settings).items():
         for text in texts:
-            if parse_key(text) is None:
-                yield f"keys.{action}: there is no key `{text}`; as `ctrl-g`, `alt-enter`, `shift-tab`, `f2`, `escape escape`"
+            sequence = parse_key(text)
+            if sequence is None:
+                yield f"keys.{action}: there is no key `{text}`; as {EXAMPLES}"
+            elif is_for_typing(sequence):
+                yield f"keys.{action}: `{text}` is for typing, and does nothing else; as {EXAMPLES}"
+            elif users.setdefault(sequence, action) != action:
+                yield f"keys.{action}: `{text}` stands at keys.{users[sequence]}, too; take it out of one of them"
+
+
+def is_for_typing(sequence: Sequence) -> bool:
+    """Whether its first key is text, or edits it: whoever types must not do anything else by it."""
+    return len(sequence[0]) == 1 or sequence[0].startswith("<") or sequence[0] in TYPING
 
 
 def chat_keys(actions: KeyActions, is_busy: Condition, is_empty: Condition, settings: ChatKeys) -> KeyBindings:
@@ -73,7 +87,8 @@ def chat_keys(actions: KeyActions, is_busy: Condition, is_empty: Condition, sett
 
     def add(texts: tuple[str, ...], handler: Handler, when: FilterOrBool = ~is_searching) -> None:
         for sequence in filter(None, map(parse_key, texts)):
-            keys.add(*sequence, filter=when)(handler)
+            if not is_for_typing(sequence):
+                keys.add(*sequence, filter=when)(handler)
 
     def leave(event: KeyPressEvent) -> None:
         if event.current_buffer.text:
@@ -89,13 +104,13 @@ def chat_keys(actions: KeyActions, is_busy: Condition, is_empty: Condition, sett
 
     add(settings.leave, leave, True)
     add(settings.interrupt, lambda _: actions.interrupt())
-    add(("escape", "ctrl-c"), lambda _: actions.interrupt(), is_busy & ~is_searching)
     add(settings.undo, lambda _: actions.undo(), ~is_busy & is_empty & ~is_searching)
     add(settings.next_mode, lambda _: actions.next_mode(), ~is_searching & ~has_completions)
     add(settings.new_line, lambda event: event.current_buffer.insert_text("\n"), True)
     add(settings.paste_image, lambda _: actions.paste_image())
     add(settings.editor, lambda _: actions.editor())
     add(settings.suspend, suspend, True)
+    add(("escape", "ctrl-c"), lambda _: actions.interrupt(), is_busy & ~is_searching)  # the last one counts
     return keys
 
 
