@@ -111,6 +111,7 @@ def test_a_context_for_this_run_opens_a_chat_in_it(home: HomeDir) -> None:
         home.configure(url=model.url)
         with pty("-C", "work", home=home) as terminal:
             terminal.expect("cru in the context work.")
+            terminal.expect_screen("project · work · ask")
             terminal.line("one")
             terminal.expect("answer")
             assert terminal.eof() == 0

@@ -1,10 +1,11 @@
-"""The chat's status line: project, model, mode, how full the window is, what it has cost, and what plugins say about themselves."""
+"""The chat's status line: project, context, model, mode, how full the window is, what it has cost, what plugins say about themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from cru.contexts.identity import DEFAULT
 from cru.engine.session import Session
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Published
@@ -44,11 +45,17 @@ class StatusLine:
 
     def _words(self) -> Iterator[str]:
         yield self._parts.root.name
+        yield self._context()
         yield self._model
         yield self._parts.gate.mode
         yield f"{self._fill.percent:.0f} % full" if self._fill is not None and self._fill.limit else ""
         yield self._spent()
         yield self._plugins()
+
+    def _context(self) -> str:
+        """The context, if it is not the one that a project has by itself."""
+        name = self._parts.store.name
+        return "" if name in (self._parts.root.name, DEFAULT) else name
 
     def _spent(self) -> str:
         """Tokens of the last prompt, and what the session has cost."""
