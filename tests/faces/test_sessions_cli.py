@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit import HomeDir, cru, kill_at, start
+from tests.kit import HomeDir, cru, kill_at, pty, start
+from tests.kit.pty import Terminal
 
 from cru.contexts.forks import ForkOrigin, create_fork
 from cru.contexts.glance import HEAD, TAIL, glance
@@ -198,3 +199,60 @@ def test_a_long_conversation_is_not_read_whole(tmp_path: Path, monkeypatch: pyte
     seen = glance(tmp_path)
     assert 0 < sum(read) <= HEAD + TAIL
     assert seen.first.startswith("begin ä www") and not seen.is_exact and 3000 < seen.messages < 5000
+
+
+def act(terminal: Terminal, name: str, key: str, question: str, answer: str, outcome: str) -> None:
+    """Point at a conversation by typing, press the key, answer its question."""
+    terminal.expect_screen("^X deletes")
+    terminal.send(name)
+    terminal.expect_screen(f"> about {name}")
+    terminal.key(key)
+    terminal.expect(question)
+    terminal.line(answer)
+    terminal.expect(outcome)
+
+
+def test_on_a_terminal_one_looks_through_them_and_opens_one(desk: HomeDir) -> None:
+    for name, words in (("apples", "about apples\x1b[2J"), ("pears", "about pears"), ("plums", "about plums")):
+        assert cru("-C", name, words, home=desk).code == 0
+    with pty("sessions", "--all", home=desk) as terminal:
+        terminal.expect_screen("^X deletes")
+        terminal.send("apples")
+        terminal.expect_screen("> about apples\\x1b[2J")
+        assert "pears" not in terminal.screen()
+        terminal.send("\x15")
+        terminal.expect_screen("pears")
+        terminal.send("nothing like that\r")
+        terminal.expect_screen("nothing like that is none of them")
+        act(terminal, "apples", "c-f", "behind turn (Enter: the last one)", "7", "apples has no turn 7")
+        act(
+            terminal,
+            "apples",
+            "c-f",
+            "behind turn (Enter: the last one)",
+            "1 copy",
+            "apples is forked behind turn 1: copy",
+        )
+        act(terminal, "pears", "c-x", "delete pears with all its files? y/N", "n", "nothing was changed")
+        act(terminal, "pears", "c-x", "delete pears with all its files? y/N", "y", "pears is deleted")
+        act(terminal, "apples", "c-a", "archive apples", "y", "Archived apples")
+        act(terminal, "plums", "c-r", "rename plums to", "\x15figs", "plums is called figs now")
+        terminal.expect_screen("^X deletes")
+        terminal.send("figs\r")
+        terminal.expect("the end of this conversation")
+        terminal.expect_screen("project · ask")
+        terminal.line("and more")
+        terminal.expect("> and more")
+        terminal.expect("fine")
+        assert terminal.eof() == 0
+    assert said(desk, "figs") == ["about plums", "and more"]
+    assert cru("-L", home=desk).out == "  apples\n  copy\n* figs\n"
+
+
+def test_leaving_the_list_changes_nothing(desk: HomeDir) -> None:
+    cru("-c", "apples", "about apples", home=desk)
+    with pty("sessions", home=desk) as terminal:
+        terminal.expect_screen("^X deletes")
+        terminal.key("esc")
+        assert terminal.wait() == 0
+    assert cru("-L", home=desk).out == "* apples\n"

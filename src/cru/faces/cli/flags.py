@@ -236,15 +236,10 @@ COMMANDS: dict[str, ManagementCommand] = {
         "a folder of notes: search it, follow its links, query, draw and rename",
         "init status search read links neighbors path orphans dangling tags query rename undo index graph",
     ),
-    "sessions": ManagementCommand(
-        "cru.faces.cli.sessions.command",
-        "conversations: list them, look through them, open, fork, rename or delete one",
-    ),
+    "sessions": ManagementCommand("cru.faces.cli.sessions.command", "conversations: list, open, fork, rename, delete"),
     "fork": ManagementCommand("cru.faces.cli.sessions.fork", "a new context that begins as a copy of this one"),
     "history": ManagementCommand("cru.faces.cli.history", "how files were before cru changed them; bring them back"),
-    "completion": ManagementCommand(
-        "cru.faces.cli.completion", "what the Tab key of bash, zsh or fish completes", "bash zsh fish"
-    ),
+    "completion": ManagementCommand("cru.faces.cli.completion", "the Tab key of bash, zsh or fish", "bash zsh fish"),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": ManagementCommand(
         "cru.faces.cli.fsm.command",

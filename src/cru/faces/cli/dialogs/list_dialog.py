@@ -58,7 +58,8 @@ class ListPicker:
 
     def message(self) -> StyleAndTextTuples:
         """What stands above and before the input."""
-        room = max(self._line.rows - 5, 3)
+        below = self.below()
+        room = max(self._line.rows - 5 - len(below), 3)
         first = max(0, min(self._at - room // 2, len(self._shown) - room))
         page = self._shown[first : first + room]
         columns = self._line.columns - 3
@@ -71,7 +72,11 @@ class ListPicker:
             parts.append(("fg:ansibrightblack", f"  {first + 1}-{first + len(page)} of {count}\n"))
         if self._problem:
             parts.append(("", cut_to_columns(f"  {self._problem}", columns) + "\n"))
-        return [*parts, ("", f"  {self._hint()} > ")]
+        return [*parts, *below, ("", f"  {self._hint()} > ")]
+
+    def below(self) -> StyleAndTextTuples:
+        """Lines between the list and the input."""
+        return []
 
     def _hint(self) -> str:
         """As much of it as leaves room to type."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cru.faces.cli.sessions.rows import SessionRow
 
 HELP = """\
-cru sessions              the conversations of this project, the last one first
+cru sessions              the conversations of this project, the last one first; on a terminal to look through, open, fork, rename, delete
 cru sessions WORDS…       those that have all these words in name, project, first prompt or last messages
 cru sessions --all        those of all projects
 cru sessions --json       for programs
@@ -32,18 +33,57 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     home = open_home(parsed)
     if args.has("--tree"):
         return _show_tree(parsed, home, args)
-    from cru.faces.cli.sessions.rows import is_here, read_rows
-
-    matching = [row for row in read_rows(home) if row.matches(args.words)]
-    rows = [row for row in matching if args.has("--all") or is_here(row, home)]
+    rows, elsewhere = _rows(home, args)
+    if rows and not args.has("--json") and _can_browse():
+        return _browse(parsed, home, args)
     if args.has("--json"):
         _show_json(rows)
         return 0
-    elsewhere = len(matching) - len(rows)
     _show_list(rows, args.has("--all"))
     if elsewhere:
         say(f"cru: {elsewhere} more elsewhere: cru sessions --all")
     return 0
+
+
+def _rows(home: Home, args: CommandArguments) -> tuple[list[SessionRow], int]:
+    """The conversations that are asked for, and how many more of them are in other projects."""
+    from cru.faces.cli.sessions.rows import is_here, read_rows
+
+    matching = [row for row in read_rows(home) if row.matches(args.words)]
+    rows = [row for row in matching if args.has("--all") or is_here(row, home)]
+    return rows, len(matching) - len(rows)
+
+
+def _can_browse() -> bool:
+    from cru.faces.cli.chat.first_prompt import is_dumb_terminal
+
+    return os.isatty(0) and os.isatty(1) and os.isatty(2) and not is_dumb_terminal()
+
+
+def _browse(parsed: Parsed, home: Home, args: CommandArguments) -> int:
+    """Let a person choose one, and open the chat on it. Raises OSError if the terminal has gone."""
+    from cru.faces.cli.event_loop import run_interruptible
+    from cru.faces.cli.operations.contexts import archive_other
+    from cru.faces.cli.operations.flag_run import FlagRun
+    from cru.faces.cli.sessions.browser import SessionBrowser
+    from cru.faces.cli.terminal.keyboard import input_mode
+
+    def archive(name: str) -> None:
+        archive_other(FlagRun(parsed, home, name), name)
+
+    fd = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        with input_mode(fd, "kept"):
+            name = run_interruptible(SessionBrowser(fd, home, lambda: _rows(home, args)[0], archive).choose())
+    finally:
+        os.close(fd)
+    if not name:
+        return 0
+    from cru.faces.cli.flags import find
+    from cru.faces.cli.run import run
+
+    kept = tuple(item for item in parsed.flags if item[0].name not in ("switch-context", "transient-context"))
+    return run(Parsed((*kept, (find("-c")[0], (name,))), ()))
 
 
 def _show_tree(parsed: Parsed, home: Home, args: CommandArguments) -> int:
