@@ -136,6 +136,19 @@ def test_a_person_is_shown_all_and_says_yes_or_no_to_each(home: HomeDir) -> None
     assert [row["state"] for row in rows(home)] == ["active", "refused", "untrusted"]
 
 
+@pytest.mark.parametrize("words", ["abort", "try it first", "tt", "y", "\x1b[A"])
+def test_words_that_only_begin_as_a_key_trust_nothing(home: HomeDir, words: str) -> None:
+    project(home, "./hook.sh 1")
+    with pty("hooks", "review", home=home) as terminal:
+        terminal.expect("q quit > ")
+        terminal.line(words)
+        terminal.expect("is no answer")
+        terminal.expect("q quit > ")
+        terminal.line("quit")
+        assert terminal.wait() == 0
+    assert [row["state"] for row in rows(home)] == ["untrusted"]
+
+
 def test_a_takes_all_of_the_file_and_the_end_of_input_leaves_the_rest(home: HomeDir) -> None:
     project(home, "./hook.sh 1", "./hook.sh 2")
     (home.project / ".crush.json").write_text('{"hooks": {"PreToolUse": [{"command": "./hook.sh 3"}]}}')

@@ -23,6 +23,8 @@ from cru.faces.cli.run_options import home_path
 
 SHORTER = "a hook that names fewer files and folders can be: put the rest into a script"
 KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
+WORDS = {"trust": "t", "refuse": "r", "skip": "s", "all": "a", "quit": "q"}
+"""What may be typed in place of a key; other words that begin as one are none."""
 
 
 class ReviewItem(NamedTuple):
@@ -222,13 +224,16 @@ class Review:
         while True:
             print(f"{KEYS} > ", end="", file=sys.stderr, flush=True)
             line = sys.stdin.readline()
-            key = line.strip().lower()[:1]
             if not line:
                 return "q"
+            word = line.strip().lower()
+            key = WORDS.get(word, word)
             if key == "m":
                 self.show(item, whole=True)
-            elif key and key in "trsaq":
+            elif key in WORDS.values():
                 return key
+            elif key:
+                print(f"`{one_line(word, 40)}` is no answer", file=sys.stderr)
 
     def show(self, item: ReviewItem, *, whole: bool = False) -> None:
         if item.missing is not None:
