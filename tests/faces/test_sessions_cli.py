@@ -240,7 +240,7 @@ def test_on_a_terminal_one_looks_through_them_and_opens_one(desk: HomeDir) -> No
         terminal.expect_screen("^X deletes")
         terminal.send("figs\r")
         terminal.expect("the end of this conversation")
-        terminal.expect_screen("project · ask")
+        terminal.expect_screen("figs · ask")
         terminal.line("and more")
         terminal.expect("> and more")
         terminal.expect("fine")
