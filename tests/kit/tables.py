@@ -9,6 +9,7 @@ from tests.namespace.examples import docs, example
 from cru import contexts, extensions, models, permissions, tasks
 from cru.app import start as faces
 from cru.app.chat_keys import DOCS as CHAT_KEYS
+from cru.app.chat_theme import DOCS as CHAT_THEME
 from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
@@ -144,7 +145,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **SANDBOX, **CHAT_KEYS, **PROMPT_FILES, **SCOPE}
+    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **SANDBOX, **CHAT_KEYS, **CHAT_THEME, **PROMPT_FILES, **SCOPE}
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

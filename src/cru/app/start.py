@@ -69,6 +69,7 @@ RARE_SETTINGS = {
     "mcp": "cru.mcp:McpTable",
     "undo": "cru.revisions:UndoTable",
     "keys": "cru.app.chat_keys:KeyTable",
+    "theme": "cru.app.chat_theme:ThemeTable",
     "sandbox": "cru.sandbox:SandboxTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
     "contexts": "cru.contexts.scope:ContextsTable",

@@ -73,6 +73,10 @@ TABLE = (
     CommandRow("resume", "go on with the turn that was left in its middle (cru --resume)", "session.resume", reads=True),
     CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session.stop", at_once=True),
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
+    CommandRow(
+        "theme", "the colours of the chat: all themes; with a name: another one, for this chat", "theme.theme", "[name]", reads=True,
+        at_once=True, complete="theme.complete",
+    ),
     CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
     CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
     CommandRow("tree", "the turns of this conversation, and what was forked from it (cru sessions --tree)", "forks.tree", reads=True),

@@ -42,6 +42,14 @@ class Face(Protocol):
         """Go on with the turn that was left in its middle, behind this command. Raises NotHere."""
         ...
 
+    def theme(self, words: str) -> str:
+        """All themes of the chat, or use the one of that name there; what came of it. Raises NotHere, CommandError."""
+        ...
+
+    def theme_names(self) -> list[str]:
+        """Those that `theme` takes."""
+        ...
+
     async def login(self, words: str) -> str:
         """Ask for a key of a provider, and keep it; what came of it. Raises NotHere, ListUnavailable and KeysUnusable."""
         ...
@@ -65,6 +73,12 @@ class NoFace:
 
     async def pause(self) -> None:
         raise NotHere("/pause works in the chat only", "Ctrl-Z stops any other run, `fg` goes on with it")
+
+    def theme(self, words: str) -> str:
+        raise NotHere("/theme works in the chat on a terminal with colours", 'set it for good: theme = "light"')
+
+    def theme_names(self) -> list[str]:
+        return []
 
     async def login(self, words: str) -> str:
         raise NotHere("/login asks on the chat's terminal", "use `cru login`")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from cru.commands.context import NoFace
 from cru.contexts.store import FileContext
@@ -20,6 +21,13 @@ Ctrl-Z       stops cru until `fg`           Ctrl-D     leaves; all is kept
 @file        names a file, and completes    !command   runs it, tells the model
 What you enter while an answer runs waits in sight and is sent after it; Up
 takes the last of it back. A space before a slash or ! makes a prompt of it."""
+
+
+class ThemeChoice(Protocol):
+    """The themes of a chat. change: what `/theme` says; raises CommandError."""
+
+    def names(self) -> list[str]: ...
+    def change(self, words: str) -> str: ...
 
 
 class CliFace(NoFace):
@@ -59,9 +67,17 @@ class ChatFace(CliFace):
         leave: Callable[[], None],
         login: Callable[[str], Awaitable[str]],
         resume: Callable[[], None],
+        themes: ThemeChoice | None,
     ) -> None:
         super().__init__(store)
+        self._themes = themes
         self._suspend, self._leave, self._login, self._resume = suspend, leave, login, resume
+
+    def theme(self, words: str) -> str:
+        return super().theme(words) if self._themes is None else self._themes.change(words)
+
+    def theme_names(self) -> list[str]:
+        return [] if self._themes is None else self._themes.names()
 
     async def login(self, words: str) -> str:
         return await self._login(words)

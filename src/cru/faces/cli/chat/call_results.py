@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -28,13 +28,13 @@ HAS_RUN = (FailureKind.FAILED.value, FailureKind.TIMEOUT.value)
 
 
 class LineLook(Enum):
-    """How a line is shown: parameters of the escape sequence for it."""
+    """How a line is shown: its style in themes.py."""
 
     PLAIN = ""
-    DIM = "2"
-    ADDED = "32"
-    REMOVED = "31"
-    PLACE = "36"
+    DIM = "dim"
+    ADDED = "added"
+    REMOVED = "removed"
+    PLACE = "place"
 
 
 Line = tuple[LineLook, str]
@@ -130,9 +130,7 @@ def _cut(line: str) -> str:
     return one_line(line, LONG_LINE)
 
 
-def styled(lines: list[Line]) -> str:
-    """The lines for a terminal, coloured unless $NO_COLOR is set."""
-    plain = bool(os.environ.get("NO_COLOR"))
-    return "".join(
-        f"{text}\n" if plain or look is LineLook.PLAIN else f"\x1b[{look.value}m{text}\x1b[0m\n" for look, text in lines
-    )
+def styled(lines: list[Line], escape: Callable[[str], str]) -> str:
+    """The lines for a terminal. escape: the parameters of the escape sequence of a style, "" = none."""
+    codes = ((escape(look.value) if look is not LineLook.PLAIN else "", text) for look, text in lines)
+    return "".join(f"\x1b[{code}m{text}\x1b[0m\n" if code else f"{text}\n" for code, text in codes)

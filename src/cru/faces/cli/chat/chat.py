@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cru.config.layers import Settings
     from cru.events.payloads import Attachment
     from cru.faces.cli.chat.images import ChatImages
+    from cru.faces.cli.chat.themes import Themes
     from cru.faces.cli.command_face import ChatFace
 
 LEAVING = 2.0
@@ -112,6 +113,7 @@ class Chat:
         run.built.face = self._command_face
         session.parts.services.is_chat = True
         self._status = StatusLine(session, face.status_text)
+        self._themes: Themes | None = None
         self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, start)
         self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = self._has_begun = self._resumes = False
@@ -127,12 +129,14 @@ class Chat:
         from cru.faces.cli.chat.history import open_history
         from cru.faces.cli.chat.keys import unknown_keys
         from cru.faces.cli.chat.screen import ChatActions, ChatScreen
+        from cru.faces.cli.chat.themes import open_themes
         from cru.faces.cli.chat.todos import show_todos
 
         live.watch(self._session.parts.bus.stream)
         show_todos(self._session.parts.bus.stream, live.show_todos)
+        self._themes = themes = open_themes(start.home, settings)
         results = CallResults(self._session.parts)
-        self._face.show_results(lambda call: styled(results.lines(call)))
+        self._face.show_results(lambda call: styled(results.lines(call), themes.escape))
         actions = ChatActions(
             self._status.text,
             self._interrupt,
@@ -141,6 +145,7 @@ class Chat:
             self._do_at_once,
             self._mark_image,
             self._paste_image,
+            themes.screen_style(),
         )
         keys = settings.of(KeyTable).keys if settings.has(KeyTable) else ChatKeys()
         for problem in unknown_keys(keys):
@@ -274,7 +279,7 @@ class Chat:
     def _command_face(self) -> ChatFace:
         from cru.faces.cli.command_face import ChatFace
 
-        return ChatFace(self._store, self._signals.suspend, self._leave, self._login, self._resume)
+        return ChatFace(self._store, self._signals.suspend, self._leave, self._login, self._resume, self._themes)
 
     async def _login(self, words: str) -> str:
         from cru.faces.cli.setup.login import login_here

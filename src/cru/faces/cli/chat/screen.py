@@ -37,7 +37,7 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.styles import Style
+from prompt_toolkit.styles import BaseStyle
 from prompt_toolkit.widgets import SearchToolbar
 
 from cru.app.chat_keys import ChatKeys
@@ -59,10 +59,6 @@ BEGIN_UPDATE, END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"
 """What stands between them appears at once (synchronized output; terminals that do not know it ignore it)."""
 MENU_ROWS = 8
 SIGNALS = termios.ISIG | termios.NOFLSH
-STYLE = Style.from_dict({
-    "live.activity": "fg:ansibrightblack", "live.output": "fg:ansibrightblack", "live.queue": "fg:ansicyan", "live.todos": "fg:ansicyan",
-    "status": "fg:ansibrightblack", "mark": "bold fg:ansicyan",
-})  # fmt: skip
 
 
 class ChatInput(Vt100Input):
@@ -115,6 +111,7 @@ class ChatActions(Struct, frozen=True):
     next_mode: what Shift-Tab does
     mark_image: what stands for an image whose path was pasted, "" if it is none
     paste_image: what stands for the clipboard's image, "" if there is none
+    style: what it is drawn with
     do_at_once: of what is entered while the model works does what does not wait; whether it did
     """
 
@@ -125,6 +122,7 @@ class ChatActions(Struct, frozen=True):
     do_at_once: Callable[[str], bool]
     mark_image: Callable[[str], str]
     paste_image: Callable[[], Awaitable[str]]
+    style: BaseStyle
 
 
 class ChatScreen:
@@ -166,7 +164,7 @@ class ChatScreen:
         )  # fmt: skip
         self._input = ChatInput()
         self._app: Application[None] = Application(
-            self._layout(), style=STYLE, key_bindings=keys, input=self._input, output=output,
+            self._layout(), style=actions.style, key_bindings=keys, input=self._input, output=output,
             erase_when_done=True,
         )  # fmt: skip
         self._app.ttimeoutlen, self._app.timeoutlen = SEQUENCE, COMBINATION
