@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, home, server
+from tests.tools.box import Box
 
 from cru.config.foreign_roots import is_listed
 
@@ -146,3 +147,35 @@ def test_a_repository_of_somebody_else_above_is_not_the_project(tmp_path: Path, 
     assert done.code == 0
     assert (b"obey the stranger" in model.requests[0].raw) is bool(listed)
     assert ("belongs to another user" in done.err) is not bool(listed)
+
+
+# what is swapped between the look and the use ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["write", "edit"])
+@pytest.mark.parametrize("swapped", ["src", "src/deep", "src/deep/a.txt"])
+def test_a_folder_that_becomes_a_link_before_the_write_leads_nowhere(tmp_path: Path, tool: str, swapped: str) -> None:
+    box, outside = Box(tmp_path), tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    box.file("src/deep/a.txt", "old")
+
+    def swap(*_: object) -> None:
+        """What another process may do in the middle: between the judgement of the path and the writing."""
+        (box.root / swapped).rename(tmp_path / "aside")
+        target = {"src": outside, "src/deep": outside / "deep", "src/deep/a.txt": outside / "victim"}[swapped]
+        (box.root / swapped).symlink_to(target)
+
+    box.services.keep_file = swap
+    args = {"content": "new"} if tool == "write" else {"old_string": "old", "new_string": "new"}
+    assert "cannot write" in box.error(tool, file_path="src/deep/a.txt", **args)
+    assert [path for path in outside.rglob("*") if not path.is_dir()] == []
+
+
+@pytest.mark.parametrize("path", ["a.txt", "new/folder/a.txt", "way/a.txt", "way/new/a.txt"])
+def test_links_that_were_there_before_are_followed_as_ever(tmp_path: Path, path: str) -> None:
+    box = Box(tmp_path)
+    (box.root / "inner").mkdir()
+    (box.root / "way").symlink_to("inner")
+    assert "Created" in box.text("write", file_path=path, content="x")
+    assert (box.root / path).read_text() == "x"
+    assert "Replaced" in box.text("write", file_path=path, content="y")

@@ -6,9 +6,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cru.files.folder_handle import open_folder, open_without_links
 from cru.files.regular import PRIVATE, make_private_folder, write_all
 
 STALE = 60.0
@@ -31,6 +32,7 @@ def replace_file(
     make_folders: bool = False,
     in_place: bool = False,
     sync: bool = True,
+    no_links: bool = False,
 ) -> None:
     """Write through a temporary file in the same folder, then rename it. Raises OSError; the old content is
     then still there, unless it could only be written in place.
@@ -41,43 +43,61 @@ def replace_file(
     make_folders: missing folders are made, private ones if the file is
     in_place: the owner is kept, and a file that no rename can replace is written to directly
     sync: the new content survives a power cut
+    no_links: no folder on the way may have become a link since the path, absolute, was resolved
     """
     path = _link_target(path, follow)
-    if make_folders:
-        if new_mode == PRIVATE:
+    if no_links:
+        folder = open_without_links(path.parent, make=make_folders)
+    else:
+        if make_folders and new_mode == PRIVATE:
             make_private_folder(path.parent)
-        else:
+        elif make_folders:
             path.parent.mkdir(parents=True, exist_ok=True)
+        folder = open_folder(path.parent)
     try:
-        old = path.stat()
+        _replace(folder, path.name, data, new_mode, keep_mode, in_place, sync)
+    finally:
+        os.close(folder)
+
+
+def _replace(folder: int, name: str, data: bytes, new_mode: int, keep_mode: bool, in_place: bool, sync: bool) -> None:
+    try:
+        old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         old = None
     try:
-        temporary = _write_temporary(path, data, new_mode, old if keep_mode else None, keep_owner=in_place, sync=sync)
-        _rename(temporary, path)
+        temporary = _write_temporary(
+            folder, name, data, new_mode, old if keep_mode else None, keep_owner=in_place, sync=sync
+        )
+        _rename(folder, temporary, name)
     except OSError as error:
         if not in_place or old is None or error.errno not in _NO_RENAME:
             raise
-        path.write_bytes(data)
+        _write_in_place(folder, name, data)
     if sync:
-        _sync_folder(path.parent)
+        _sync_folder(folder)
 
 
 def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
     """Make a private file appear with its whole content; False if somebody else was first. `sync`: survive a power cut too."""
-    temporary = _write_temporary(path, data, PRIVATE, None, sync=sync)
+    folder = open_folder(path.parent)
     try:
-        path.hardlink_to(temporary)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        temporary.rename(path)  # two at once are not told apart here, but what appears is whole
+        temporary = _write_temporary(folder, path.name, data, PRIVATE, None, sync=sync)
+        try:
+            os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            # two at once are not told apart here, but what appears is whole
+            os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            _unlink(folder, temporary)
+        if sync:
+            _sync_folder(folder)
     finally:
-        temporary.unlink(missing_ok=True)
-    if sync:
-        _sync_folder(path.parent)
+        os.close(folder)
     return True
 
 
@@ -119,15 +139,14 @@ def _link_target(path: Path, follow: bool) -> Path:
 
 
 def _write_temporary(
-    path: Path, data: bytes, mode: int, old: os.stat_result | None, *, keep_owner: bool = False, sync: bool
-) -> Path:
-    """The new content beside the file, with the bits of the old one."""
-    _remove_stale_temporaries(path)
-    name = f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    if len(os.fsencode(name)) > _LONGEST_NAME:
-        name = f".{os.urandom(6).hex()}.tmp"
-    temporary = path.parent / name
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None, *, keep_owner: bool = False, sync: bool
+) -> str:
+    """The new content beside the file, with the bits of the old one; its name."""
+    _remove_stale_temporaries(folder, name)
+    temporary = f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+    if len(os.fsencode(temporary)) > _LONGEST_NAME:
+        temporary = f".{os.urandom(6).hex()}.tmp"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
     try:
         if old is not None:
             created = os.fstat(fd)
@@ -138,49 +157,56 @@ def _write_temporary(
         if sync:
             os.fsync(fd)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _unlink(folder, temporary)
         raise
     finally:
         os.close(fd)
     return temporary
 
 
-def _rename(temporary: Path, path: Path) -> None:
+def _rename(folder: int, temporary: str, name: str) -> None:
     try:
-        temporary.replace(path)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _unlink(folder, temporary)
         raise
 
 
-def _remove_stale_temporaries(path: Path) -> None:
+def _unlink(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _write_in_place(folder: int, name: str, data: bytes) -> None:
+    fd = os.open(name, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        write_all(fd, data)
+    finally:
+        os.close(fd)
+
+
+def _remove_stale_temporaries(folder: int, name: str) -> None:
     """Remove the temporary files of this file that writers which were killed left beside it: those older than a minute."""
     try:
-        names = [name for name in os.listdir(path.parent) if name.endswith(".tmp")]
+        names = [other for other in os.listdir(folder) if other.endswith(".tmp")]
         if not names:
             return  # nearly always; an expression for this one name takes a millisecond
 
         import re
         import time
 
-        is_temporary = re.compile(rf"\.?{re.escape(path.name)}\.\d+[.-][0-9a-f]{{8}}\.tmp").fullmatch
-        for name in filter(is_temporary, names):
-            place = path.parent / name
-            if place.lstat().st_mtime < time.time() - STALE:
-                place.unlink()
+        is_temporary = re.compile(rf"\.?{re.escape(name)}\.\d+[.-][0-9a-f]{{8}}\.tmp").fullmatch
+        for other in filter(is_temporary, names):
+            if os.stat(other, dir_fd=folder, follow_symlinks=False).st_mtime < time.time() - STALE:
+                os.unlink(other, dir_fd=folder)
     except OSError:
         pass  # another process was faster, or it is not ours: the write itself tells what is wrong
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: int) -> None:
     """Make a rename in a folder survive a power cut; file systems that cannot sync a folder are left alone."""
-    fd = -1
     try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        os.fsync(fd)
+        os.fsync(folder)
     except OSError as error:
         if error.errno not in _NO_FOLDER_SYNC:
             raise
-    finally:
-        if fd >= 0:
-            os.close(fd)

@@ -170,8 +170,14 @@ class Vault:
         with self._lock:
             if not overwrite and os.path.lexists(file):
                 raise NoteExists(f"{name} is there already", "overwrite = true replaces it")
+            folder = file.parent.resolve()
+            if not folder.is_relative_to(self.root):
+                raise BadNotePath(f"{path} leads out of the vault", "a link in it points elsewhere")
             try:
-                replace_file(file, text.encode(), new_mode=0o644, follow=False, make_folders=True, in_place=True)
+                data, target = text.encode(), folder / file.name  # what becomes a link from now on is not followed
+                replace_file(
+                    target, data, new_mode=0o644, follow=False, make_folders=True, in_place=True, no_links=True
+                )
             except (OSError, UnicodeEncodeError) as error:
                 raise VaultError(f"{name} cannot be written: {error}") from error
             self._index.update_notes((name,))
