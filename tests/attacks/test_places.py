@@ -171,6 +171,25 @@ def test_a_folder_that_becomes_a_link_before_the_write_leads_nowhere(tmp_path: P
     assert [path for path in outside.rglob("*") if not path.is_dir()] == []
 
 
+def test_a_link_that_appears_while_handlers_of_the_call_work_is_not_followed(tmp_path: Path) -> None:
+    """Their time is anybody's time: here the handler itself stands for the other process."""
+    calls = [Call("read", {"file_path": "src/a.txt"}), Call("write", {"file_path": "src/a.txt", "content": "x"})]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url)
+        (here.project / "src").mkdir()
+        (here.project / "src/a.txt").write_text("old")
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "a.txt").write_text("secret")
+        plugin = here.cru / "plugins/swap/init.lua"
+        plugin.parent.mkdir(parents=True)
+        command = f"[ -L src ] || {{ mv src aside && ln -s {outside} src; }}"
+        plugin.write_text(f'cru.on("tool:called", function() cru.shell.exec("sh", {{"-c", "{command}"}}) end)\n')
+        cru("--mode", "auto", "go", home=here)
+    assert (outside / "a.txt").read_text() == "secret" and (here.project / "src").is_symlink()
+    assert "leads elsewhere now" in results(here)[0] and "secret" not in results(here)[0]
+
+
 @pytest.mark.parametrize("path", ["a.txt", "new/folder/a.txt", "way/a.txt", "way/new/a.txt"])
 def test_links_that_were_there_before_are_followed_as_ever(tmp_path: Path, path: str) -> None:
     box = Box(tmp_path)

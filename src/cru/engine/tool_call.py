@@ -250,6 +250,10 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
 async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
     from cru.engine.call_arguments import report_failure
 
+    if (
+        _real_paths(parts, prepared.paths) != prepared.real_paths
+    ):  # handlers may have taken their time since the first look
+        return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
     call_id = prepared.call.id
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
     env = {**parts.env, **prepared.env} if prepared.env else parts.env
