@@ -9,27 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cru.files.regular import PRIVATE, make_private_folder, write_all
+from cru.files.regular import PRIVATE, make_private_folder, open_folder, write_all
 
 STALE = 60.0
 """Seconds after which nobody writes a temporary file any more."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# A folder on the way need not be readable; systems without O_PATH want it to be.
-WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _LONGEST_NAME = 255
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 # a folder that takes no new file, a file mounted on its own, an owner that cannot be kept: writable, but only in place
 _NO_RENAME = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV)
 _NO_FOLDER_SYNC = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
-
-
-def open_readable(path: str | os.PathLike[str], flags: int, handle: int | None) -> int:
-    """Readable if it may be, so that it can be listed and synced; a folder may also be writable only."""
-    try:
-        return os.open(path, _FOLDER | flags, dir_fd=handle)
-    except PermissionError:
-        return os.open(path, WAY & ~os.O_NOFOLLOW | flags, dir_fd=handle)
 
 
 def replace_file(
@@ -65,7 +54,7 @@ def replace_file(
             make_private_folder(path.parent)
         elif make_folders:
             path.parent.mkdir(parents=True, exist_ok=True)
-        folder = open_readable(path.parent, 0, None)
+        folder = open_folder(path.parent, 0, None)
     try:
         _replace(folder, path.name, data, new_mode, keep_mode, in_place, sync)
     finally:
@@ -92,7 +81,7 @@ def _replace(folder: int, name: str, data: bytes, new_mode: int, keep_mode: bool
 
 def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
     """Make a private file appear with its whole content; False if somebody else was first. `sync`: survive a power cut too."""
-    folder = open_readable(path.parent, 0, None)
+    folder = open_folder(path.parent, 0, None)
     try:
         temporary = _write_temporary(folder, path.name, data, PRIVATE, None, sync=sync)
         try:

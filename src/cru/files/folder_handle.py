@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from cru.files.atomic import WAY, open_readable
+from cru.files.regular import WAY, open_folder
 
 
 def open_without_links(path: str | os.PathLike[str], *, make: bool) -> int:
@@ -21,7 +21,7 @@ def open_without_links(path: str | os.PathLike[str], *, make: bool) -> int:
         if make:
             with suppress(FileExistsError):
                 os.mkdir(last, dir_fd=handle)
-        return open_readable(last or ".", os.O_NOFOLLOW, handle)
+        return open_folder(last or ".", os.O_NOFOLLOW, handle)
     finally:
         os.close(handle)
 

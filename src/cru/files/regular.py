@@ -15,6 +15,20 @@ HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/
 """Devices that never keep anybody waiting."""
 
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+"""Opens a folder on the way, which need not be readable; systems without O_PATH want it to be."""
+
+
+def open_folder(path: str | os.PathLike[str], flags: int, handle: int | None) -> int:
+    """A descriptor of a folder: readable if it may be, so that it can be listed and synced; one may also be writable only. `handle`: of the
+    folder that the path starts from. Raises OSError."""
+    try:
+        return os.open(path, _FOLDER | flags, dir_fd=handle)
+    except PermissionError:
+        return os.open(path, WAY & ~os.O_NOFOLLOW | flags, dir_fd=handle)
+
+
 def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: int = PRIVATE) -> int:
     """A file descriptor, as of os.open. Raises OSError, also for what is there but is no regular file."""
     fd = os.open(path, flags | os.O_NONBLOCK, mode)
