@@ -52,7 +52,7 @@ def test_the_version_is_told_by_its_long_flag_only(home: HomeDir) -> None:
         ("-vx", ""),
         ("-H", "mean --hooks?"),
         ("-V", "mean --version?"),
-        ("-S", "mean --strict-hooks?"),
+        ("-S", "mean --sandbox?"),
     ],
 )
 def test_an_unknown_flag_is_a_usage_error_with_a_suggestion(home: HomeDir, flag: str, hint: str) -> None:
