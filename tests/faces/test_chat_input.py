@@ -43,6 +43,20 @@ def test_a_long_paste_is_folded_and_sent_whole(home: HomeDir) -> None:
     assert prompts(home) == [f"look at {PASTE} please", "gone here"]
 
 
+def test_what_cannot_be_seen_is_seen_in_the_input_and_sent_as_it_is(home: HomeDir) -> None:
+    text = "abc\u202edef\u200b\U000e0041 \u05d0 é"
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.send(text)
+            terminal.expect_screen("> abc\ufffddef\ufffd\ufffd \u05d0 é")
+            terminal.key("enter")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == [text]
+
+
 def test_pastes_of_one_size_keep_apart_and_what_was_typed_like_one_stays() -> None:
     pastes = Pastes()
     marks = [pastes.fold("a\n" * 30), pastes.fold("b\n" * 30), pastes.fold("a\n" * 30), pastes.fold("c" * 2_001)]

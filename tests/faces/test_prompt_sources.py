@@ -92,7 +92,9 @@ def test_attached_files_reach_the_model(home: HomeDir) -> None:
     assert run.code == 0 and "content of a" in prompt and "content of b" in prompt and "compare" in prompt
 
 
-@pytest.mark.parametrize(("name", "why"), [("none.txt", "No such file"), (".", "Is a directory"), ("bin", "not UTF-8")])
+@pytest.mark.parametrize(
+    ("name", "why"), [("none.txt", "No such file"), (".", "Is a directory"), ("bin", "neither UTF-8 text")]
+)
 def test_a_file_that_cannot_be_attached_is_named(home: HomeDir, name: str, why: str) -> None:
     (home.project / "bin").write_bytes(b"\xff\xfe")
     prompt, run = asked(home, "--attach", name, "look")

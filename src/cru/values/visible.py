@@ -95,6 +95,16 @@ def mark_hidden(text: str, is_continued: bool = False) -> str:
     return "".join(out)
 
 
+def mark_in_place(text: str) -> str:
+    """The same for an editor, where each character keeps its place: what is hidden is shown as U+FFFD, but controls, which editors show."""
+    return text.translate(_places_of_hidden())
+
+
+@cache
+def _places_of_hidden() -> dict[int, str]:
+    return dict.fromkeys((code for code in _marks_of_hidden() if code >= 0xA0), "\ufffd")
+
+
 def _mark_of(code: int) -> str:
     return f"\\x{code:02x}" if code < 256 else ascii(chr(code))[1:-1]
 

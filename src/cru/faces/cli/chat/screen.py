@@ -43,6 +43,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from cru.app.chat_keys import ChatKeys
 from cru.faces.cli.chat.completion import reference
 from cru.faces.cli.chat.first_prompt import PROMPT
+from cru.faces.cli.chat.hidden_marks import HiddenMarks
 from cru.faces.cli.chat.keys import KeyActions, chat_keys
 from cru.faces.cli.chat.pastes import Pastes
 from cru.faces.cli.console import one_line, printable, set_printer, write_error
@@ -175,6 +176,7 @@ class ChatScreen:
             self.buffer,
             search_buffer_control=search.control,
             preview_search=True,
+            input_processors=[HiddenMarks()],
         )
         live = Window(FormattedTextControl(self._live_text), dont_extend_height=True)
         field = Window(
