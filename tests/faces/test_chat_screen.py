@@ -359,12 +359,12 @@ def test_files_are_offered_behind_an_at(home: HomeDir) -> None:
         with pty(home=home) as terminal:
             terminal.expect("> ")
             terminal.send("read @leg")
-            terminal.expect_screen("src/legend.md")
+            wait_until(lambda: re.search(r"@leg\n[^@]*src/legend\.md", terminal.screen()) is not None)
             screen = terminal.screen()
             assert "a leg.txt" in screen and "leg.o" not in screen
             terminal.key("tab")
             terminal.send(" and @sengl")
-            terminal.expect_screen("src/engine/leg.py")
+            wait_until(lambda: re.search(r"@sengl\n[^@]*src/engine/leg\.py", terminal.screen()) is not None)
             terminal.key("tab")
             terminal.line("")
             terminal.expect("answer")

@@ -85,3 +85,15 @@ def test_a_pipe_without_v_is_told_nothing_of_it(home: HomeDir) -> None:
     model(home, CALL)
     claude(home, answer('"permissionDecision":"allow"'), matcher="Bash")
     assert "allowed" not in cru("clean", home=home).err
+
+
+def test_a_call_that_a_handler_answers_is_shown_with_who_answered(home: HomeDir) -> None:
+    model(home, CALL)
+    path = home.path / ".cru" / "plugins" / "stand_in.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        'from cru import on\n\n@on("tool:before_call")\ndef instead(ctx, event):\n    return {"handled": True, "result": "all gone"}\n'
+    )
+    err = cru("-v", "clean", home=home).err
+    assert "[tool bash rm -rf build]\n  [stand_in " in err, err
+    assert ": answers in place of it: all gone]" in err, err

@@ -90,7 +90,6 @@ class TextFace:
             self._stream.subscribe(self._begin_question, InteractionRequested)
             self._stream.subscribe(self._end_question, InteractionCompleted)
             self._on(StateChanged, self._show_state)
-            self._on(ToolCompleted, lambda call: self._end_call(call.call_id))
 
     def dress(self, look: FaceSettings, parts: Parts) -> None:
         """What is shown, and how; once, after `watch`. `parts`: of the session that is shown."""
@@ -99,6 +98,7 @@ class TextFace:
             self._answer.show_raw()
         if self._verbose or self._progress is not None:
             self._on(ToolCalled, self._show_call)
+            self._on(ToolCompleted, self._end_call)
             self._watch_tasks()
             self._watch_verdicts(parts)
             self._watch_tool_views()
@@ -322,13 +322,15 @@ class TextFace:
         self._say_call(call)
         self._set_activity(f"running {one_line(call.name, 40)}")
 
-    def _say_call(self, call: ToolCalled | ToolFailed) -> None:
+    def _say_call(self, call: ToolCalled | ToolCompleted | ToolFailed) -> None:
         from cru.faces.cli.call_summary import summarize_arguments
 
         self.say(f"[tool {one_line(call.name)} {summarize_arguments(call.args)}".rstrip() + "]")
 
-    def _end_call(self, call_id: str) -> None:
-        self._running_calls.discard(call_id)
+    def _end_call(self, call: ToolCompleted) -> None:
+        if call.call_id not in self._running_calls and not self._hides_tools:  # a handler answered in its place
+            self._say_call(call)
+        self._running_calls.discard(call.call_id)
         self._set_activity("")
 
     def _watch_tool_views(self) -> None:

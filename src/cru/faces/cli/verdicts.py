@@ -12,13 +12,12 @@ from cru.engine.parts import Parts
 from cru.events.answers import Change
 from cru.events.bus import Bus
 from cru.events.journal import HandlerRecord, JournalLine, JournalSink
-from cru.events.payloads import AgentResponded, InjectionPending, ToolCalled, ToolFailed, TurnComplete
-from cru.events.stream import Published
+from cru.events.payloads import AgentResponded, InjectionPending, ToolCalled, ToolCompleted, ToolFailed, TurnComplete
+from cru.events.stream import Published, StateChanged
 from cru.faces.cli.call_summary import summarize_value
 from cru.faces.cli.console import one_line
+from cru.faces.cli.journal_notes import OWN
 
-OWN = ("cru", "hooks")
-"""Owners of handlers that nobody but cru brought."""
 TEXT = 60
 """Characters that are shown of a text, on each side of an arrow."""
 REASON = 200
@@ -48,9 +47,11 @@ class Verdicts:
         bus.sink = _ReadJournal(bus.sink, self._read)
         bus.stream.subscribe(self._keep_arguments, AgentResponded)
         bus.stream.subscribe(lambda item: self._tell_call(item.payload.call_id), ToolCalled)
+        bus.stream.subscribe(lambda item: self._tell_call(item.payload.call_id), ToolCompleted)
         bus.stream.subscribe(lambda item: self._tell_call(item.payload.call_id), ToolFailed)
         bus.stream.subscribe(self._count, TurnComplete)
         bus.stream.subscribe(self._tell_continuation, InjectionPending)
+        bus.stream.subscribe(self._forget_injected, StateChanged)
 
     def _keep_arguments(self, item: Published[AgentResponded]) -> None:
         """As the model gave them."""
@@ -129,6 +130,11 @@ class Verdicts:
 
     def _count(self, item: Published[TurnComplete]) -> None:
         self._continuations = item.payload.continuations
+
+    def _forget_injected(self, item: Published[StateChanged]) -> None:
+        """What nobody went on with."""
+        if item.payload.new == "idle":
+            self._injected.clear()
 
     def _tell_continuation(self, item: Published[InjectionPending]) -> None:
         injected, self._injected = self._injected, []
