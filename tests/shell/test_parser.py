@@ -311,13 +311,14 @@ def pattern(word: Word) -> str:
 @given(st.lists(st.sampled_from(RUNNING), min_size=2, max_size=12).map("".join))
 @example("aa $x\\\n")
 @example('aa \'x y\' && bb | cc; $(dd "e\\"f")')
-def test_bash_runs_nothing_that_the_tree_does_not_have(source: str) -> None:
+def test_bash_runs_nothing_that_the_tree_does_not_have(tmp_path_factory: pytest.TempPathFactory, source: str) -> None:
     parsed = parse(source)
     if parsed.problem is not None:
         return
     nodes = [node for node in parsed.script.walk() if isinstance(node, SimpleCommand)]
     known = [re.compile("".join(map(pattern, node.words)), re.DOTALL) for node in nodes]
-    done = subprocess.run(["bash", "--norc", "-c", _HANDLER + source], capture_output=True, timeout=10)
+    folder = tmp_path_factory.getbasetemp()  # what it redirects into is a file there
+    done = subprocess.run(["bash", "--norc", "-c", _HANDLER + source], capture_output=True, timeout=10, cwd=folder)
     for argv in done.stdout.decode(errors="surrogateescape").split("\x1e")[:-1]:
         assert any(each.fullmatch(argv) for each in known), (source, argv)
 

@@ -11,8 +11,13 @@ _READ_LATER = (PartKind.COMMAND, PartKind.BACKQUOTED, PartKind.PROCESS, PartKind
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[^\]]*\Z")
 """What bash reads up to its `]`, over as many lines as that takes."""
 
+_SUBSCRIPT_BEGIN = re.compile(r"\w\[")
+
 _OPENING = frozenset("\"'`$\\")
 """What a word begins with that may go on in the next line."""
+
+_ERRORS_IN_A_LINE = 100
+"""Behind so many the line counts as unfinished."""
 
 
 def unfinished_part(text: str) -> str:
@@ -49,7 +54,7 @@ def _goes_on(parsed: ParsedShell) -> bool:
 def _open_subscript(parsed: ParsedShell) -> int | None:
     """Where a word may begin that goes on up to a `]`."""
     words = (node for node in parsed.script.walk() if isinstance(node, Word))
-    return next((word.start for word in words if _SUBSCRIPT.match(word.source)), None)
+    return next((word.start for word in words if _SUBSCRIPT.match(word.source.replace("\\\n", ""))), None)
 
 
 def _ends_with_backslash(line: str) -> bool:
@@ -57,18 +62,49 @@ def _ends_with_backslash(line: str) -> bool:
 
 
 def _is_error(parsed: ParsedShell) -> bool:
-    """Whether bash rejects it at the end of this line, whatever follows."""
+    """Whether bash rejects it at the end of this line, whatever follows. It may have to read the rest of the line to see the error."""
+    for _ in range(_ERRORS_IN_A_LINE):
+        if not _is_rejected(parsed):
+            return False
+        parsed = parse(_rest_of_line(parsed))
+        if parsed.problem is None:
+            return _open_subscript(parsed) is None and not _goes_on(parsed)
+    return False
+
+
+def _is_rejected(parsed: ParsedShell) -> bool:
     problem = parsed.problem
     if problem is None or parsed.stop >= len(parsed.text):
         return False
     text, at = parsed.text, problem.at
-    if not isinstance(problem, Misplaced) and text[at : at + 1] not in ("(", ")"):
+    if text[at] == "{" or (text[at] == "(" and text[at - 1 : at] == "="):
+        return False  # the body of a loop, for bash; an array that a word goes on behind
+    if not isinstance(problem, Misplaced) and text[at] not in "()":
         return False
-    end = _line_end(text, at)
-    rest = text[at if text[at] in _OPENING else at + 1 : end + 1]
-    if _SUBSCRIPT.search(text[text.rfind("\n", 0, at) + 1 : end]) or unfinished_part(rest):
-        return False  # bash may have to read the next word to see the error
+    begin = text.rfind("\n", 0, at) + 1
+    if text[:begin].endswith("\\\n") or "<<" in text[: _line_end(text, at)]:
+        return False  # what is joined, and whose text follows, is not looked at
+    if _has_open_subscript(text[begin : _line_end(text, at)]) or _may_name_function(text[begin:at]):
+        return False
     return not any(_is_read_later(node, at) for node in parsed.script.walk())
+
+
+def _rest_of_line(parsed: ParsedShell) -> str:
+    """Behind what is wrong; with it, if it may begin something by itself."""
+    text, at = parsed.text, parsed.problem.at if parsed.problem else len(parsed.text)
+    is_kept = text[at] in _OPENING or (at > 0 and text[at] not in "()")
+    return text[at if is_kept else at + 1 : _line_end(text, at) + 1]
+
+
+def _has_open_subscript(line: str) -> bool:
+    return line.rfind("[") > line.rfind("]")
+
+
+def _may_name_function(before: str) -> bool:
+    """Whether what stands before parentheses is a word with a subscript, which may have blanks in it: bash takes it for a name."""
+    word = before.rstrip(" \t")
+    closing = word.rfind("]")
+    return " " not in word[closing:] and "\t" not in word[closing:] and bool(_SUBSCRIPT_BEGIN.search(word, 0, closing))
 
 
 def _is_read_later(node: ShellNode, at: int) -> bool:

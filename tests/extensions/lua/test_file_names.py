@@ -49,3 +49,12 @@ def test_a_part_of_another_name_is_left_alone() -> None:
     text = "/x/copy/a.lua:1: /copy/a.luac /copy/a.lua-b"
     assert names.restore(text) == text
     assert names.restore("in '/copy/a.lua', </copy/a.lua:3>") == "in '/a.lua', </a.lua:3>"
+
+
+def test_places_of_functions_cost_the_same_however_many_files_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = FileNames()
+    monkeypatch.setattr("cru.extensions.lua.file_names.re.sub", pytest.fail)
+    for number in range(300):
+        file = f"{LONG[:-4]}{number:08}.lua"
+        names.add(file, file)
+        assert names.restore(f"...{file[-56:]}:{number}") == f"{file}:{number}"

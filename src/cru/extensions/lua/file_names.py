@@ -14,7 +14,6 @@ class FileNames:
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
 
     def add(self, file: str, shown: str) -> None:
         """`shown` is to stand for this file, unless something already does. What may mean several files stays as it is."""
@@ -23,15 +22,17 @@ class FileNames:
         for name in {file, _cut(file)}:
             if self._known.setdefault(name, shown) != shown:
                 self._known[name] = name
-        self._pattern = None
 
     def restore(self, text: str) -> str:
         """A message or traceback with the names that were added."""
-        if self._pattern is None:
-            names = sorted((name for name, shown in self._known.items() if name != shown), key=len, reverse=True)
-            alternatives = "|".join(re.escape(name) for name in names) or r"(?!)"
-            self._pattern = re.compile(rf"(?<![\w./-])(?:{alternatives})(?![\w.-])")
-        return self._pattern.sub(lambda match: self._known[match[0]], text)
+        file, _, line = text.rpartition(":")
+        if file in self._known and line.isdecimal():
+            return f"{self._known[file]}:{line}"  # the place of a function; each handler has one
+        names = [name for name, shown in self._known.items() if name != shown and name in text]
+        if not names:
+            return text
+        alternatives = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+        return re.sub(rf"(?<![\w./-])(?:{alternatives})(?![\w.-])", lambda match: self._known[match[0]], text)
 
 
 def _cut(file: str) -> str:
