@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench import peers
+
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+PICTURE = PAGE.with_suffix(".svg")
 HEAD = """# Performance
 
 Written by `make bench` (`python -m bench.performance`) from what it measured; do not edit. How to run it: [bench/README.md](../bench/README.md).
@@ -18,6 +21,18 @@ pass everything that is compared runs in turns, {reps} times ({few} times where 
 
 | what | figure | of the passes | bar | aim | made of | |
 |---|---|---|---|---|---|---|
+"""
+BESIDE = """
+## Beside other agents
+
+Every agent that was installed where this was measured, one-shot against the same server: medians of {runs} runs, in brackets the least and the most; the agents
+take turns. A round is one call of the shell tool with `true`. Memory is that of the largest process; others' load is what else kept the processors busy
+meanwhile, in processors. `floor-raw` and `floor-pyreqwest` are the bare harness, which does nothing but ask, parse, log and run the tool. A dash: it has no
+rounds, or could not be told to trust a made authority. The agents do different work in a round (codex starts a login shell, opencode takes snapshots of the
+project): [bench/README.md](../bench/README.md) has how each is started.
+
+![start and round of each agent](performance.svg)
+
 """
 HOW = """
 ## How it is measured
@@ -89,11 +104,21 @@ def write(rows: Sequence[Any], file: Path) -> None:
     )
     text += (
         "".join(row_text(row, known["rows"].get(row.name)) for row in rows)
+        + beside(known.get("peers", {}))
         + HOW
         + interpreters(known.get("interpreters", {}))
     )
     PAGE.write_text(text)
     print(PAGE)
+
+
+def beside(known: dict[str, Any]) -> str:
+    """The table of all agents; draws the picture, too."""
+    if not known:
+        return ""
+    PICTURE.write_text(peers.picture(known))
+    runs = len(next(iter(known.values()))["ttfr_ms_all"])
+    return BESIDE.format(runs=runs) + peers.table(known)
 
 
 def row_text(row: Any, figures: dict[str, Any] | None) -> str:

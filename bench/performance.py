@@ -2,6 +2,7 @@
 """Measures what docs/performance.md promises, and writes that page from the figures.
 
 usage: python -m bench.performance measure [--passes 3] [--reps 9] [--only ROW…]   into $BENCH_HOME/performance.json
+       python -m bench.performance peers [--reps 5]                                every installed agent, into the same file
        python -m bench.performance write                                           docs/performance.md from it
 
 cru must be installed in $BENCH_HOME/py/cru (run.sh does it). Every pass measures every row; within a pass what is compared runs in turns,
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import interpreters, page, runners
+from bench import interpreters, page, peers, runners
 from bench.run_peer import B as HOME, quiet
 
 
@@ -112,7 +113,7 @@ def summary(samples: list[runners.Sample]) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "interpreters", "write"))
+    parser.add_argument("what", choices=("measure", "peers", "interpreters", "write"))
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--reps", type=int, default=9)
     parser.add_argument("--only", nargs="*", default=[], choices=[row.name for row in ROWS])
@@ -124,8 +125,17 @@ def main() -> None:
     with runners.prepared():
         if options.what == "measure":
             measure(options.passes, options.reps, options.only)
+        elif options.what == "peers":
+            keep("peers", peers.measure(options.reps))
         else:
             interpreters.measure(options.reps)
+
+
+def keep(name: str, figures: object) -> None:
+    """Beside what is known already."""
+    file = Path(HOME) / "performance.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(known | {name: figures}, indent=1))
 
 
 if __name__ == "__main__":

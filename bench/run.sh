@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures this checkout beside the floors and whichever of pi and codex are installed (install_peers.sh pi codex), and writes docs/performance.md.
+# Measures this checkout beside the floors and every agent that is installed (install_peers.sh), and writes docs/performance.md.
 # usage: BENCH_HOME=... bench/run.sh [options of `bench.performance measure`: --passes 3 --reps 9 --only ROW...]
 #        BENCH_PYTHONS="label=/path/of/python ..." measures other interpreters, too; the first of them is what the others are compared with
 #        bench/run.sh peers [options of `run_peer.py bench`: --reps 5 --big 3 --huge 1]      the tables of bench/README.md
@@ -25,6 +25,7 @@ cd "$root"
 if [ "${1:-}" != peers ]; then
     BENCH_SOURCE="$copy" "$python" -m bench.interpreters
     "$python" -m bench.performance measure "$@"
+    "$python" -m bench.performance peers --reps 5
     [ -z "${BENCH_PYTHONS:-}" ] || "$python" -m bench.performance interpreters
     "$python" -m bench.performance write
     exit

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PORT = 18080
 TLS_PORT = 18443
 TLS = ''            # a folder with server.pem and server.key: the mock speaks TLS on TLS_PORT, too
+CA_VARIABLES = ('SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CODEX_CA_CERTIFICATE')   # by which peers trust another authority
 NPM = lambda p, b: f'{B}/npm/{p}/node_modules/.bin/{b}'
 PY = lambda p, b: f'{B}/py/{p}/bin/{b}'
 HZ = os.sysconf('SC_CLK_TCK')
@@ -320,17 +321,17 @@ def pss(pid):
     return s
 
 
-def one(peer, mock, n, hook=None, k=0, timeout=600, sample=False, prefix_k=''):
+def one(peer, mock, n, hook=None, k=0, timeout=600, sample=False, tls=False):
     home, work = f'{B}/home/{peer.name}', f'{B}/project/{peer.name}'
     os.makedirs(home, exist_ok=True)
     if not os.path.isdir(f'{work}/.git'):
         os.makedirs(work, exist_ok=True)
         w(f'{work}/README.md', '# demo\n'); w(f'{work}/main.py', 'print("hi")\n')
         subprocess.run('git init -q . && git config user.email a@b.c && git config user.name x && git add -A && git commit -qm init', shell=True, cwd=work)
-    url = f'http://127.0.0.1:{PORT}/n/{n}' + (f'/k/{k}' if k else '')
+    url = (f'https://localhost:{TLS_PORT}' if tls else f'http://127.0.0.1:{PORT}') + f'/n/{n}' + (f'/k/{k}' if k else '')
     peer.setup(home, work, url, hook)
     env = {'HOME': home, 'PATH': f'{B}/bin:/usr/local/bin:/usr/bin:/bin', 'TERM': 'xterm-256color', 'LANG': 'C.UTF-8', 'SHELL': '/bin/bash',
-           'TMPDIR': f'{B}/tmp', 'USER': 'root', 'NO_PROXY': '127.0.0.1', **peer.env, **peer.environ(url)}
+           'TMPDIR': f'{B}/tmp', 'USER': 'root', 'NO_PROXY': '127.0.0.1,localhost', **(dict.fromkeys(CA_VARIABLES, f'{TLS}/ca.pem') if tls else {}), **peer.env, **peer.environ(url)}
     os.makedirs(f'{B}/tmp', exist_ok=True)
     ctl('/_ctl/reset')
     out = open(f'{B}/out/{peer.name}.txt', 'wb')

@@ -87,6 +87,11 @@ def prepared() -> Iterator[None]:
         yield
 
 
+def mock() -> run_peer.Mock:
+    """The server of `prepared`."""
+    return _mock
+
+
 def make_certificates() -> None:
     """An authority and a certificate for localhost, once."""
     if os.path.exists(f"{TLS}/server.pem"):
