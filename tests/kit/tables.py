@@ -29,6 +29,7 @@ from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.revisions import DOCS as UNDO
 from cru.sandbox import DOCS as SANDBOX
 from cru.tools import protocol as tools
+from cru.tools.secret_variables import DOCS as TOOLS
 from cru.vault import DOCS as VAULT
 
 
@@ -145,7 +146,17 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {**VAULT, **MCP_DOCS, **UNDO, **SANDBOX, **CHAT_KEYS, **CHAT_THEME, **PROMPT_FILES, **SCOPE}
+    docs: dict[str, str] = {
+        **VAULT,
+        **MCP_DOCS,
+        **UNDO,
+        **SANDBOX,
+        **CHAT_KEYS,
+        **CHAT_THEME,
+        **PROMPT_FILES,
+        **SCOPE,
+        **TOOLS,
+    }
     for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)

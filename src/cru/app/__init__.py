@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,29 +25,30 @@ from cru.app.start import (
     project_root,
 )
 from cru.app.wiring import BadExtension
-from cru.config.layers import Settings
+from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings
 from cru.contexts.home import Home
+from cru.contexts.line_file import make_redactor
 from cru.contexts.store import FileContext
 from cru.engine.commands import Command, Commands
 from cru.engine.history import History
-from cru.engine.model_pool import ModelPool
+from cru.engine.model_pool import ModelPool, with_keys
 from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
 from cru.engine.spending import UsageLedger
 from cru.events.bus import Bus
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.models import ModelSettings
+from cru.models.providers import BASE_URL, KEY_VARIABLES, secret_names, secrets, secrets_in_base_url
 from cru.permissions.gate import Asker, NoAsker
 from cru.tasks import TaskTable
 from cru.tools.builtin import ToolRegistry as Tools
-from cru.tools.protocol import Spawner, ToolSettings, ToolSource
+from cru.tools.protocol import SecretVariables, Spawner, ToolSettings, ToolSource
 
 if TYPE_CHECKING:
     from cru.app.notes import SessionVault
     from cru.app.prompt_files import PromptFilesHere
     from cru.commands.context import Face
-    from cru.config.layers import Layer
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
@@ -104,7 +106,7 @@ def build(
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.store) for p in problems), *notices))
     servers = find_servers(start, settings, layers)
-    redact = wiring.remove_keys_from_env(settings, start, servers)
+    redact = _remove_keys_from_env(start, settings, layers, servers)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     vault, files = _find_vault(start, settings), find_prompt_files(start, settings)
@@ -114,7 +116,7 @@ def build(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings, start), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=children_env(start), history=History(),
+        env=children_env(start, settings), secrets=secret_variables(start, settings, bus.stream.warn), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
         username=context_settings.username, parent=parent_name,
         sections=wiring.section_source(start, store, context_settings, guides, files),
@@ -248,15 +250,41 @@ def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Comma
     return built_in(CommandContext(built.session, models, face, built.extensions))
 
 
-def children_env(start: Start) -> dict[str, str]:
-    """The environment of tools: everything but the keys of providers, and an address with a key in it; where cru is, in our own names."""
-    from cru.models.providers import BASE_URL, KEY_VARIABLES, secrets_in_base_url
-
-    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+def children_env(start: Start, settings: Settings) -> dict[str, str]:
+    """The environment of children: everything but cru's own keys, as far as the person does not pass them on by name, and an address with
+    a key in it; where cru is, in our own names."""
+    passed = _passed_keys(settings)
+    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES or key in passed}
     if secrets_in_base_url(env.get(BASE_URL, "")):
         del env[BASE_URL]
     own = {"CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
     return {**env, **own, **_careful_git(env)}
+
+
+def secret_variables(start: Start, settings: Settings, warn: Callable[[str], None]) -> SecretVariables:
+    """What of it the model's commands do not get."""
+    return SecretVariables(secret_names(start.env, _passed_keys(settings)), warn)
+
+
+def _remove_keys_from_env(
+    start: Start, settings: Settings, layers: Iterable[Layer], servers: ConfiguredServers | None
+) -> Callable[[bytes], bytes] | None:
+    """What takes the keys, and secrets of MCP servers, out of records; None if there are none. Code that runs in this process need not
+    see them."""
+    passed = merge_options(settings.of(HookSettings).options, layers).env_pass
+    for name in set(KEY_VARIABLES).difference(passed):
+        os.environ.pop(name, None)
+    known = secrets(settings.of(ModelSettings), with_keys(start.env, start.home))
+    known += servers.secrets(start.env) if servers is not None else ()
+    return make_redactor(known) if known else None
+
+
+def _passed_keys(settings: Settings) -> list[str]:
+    if not settings.is_set("tools"):
+        return []
+    from cru.tools.secret_variables import ToolsTable
+
+    return settings.of(ToolsTable).tools.env_pass
 
 
 def _careful_git(env: Mapping[str, str]) -> dict[str, str]:

@@ -73,6 +73,7 @@ RARE_SETTINGS = {
     "sandbox": "cru.sandbox:SandboxTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
     "contexts": "cru.contexts.scope:ContextsTable",
+    "tools": "cru.tools.secret_variables:ToolsTable",
 }
 """Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
 

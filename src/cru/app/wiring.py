@@ -16,9 +16,9 @@ from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings, StoreUnwritable, read_error
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
-from cru.contexts.line_file import LineFile, make_redactor
+from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
-from cru.engine.model_pool import ModelPool, with_keys
+from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
 from cru.engine.settling import inject_recursion
@@ -28,7 +28,7 @@ from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged, TurnComplete
 from cru.events.stamp import Origin
 from cru.extensions import PATH_VARIABLES, PluginSettings
-from cru.extensions.hooks import HookOptions, HookSettings, HookSetup
+from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
 from cru.files.regular import read_regular
@@ -374,18 +374,6 @@ def session_services(models: ModelPool, settings: Settings, asker: Asker | None)
         dialogs=asker if isinstance(asker, Dialogs) else None,
         is_verbose=settings.of(FaceSettings).verbose,
     )
-
-
-def remove_keys_from_env(settings: Settings, start: Start, servers: ConfiguredServers | None) -> Redact:
-    """What takes the keys, and secrets of MCP servers, out of records; None if there are none. Code that runs in this process need not
-    see them."""
-    from cru.models.providers import KEY_VARIABLES, secrets
-
-    for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
-        os.environ.pop(name, None)
-    known = secrets(settings.of(ModelSettings), with_keys(start.env, start.home))
-    known += servers.secrets(start.env) if servers is not None else ()
-    return make_redactor(known) if known else None
 
 
 def compaction_prompt(home: Path) -> str:

@@ -157,6 +157,7 @@ Tables = Mapping[str, Mapping[str, object]]
 # Settings that must be the same for everybody who uses the home folder, and why.
 NOT_LOCAL = {
     "sandbox": "a project must not loosen what confines it",
+    "tools": "only you say which keys commands get",
     "lock_heartbeat_seconds": "every process must judge a lock's age by the same measure",
     "contexts": "it is needed before a project's or a context's settings are read",
 }

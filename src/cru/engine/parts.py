@@ -22,7 +22,7 @@ from cru.models import ModelPrice
 from cru.models.protocol import Model
 from cru.permissions.gate import Asker, Gate
 from cru.tools.builtin import ToolRegistry as Tools
-from cru.tools.protocol import Tool, ToolServices, ToolSettings
+from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 from cru.values.messages import Span
 
 if TYPE_CHECKING:
@@ -264,7 +264,8 @@ class Parts(Struct, kw_only=True):
     recorder: the trace
     ledger: what requests have cost, here and in agents below
     root: the project root
-    env: the environment of children
+    env: the environment of what the person runs, and of extensions
+    secrets: keys in it, which what the model runs does not get
     sections: the system prompt
     tool_services: what built-in tools borrow
     services: what the rooms above lend one another
@@ -304,6 +305,7 @@ class Parts(Struct, kw_only=True):
     fuel_limit: str = ""
     card: CardMark | None = None
     guides: Guides | None = None
+    secrets: SecretVariables = field(default_factory=SecretVariables)
 
     async def take_arrivals(self, resolved: ResolvedModel) -> None:
         """Let tools that have come join the others."""
@@ -341,17 +343,10 @@ def acting(parts: Parts) -> Iterator[None]:
 
 class EngineSettings(Struct, frozen=True):
     RANGES: ClassVar[dict[str, tuple[float, float]]] = {
-        "context_window_limit": (0, inf),
-        "warn_threshold_percent": (0, 100),
-        "auto_compact_threshold": (0, 100),
-        "rolling_compact_drop_percentage": (0, 100),
-        "max_recursion_depth": (0, inf),
-        "fuel": (0, inf),
-        "max_continuations": (0, inf),
-        "max_idle_rounds": (0, inf),
-        "max_nested_runs": (0, inf),
-        **BudgetSettings.RANGES,
-    }
+        "context_window_limit": (0, inf), "warn_threshold_percent": (0, 100), "auto_compact_threshold": (0, 100),
+        "rolling_compact_drop_percentage": (0, 100), "max_recursion_depth": (0, inf), "fuel": (0, inf),
+        "max_continuations": (0, inf), "max_idle_rounds": (0, inf), "max_nested_runs": (0, inf), **BudgetSettings.RANGES,
+    }  # fmt: skip
 
     context_window_limit: int = 0
     warn_threshold_percent: float = 80.0

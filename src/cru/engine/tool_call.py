@@ -35,7 +35,7 @@ from cru.events.payloads import (
 )
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
-from cru.tools.protocol import Access, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
+from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.values.messages import ToolCall
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class PreparedCall(Struct, frozen=True):
     failure_kind: why it came to nothing; None: it may run, or a handler did it instead
     paths: what it touches, as given by the model
     real_paths: where these led when it was decided
+    origin: who calls: model, user, script, hook or command
     """
 
     call: ToolCall
@@ -74,6 +75,7 @@ class PreparedCall(Struct, frozen=True):
     terminates: bool = False
     paths: tuple[tuple[Access, str], ...] = ()
     real_paths: tuple[str, ...] = ()
+    origin: str = "model"
 
 
 class ToolOutcome(Struct, frozen=True):
@@ -133,7 +135,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
             outcome, checked = await announce_mended(parts, tool, outcome, checked)
     answer, owners = outcome.answer, outcome.by
     args = checked.args if tool is not None else outcome.payload.args
-    prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners)
+    prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners, origin=origin)
     changed_by = outcome.changed_by("args")
     question = PermissionQuestion(
         call.name, kind, args, call.id, origin=origin, changed_by=changed_by,
@@ -250,14 +252,14 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
 async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
     from cru.engine.call_arguments import report_failure
 
-    if (
-        _real_paths(parts, prepared.paths) != prepared.real_paths
-    ):  # handlers may have taken their time since the first look
+    # handlers may have taken their time since the first look
+    if _real_paths(parts, prepared.paths) != prepared.real_paths:
         return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
     call_id = prepared.call.id
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
-    env = {**parts.env, **prepared.env} if prepared.env else parts.env
-    context = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services)
+    secrets = SecretVariables() if prepared.origin == "user" else parts.secrets
+    env = {**(secrets.without(parts.env) if secrets.names else parts.env), **prepared.env}
+    context = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services, secrets)
     try:
         if parts.services.changes.needs_record(tool, parts.root):
             from cru.engine.recorded_changes import run_recorded

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.config.layers import Settings
+from cru.config.layers import PROJECT, Settings
 from cru.config.positions import join_key
-from cru.mcp import McpSettings, McpTable
+from cru.mcp import McpServer, McpSettings, McpTable
 from cru.mcp.accepted import AcceptedServers
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.foreign import find_servers, foreign_files
@@ -36,15 +36,17 @@ class ConfiguredServers(Struct):
         return find_secrets((definition.server for definition in self.definitions), env)
 
 
+def _own_definition(name: str, server: McpServer, settings: Settings) -> ServerDefinition:
+    key = join_key(("mcp", "servers", name))
+    return ServerDefinition(name, server, settings.origin(key), of_project=PROJECT in settings.layers(key))
+
+
 def find_configured(
     settings: Settings, home: Path, root: Path, user_home: Path, env: Mapping[str, str]
 ) -> ConfiguredServers:
     """`settings`: with or without a table `mcp`."""
     chosen = settings.of(McpTable).mcp if settings.has(McpTable) else McpSettings()
-    own = [
-        ServerDefinition(name, server, settings.origin(join_key(("mcp", "servers", name))))
-        for name, server in chosen.servers.items()
-    ]
+    own = [_own_definition(name, server, settings) for name, server in chosen.servers.items()]
     foreign = find_servers(foreign_files(root, user_home, env))
     accepted = AcceptedServers(home)
     servers = ConfiguredServers(

@@ -17,12 +17,14 @@ class ServerDefinition(Struct, frozen=True):
 
     origin: file and line, or the layer, for people
     owner: whose file that is: "cru", or another program's name
+    of_project: something of it stands in a file of the project
     """
 
     name: str
     server: McpServer
     origin: str = ""
     owner: str = "cru"
+    of_project: bool = False
 
     @property
     def is_stdio(self) -> bool:

@@ -27,12 +27,14 @@ class ForeignFile(Struct, frozen=True):
     program: whose it is
     read: its content → servers by name, in the program's own words
     adapt: one of these in ours; raises ValueError with what it is that cannot be used here
+    of_project: it is none of the user's own
     """
 
     program: str
     path: Path
     read: Callable[[Any], Mapping[str, Any]]
     adapt: Callable[[Mapping[str, Any]], McpServer]
+    of_project: bool = False
 
 
 def foreign_files(root: Path, user_home: Path, env: Mapping[str, str]) -> tuple[ForeignFile, ...]:
@@ -46,11 +48,11 @@ def foreign_files(root: Path, user_home: Path, env: Mapping[str, str]) -> tuple[
         ),
         ForeignFile("Crush", config / "crush" / "crush.json", _table("mcp"), _crush),
         ForeignFile("Claude Code", user_home / ".claude.json", _claude_servers(root), _claude),
-        ForeignFile("Gemini CLI", root / ".gemini" / "settings.json", servers, _gemini),
-        ForeignFile("Codex", root / ".codex" / "config.toml", _table("mcp_servers"), _codex),
-        ForeignFile("Crush", root / "crush.json", _table("mcp"), _crush),
-        ForeignFile("Crush", root / ".crush.json", _table("mcp"), _crush),
-        ForeignFile("Claude Code", root / ".mcp.json", servers, _claude),
+        ForeignFile("Gemini CLI", root / ".gemini" / "settings.json", servers, _gemini, of_project=True),
+        ForeignFile("Codex", root / ".codex" / "config.toml", _table("mcp_servers"), _codex, of_project=True),
+        ForeignFile("Crush", root / "crush.json", _table("mcp"), _crush, of_project=True),
+        ForeignFile("Crush", root / ".crush.json", _table("mcp"), _crush, of_project=True),
+        ForeignFile("Claude Code", root / ".mcp.json", servers, _claude, of_project=True),
     )
 
 
@@ -68,7 +70,7 @@ def find_servers(files: tuple[ForeignFile, ...]) -> ForeignServers:
         for name, raw in _entries(file, known.problems):
             try:
                 server = file.adapt(raw)
-                definition = ServerDefinition(name, server, str(file.path), file.program)
+                definition = ServerDefinition(name, server, str(file.path), file.program, file.of_project)
                 definition.check()
             except (ValueError, TypeError, msgspec.ValidationError) as error:
                 known.problems.append(f"{file.path}: the MCP server {name} cannot be used here: {error}")

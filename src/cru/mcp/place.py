@@ -19,6 +19,7 @@ class ServerPlace(Struct, frozen=True):
     home: cru's home folder, for tokens
     env: what references are looked up in
     children: the environment of programs
+    secret_names: variables with keys in it, which servers of a project get only by a reference that somebody has accepted
     why_not: the rule that forbids an address; "": none does
     why_private: why an address is none of the open network; "": it is
     """
@@ -29,3 +30,9 @@ class ServerPlace(Struct, frozen=True):
     children: Mapping[str, str]
     why_not: Callable[[str], str] = _nothing_forbidden
     why_private: Callable[[str], str] = _nothing_forbidden
+    secret_names: frozenset[str] = frozenset()
+
+    def env_of_program(self, *, of_project: bool) -> Mapping[str, str]:
+        """What a server's program gets beside its own variables."""
+        hidden = self.secret_names if of_project else frozenset[str]()
+        return {name: value for name, value in self.children.items() if name not in hidden}

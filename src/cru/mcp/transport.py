@@ -51,7 +51,8 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
         from cru.mcp.stdio import StdioTransport
 
         cwd = place.root / Path(server.cwd).expanduser()
-        return StdioTransport((server.command, *server.args), cwd, {**place.children, **server.env}, secrets)
+        env = {**place.env_of_program(of_project=definition.of_project), **server.env}
+        return StdioTransport((server.command, *server.args), cwd, env, secrets)
     if why := place.why_not(server.url):
         raise BadServer(f"{definition.describe()} is forbidden by {why}")
     from cru.mcp.http import HttpTransport

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -58,9 +58,13 @@ OTHER_KEYS: frozenset[str] = frozenset((
     "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACEHUB_API_TOKEN",
     "REPLICATE_API_TOKEN", "GROQ_KEY", "WATSONX_APIKEY", "AZURE_CLIENT_SECRET", "GOOGLE_APPLICATION_CREDENTIALS",
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
-    "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "CLOUDFLARE_API_TOKEN",
+    "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GITHUB_PAT", "GITLAB_TOKEN", "GITLAB_PRIVATE_TOKEN",
+    "CI_JOB_TOKEN", "BITBUCKET_TOKEN", "NPM_TOKEN", "NODE_AUTH_TOKEN", "PYPI_TOKEN", "TWINE_PASSWORD", "UV_PUBLISH_TOKEN",
+    "CARGO_REGISTRY_TOKEN", "DOCKER_PASSWORD", "SLACK_TOKEN", "SLACK_BOT_TOKEN", "DISCORD_TOKEN", "TELEGRAM_BOT_TOKEN", "NOTION_TOKEN",
+    "VERCEL_TOKEN", "VAULT_TOKEN", "TFE_TOKEN", "GROQ_TOKEN", "GEMINI_KEY", "DIGITALOCEAN_TOKEN", "ATLAS_TOKEN",
 ))  # fmt: skip
-"""What holds keys of others, beside every `*_API_KEY`: a user's scripts need them, a project's hooks do not."""
+KEY_SUFFIXES = ("_API_KEY", "_APIKEY", "_API_TOKEN", "_ACCESS_TOKEN", "_AUTH_TOKEN", "_SECRET_ACCESS_KEY")
+"""What holds keys of others: what a person runs needs them, what the model or a project runs gets them only if the person says so."""
 NO_SECRETS = frozenset(("GOOGLE_APPLICATION_CREDENTIALS", "AWS_ACCESS_KEY_ID"))
 """Of these, a file's name and a user's: records keep them."""
 BASE_URL = "CRU_BASE_URL"
@@ -192,12 +196,23 @@ def refuse_misspelt(identity: str) -> None:
         raise NoModel(f"there is no provider `{before}`", f"did you mean {near}:?")
 
 
-def key_variables(env: Mapping[str, str]) -> frozenset[str]:
+def key_variables(env: Iterable[str]) -> frozenset[str]:
     """Which variables of an environment hold keys, anybody's."""
     return frozenset(
-        name
-        for name in env
-        if name in KEY_VARIABLES or name in OTHER_KEYS or name.upper().endswith(("_API_KEY", "_APIKEY"))
+        name for name in env if name in KEY_VARIABLES or name in OTHER_KEYS or name.upper().endswith(KEY_SUFFIXES)
+    )
+
+
+def secret_names(env: Iterable[str], passed: Sequence[str] = ()) -> frozenset[str]:
+    """The same, but for those that `passed` names; a pattern (`AWS_*`) is not about cru's own keys."""
+    names = key_variables(env).difference(passed)
+    patterns = [pattern for pattern in passed if "*" in pattern]
+    if not patterns:
+        return names
+    from fnmatch import fnmatchcase
+
+    return frozenset(
+        name for name in names if name in KEY_VARIABLES or not any(fnmatchcase(name, pattern) for pattern in patterns)
     )
 
 

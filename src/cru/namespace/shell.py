@@ -34,7 +34,7 @@ class _ProgramCall(Struct, frozen=True):
 async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, object] | None = None) -> dict[str, object]:
     """shell.exec(cmd, args?, {cwd, env, stdin, timeout}?) -> {success, exit_code, stdout, stderr, truncated}. Another exit code than 0
     is no error; -1 means that a signal ended it. Of more than 10 Mi characters of output the first and the last half are kept, with
-    `truncated` = true. cwd defaults to the project root, env is added to the environment of tools, there is no
+    `truncated` = true. cwd defaults to the project root, env is added to the environment of cru (without its own keys), there is no
     time limit unless `timeout` (seconds) is given. Raises NamespaceError if it cannot be started, is refused, or ran too long.
 
     Example: cru.shell.exec("echo", {"hi"}).stdout --> "hi\\n"

@@ -167,6 +167,7 @@ class CommandRun:
         lines = [describe_output(task.folder, left_running, log), describe_put_aside(put_aside)]
         if self._request.confined is not None and exit_status:
             lines.append(self._request.confined.explain(lines[0]))
+        lines.append(self._request.explain(lines[0] if error else None))
         return TaskOutcome("\n".join(filter(None, lines)), error, exit_status)
 
 

@@ -102,6 +102,7 @@ class CommandRequest(Struct, frozen=True):
     stdin: it gets input later; else it has none
     detached: it goes on when the session has ended
     confined: it runs in a sandbox, as this says
+    explain: (what it printed, None if it has not failed) -> what to tell the model of keys that it may have missed
     """
 
     command: str
@@ -110,6 +111,7 @@ class CommandRequest(Struct, frozen=True):
     stdin: bool = False
     detached: bool = False
     confined: ConfinedCommand | None = None
+    explain: Callable[[str | None], str] = lambda output: ""
 
 
 class TypedInto(Struct, frozen=True):
@@ -232,14 +234,42 @@ def require(service: T | None, name: str) -> T:
     return service
 
 
+class SecretVariables(Struct):
+    """Variables with keys, which what the model runs does not get.
+
+    warn: tells the person
+    reported: those that it has told of
+    """
+
+    names: frozenset[str] = frozenset()
+    warn: Callable[[str], None] = lambda text: None
+    reported: set[str] = field(default_factory=set)
+
+    def without(self, env: Mapping[str, str]) -> dict[str, str]:
+        return {name: value for name, value in env.items() if name not in self.names}
+
+    def explain(self, command: str, output: str | None) -> str:
+        """What the model is told if what was run may have missed one of them, "" if not. `output`: what it printed if it failed."""
+        if output is None and not any(name in command for name in self.names):
+            return ""
+        from cru.tools.secret_variables import find_missed, tell_model, tell_person
+
+        missed = find_missed(command, output, self.names)
+        if news := [name for name in missed if name not in self.reported]:
+            self.reported.update(news)
+            self.warn(tell_person(news))
+        return tell_model(missed) if missed else ""
+
+
 class ToolContext(Struct):
     """What a running tool may use.
 
     root: the project root, absolute and resolved
     folder: the context's folder
-    env: the environment of children, keys of providers removed
+    env: the environment of children, without keys
     emit: publishes output as it comes
     services: what the composition root lends to built-in tools
+    secrets: the keys that are not in `env`
     """
 
     call_id: str
@@ -248,6 +278,7 @@ class ToolContext(Struct):
     env: Mapping[str, str]
     emit: Callable[[str], None]
     services: ToolServices = field(default_factory=ToolServices)
+    secrets: SecretVariables = field(default_factory=SecretVariables)
 
 
 class Tool(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from cru.process.capture import TextCapture
 from cru.process.child import Program
@@ -42,7 +42,8 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     argv = (_shell(running.env.get("PATH", "")), "-c", command)
     confined = await _confine(args, argv, running)
     if args.background:
-        request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached, confined)
+        explain = partial(running.secrets.explain, args.command)
+        request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached, confined, explain)
         return await tasks_of(running.services).start_command(request, running)
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     try:
@@ -61,6 +62,8 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     lines = [_text(ended), describe_put_aside(put_aside)]
     if confined is not None and ended.exit_status:
         lines.append(confined.explain(ended.output))
+    if running.secrets.names:
+        lines.append(running.secrets.explain(args.command, ended.output if ended.exit_status else None))
     return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)
 
 

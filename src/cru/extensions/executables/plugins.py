@@ -47,7 +47,7 @@ class Executables:
         executable = await self._executable(discovered, host.plugin.config)
         for text in executable.problems:
             host.problem(text)
-        where = self._where(discovered.name)
+        where = self._where(discovered)
         tools = host.session.parts.tools
         for schema in executable.tools:
             problem = tools.add(ExecutableTool(executable, schema, where))
@@ -59,11 +59,12 @@ class Executables:
 
             register(host, executable, where)
 
-    def _where(self, name: str) -> ProgramContext:
-        parts = self._parts
+    def _where(self, plugin: DiscoveredPlugin) -> ProgramContext:
+        parts, name = self._parts, plugin.name
+        env = parts.secrets.without(parts.env) if plugin.layer == "project" else parts.env
         face = parts.services.dialogs
         return ProgramContext(
-            _here(parts.root), parts.root, self._home, parts.env, parts.store.name,
+            _here(parts.root), parts.root, self._home, env, parts.store.name,
             lambda text: parts.bus.stream.warn(text, name),
             parts.services.is_verbose,
             (lambda group: _lend_terminal(parts, name, face, group)) if isinstance(face, TerminalLender) else None,
@@ -77,7 +78,7 @@ class Executables:
         except OSError as error:
             raise PluginFailed(f"{path} cannot be read: {error.strerror}") from error
         if known is None or (known.failure and path in self._too_slow):
-            known = await self._ask(path, discovered.name)
+            known = await self._ask(path, discovered)
         if known.failure:
             self._too_slow.add(path)
             raise PluginFailed(known.failure, "it is asked again when its file changes, and by `cru plugin list`")
@@ -88,21 +89,21 @@ class Executables:
             settings.choice("on_error", ON_ERROR, "pass"), (*known.problems, *settings.near_misses()),
         )  # fmt: skip
 
-    async def _ask(self, path: Path, name: str) -> CachedSchema:
+    async def _ask(self, path: Path, asked: DiscoveredPlugin) -> CachedSchema:
         """Its schema, asked for anew. Raises PluginFailed."""
         if self._failed is None:  # the first one: ask them all
             plugins = [plugin for plugin in self._all() if plugin.kind == "executable" and plugin.loadable]
-            others = {_program(plugin): plugin.name for plugin in plugins}
-            answers = await self._ask_all({path: name} | {p: n for p, n in others.items() if self._unknown(p)})
+            others = {_program(plugin): plugin for plugin in plugins}
+            answers = await self._ask_all({path: asked} | {p: other for p, other in others.items() if self._unknown(p)})
         else:
             failed = self._failed.pop(path, None)
-            answers = {path: failed} if failed is not None else await self._ask_all({path: name})
+            answers = {path: failed} if failed is not None else await self._ask_all({path: asked})
         known = answers[path]
         if isinstance(known, PluginFailed):
             raise known
         return known
 
-    async def _ask_all(self, paths: Mapping[Path, str]) -> dict[Path, CachedSchema | PluginFailed]:
+    async def _ask_all(self, paths: Mapping[Path, DiscoveredPlugin]) -> dict[Path, CachedSchema | PluginFailed]:
         """At the same time, each in the name of its plugin; those of others that failed are kept until these are loaded."""
         answers: dict[Path, CachedSchema | PluginFailed] = {}
 

@@ -52,7 +52,9 @@ class ExecutableTool:
         if self._schema.flow_control:
             return ToolResult(_flow_text(self._schema, args), ends_turn=self._schema.ends_turn)
         where = replace(self._where, env=running.env, context=running.folder.name)
-        return await call_tool(self._executable, self._schema, args, where, running.emit)
+        result = await call_tool(self._executable, self._schema, args, where, running.emit)
+        missing = running.secrets.explain("", result.content) if result.is_error else ""
+        return replace(result, content=f"{result.content}\n{missing}") if missing else result
 
 
 def _flow_text(schema: ToolSchema, args: Mapping[str, object]) -> str:

@@ -140,7 +140,7 @@ DOCS: dict[str, str] = {
     "hooks": "command hooks: other programs' scripts around prompts and tool calls",
     "hooks.dialects": "whose user-level hook files are run beside cru's own: crush, claude, codex, gemini (`cru hooks review` adds them)",
     "hooks.disabled": "ids of hooks that are left out (`cru hooks disable ID` adds to it); layers add up",
-    "hooks.env_pass": "environment variables with provider keys that a project's hooks get all the same",
+    "hooks.env_pass": "variables with keys that a project's hooks get all the same, as `GITHUB_TOKEN` or `AWS_*`",
     "hooks.link_transcripts": "link each transcript at ~/.claude/projects/PROJECT/SESSION.jsonl, where programs look for Claude Code's",
     "hooks.entries": "hooks of cru's own dialect",
 }

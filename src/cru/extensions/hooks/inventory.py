@@ -70,11 +70,11 @@ def session_facts(
     where: HookLocations, options: HookOptions, folder: Path, context: str = "", session_id: str = ""
 ) -> SessionFacts:
     """The facts of a session, as far as they do not change; `folder` is that of its context."""
-    from cru.models.providers import key_variables
+    from cru.models.providers import secret_names
 
     own = {"CRU_CONTEXT": context, "CRU_HOME": str(where.home), "CRU_PROJECT_ROOT": str(where.root)}
     return SessionFacts(
         session_id=session_id, context=context, folder=folder, cwd=where.cwd, root=where.root, home=where.home,
         user_home=where.user_home, env={**where.env, **own}, mode=lambda: "ask", transcript=lambda: folder / "context.jsonl",
-        secret_names=key_variables(where.env).difference(options.env_pass),
+        secret_names=secret_names(where.env, options.env_pass),
     )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from cru.app import secret_variables
 from cru.engine.model_pool import ModelPool, with_keys
 from cru.events.bus import Bus
 from cru.events.stamp import Origin
+from cru.faces.cli.console import complain
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.models import ModelSettings
 from cru.models.listing import KeyRefused, ListUnavailable
@@ -34,9 +36,20 @@ async def keys(patient: Patient) -> list[DoctorFinding]:
         findings.append(
             DoctorFinding("keys", "error", env.problem, "unlock the keyring, or `cru login PROVIDER --file`")
         )
+    findings += _withheld(patient)
     return findings or [
         DoctorFinding("keys", "ok", "there is none, and a model of this machine needs none", "cru login")
     ]
+
+
+def _withheld(patient: Patient) -> list[DoctorFinding]:
+    if patient.settings is None:
+        return []
+    names = sorted(secret_variables(patient.start, patient.settings, complain).names)
+    if not names:
+        return []
+    text = f"the model's commands do not get {', '.join(names)} (env_pass = [NAME, …] in [tools] of config.toml passes them on)"
+    return [DoctorFinding("keys", "ok", text)]
 
 
 async def model(patient: Patient) -> list[DoctorFinding]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.app import children_env
+from cru.app import children_env, secret_variables
 from cru.app.start import Start, load_settings, user_home
 from cru.config.layers import Layer, Settings
 from cru.faces.cli.console import complain
@@ -63,7 +63,8 @@ class KnownServers(Struct):
             verdict = gate.judge("fetch", "fetch", url)
             return verdict.reason if verdict.decision == "deny" and verdict.explicit else ""
 
-        return ServerPlace(start.root, start.home, start.env, children_env(start), why_not, sensitive_reason)
+        children, hidden = children_env(start, self.settings), secret_variables(start, self.settings, complain).names
+        return ServerPlace(start.root, start.home, start.env, children, why_not, sensitive_reason, hidden)
 
     def settings_file(self, scope: str) -> Path:
         """That of the user, or of the project."""

@@ -1,0 +1,218 @@
+"""Keys of other programs: on which roads they reach a child, and what is told where they do not. One run for all rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+from tests.kit import Call, Done, HomeDir, Received, Reply, cru, home, pty, server, trust_project
+
+KEYS = (
+    "OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CRU_API_KEY", "GROQ_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY",
+    "SOME_NEW_API_KEY", "WATSONX_APIKEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
+    "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "HF_TOKEN", "NPM_TOKEN", "NODE_AUTH_TOKEN", "CLOUDFLARE_API_TOKEN", "ANTHROPIC_AUTH_TOKEN",
+    "SLACK_BOT_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN", "SENTRY_AUTH_TOKEN", "TWINE_PASSWORD", "VAULT_TOKEN", "MINIO_SECRET_ACCESS_KEY",
+)  # fmt: skip
+OWN = KEYS[:4]
+PLAIN = ("EDITOR", "API_KEY_FILE", "MY_TOKENS", "SSH_AUTH_SOCK", "DATABASE_URL")
+VALUES = {name: f"value-of-{name.lower()}" for name in (*KEYS, *PLAIN)}
+PROGRAM = """#!/bin/sh
+if [ "$1" = --schema ]; then
+  echo '{"name": "NAME", "description": "shows what it gets", "parameters": {"type": "object", "properties": {}}}'
+else
+  env; false
+fi
+"""
+PLUGIN = 'cru.on("session:started", function() cru.shell.exec("sh", {"-c", "env >plugin.txt"}) end)\n'
+# road: whether keys of other programs come along
+ROADS = {
+    "bash": False, "background": False, "agent": False, "program": False, "program of the project": False, "hook of the project": False,
+    "server of the project": False, "server": True, "hook": True, "plugin": True, "by hand": True,
+}  # fmt: skip
+
+
+class Ran(Struct):
+    """What each child of the run has seen, by road."""
+
+    done: Done
+    seen: dict[str, str]
+    results: dict[str, str]
+
+
+def _program(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(PROGRAM.replace("NAME", name))
+    (folder / name).chmod(0o755)
+
+
+def _server(name: str, file: Path) -> str:
+    return f'[mcp.servers.{name}]\ncommand = "/bin/sh"\nargs = ["-c", "env >{file}; exec cat"]\nstart_timeout = 0.2\n'
+
+
+def _answer(request: Received) -> Reply:
+    messages = request.body["messages"]
+    if any(message["role"] == "tool" for message in messages):
+        return Reply("done")
+    if "sub-agent's work" in str(messages[-1]["content"]):
+        return Reply(calls=[Call("bash", {"command": "env >agent.txt; ls $GITHUB_TOKEN"})])
+    calls = [
+        Call("bash", {"command": "env"}, "bash"),
+        Call("bash", {"command": "env >background.txt; exit 3", "background": True}, "background"),
+        Call("task", {"agent": "general", "prompt": "the sub-agent's work"}, "agent"),
+        Call("shown", {}, "program"),
+        Call("shown_by_project", {}, "program of the project"),
+        Call("bash", {"command": "curl -H \"x: $GROQ_API_KEY\" 127.0.0.1:1 >x; cat x"}, "named"),
+        Call("bash", {"command": "echo use NPM_TOKEN or NODE_AUTH_TOKEN please; false"}, "asked for"),
+        Call("bash", {"command": "gh() { false; }; gh issue list"}, "program that reads one"),
+        Call("bash", {"command": "false"}, "failed"),
+        Call("bash", {"command": "echo $EDITOR GITHUB_TOKENS"}, "other words"),
+    ]  # fmt: skip
+    return Reply(calls=calls)
+
+
+def _home(folder: Path, url: str) -> HomeDir:
+    hook = '[[hooks.entries]]\nevent = "session:started"\ncommand = "env >own_hook.txt"\n'
+    here = home(folder, url=url, config="[mcp]\n" + _server("own", folder / "server.txt") + hook)
+    (here.project / ".cru").mkdir()
+    (here.project / ".cru/config.toml").write_text(_server("theirs", folder / "server_of_project.txt"))
+    _program(here.cru / "plugins", "shown")
+    _program(here.project / ".cru/plugins", "shown_by_project")
+    (here.cru / "plugins/env.lua").write_text(PLUGIN)
+    trust_project(here)
+    entries = [{"event": "session:started", "command": "env >project_hook.txt"}]
+    (here.project / ".cru/hooks.json").write_text(json.dumps({"hooks": entries}))
+    return here
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("keys")
+    with server(_answer) as model:
+        here = _home(folder, model.url)
+        done = cru("-t", "--hooks=all", "go", home=here, env=VALUES)
+    results = {str(e["tool_call_id"]): str(e["content"]) for e in here.log() if e["entry_type"] == "tool_result"}
+    files = {
+        "background": "background.txt", "agent": "agent.txt", "hook of the project": "project_hook.txt", "hook": "own_hook.txt",
+        "plugin": "plugin.txt", "server": "../server.txt", "server of the project": "../server_of_project.txt",
+    }  # fmt: skip
+    seen = {road: (here.project / file).read_text() for road, file in files.items()}
+    seen |= {road: results[road] for road in ("bash", "program", "program of the project")}
+    seen["by hand"] = cru("-P", "bash", '{"command": "env"}', home=here, env=VALUES).out
+    return Ran(done, seen, results)
+
+
+@pytest.mark.parametrize("name", (*KEYS, *PLAIN))
+def test_what_the_model_runs_gets_no_keys(ran: Ran, name: str) -> None:
+    roads = [road for road, gets in ROADS.items() if not gets]
+    assert [road for road in roads if (f"{name}={VALUES[name]}" in ran.seen[road]) is (name in KEYS)] == []
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_who_gets_the_keys_of_other_programs(ran: Ran, road: str) -> None:
+    others = [name for name in KEYS if name not in OWN]
+    got = [name for name in others if f"{name}={VALUES[name]}" in ran.seen[road]]
+    assert got == (others if ROADS[road] else []) and f"EDITOR={VALUES['EDITOR']}" in ran.seen[road]
+
+
+TOLD = {
+    "named": ("GROQ_API_KEY",), "asked for": ("NODE_AUTH_TOKEN", "NPM_TOKEN"), "program that reads one": ("GH_TOKEN", "GITHUB_TOKEN"),
+    "failed": (), "other words": (), "bash": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TOLD)
+def test_the_model_is_told_where_a_key_may_be_missed(ran: Ran, call: str) -> None:
+    listed = ", ".join(f'"{name}"' for name in TOLD[call])
+    text = f"[{', '.join(TOLD[call])}: set where cru was started, but withheld from what you run"
+    assert (text in ran.results[call] and f"`tools.env_pass = [{listed}]`" in ran.results[call]) is bool(TOLD[call])
+    assert bool(TOLD[call]) or "withheld" not in ran.results[call]
+
+
+def test_the_person_is_told_of_each_key_once(ran: Ran) -> None:
+    lines = [line for line in ran.done.err.splitlines() if "the model's commands do not get" in line]
+    told = [name for line in lines for name in line.partition("not get ")[2].partition(", since")[0].split(", ")]
+    assert sorted(told) == ["GH_TOKEN", "GITHUB_TOKEN", "GROQ_API_KEY", "NODE_AUTH_TOKEN", "NPM_TOKEN"]
+    assert all("`!command`" in line and "env_pass" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("passed", "names"),
+    [
+        (["GITHUB_TOKEN"], {"GITHUB_TOKEN"}), (["AWS_*"], {name for name in KEYS if name.startswith("AWS_")}), ([], set()),
+        (["*"], set(KEYS) - set(OWN)), (["*", "OPENAI_API_KEY"], set(KEYS) - set(OWN) | {"OPENAI_API_KEY"}), (["github_token"], set()),
+        (["CRU_API_KEY", "*_API_KEY"], {name for name in KEYS if name.endswith("_API_KEY")} - set(OWN) | {"CRU_API_KEY"}),
+    ],
+)  # fmt: skip
+def test_what_the_person_passes_by_name(tmp_path: Path, passed: list[str], names: set[str]) -> None:
+    with server([Reply(calls=[Call("bash", {"command": "env; false"})]), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url, config=f"[tools]\nenv_pass = {json.dumps(passed)}\n")
+        cru("-t", "--debug", "all", "go", home=here, env=VALUES)
+    [result] = [str(e["content"]) for e in here.log() if e["entry_type"] == "tool_result"]
+    assert {name for name in KEYS if f"{name}={VALUES[name]}" in result} == names
+    assert "withheld" not in result
+    records = [path for path in here.context().rglob("*") if path.is_file() and path.name != "context.jsonl"]
+    assert [path.name for path in records if b"value-of-github" in path.read_bytes()] == []
+
+
+WIDENED = {
+    "the project's file": ("-t",), "the project's file, to be trusted": ("-t",), "the context's file": ("-t",),
+    "a request": ("-t", "--json"), "the environment": ("-t",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", WIDENED)
+def test_nobody_but_the_person_widens_it(tmp_path: Path, layer: str) -> None:
+    setting, env = '[tools]\nenv_pass = ["*", "GITHUB_TOKEN"]\n', {"GITHUB_TOKEN": "ghp_123456789"}
+    with server([Reply(calls=[Call("bash", {"command": "env >seen.txt"})]), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url)
+        files = {
+            "the project's file": here.project / ".cru/config.toml",
+            "the context's file": here.context() / "local.toml",
+        }
+        if file := files.get(layer.partition(",")[0]):
+            file.parent.mkdir(parents=True)
+            file.write_text(setting)
+        if layer.endswith("to be trusted"):
+            refused = cru("trust", "--show", home=here)
+            assert refused.code == 1 and "`tools` cannot be set for one project" in refused.err
+        if layer == "the environment":
+            env |= {"CRU_TOOLS": "GITHUB_TOKEN", "CRU_ENV_PASS": "GITHUB_TOKEN"}
+        request = json.dumps({"prompt": "go", "config": {"tools": {"env_pass": ["GITHUB_TOKEN"]}}})
+        done = cru(*WIDENED[layer], *([] if layer == "a request" else ["go"]), home=here, env=env, input=request)
+    seen = here.project / "seen.txt"
+    assert not seen.exists() or "ghp_123456789" not in seen.read_text()
+    assert "tools" in done.err + done.out, done
+
+
+def test_a_command_of_ones_own_in_the_chat_gets_them(tmp_path: Path) -> None:
+    with server([Reply("answer")]) as model:
+        here = home(tmp_path, url=model.url)
+        with pty(home=here, env={"GITHUB_TOKEN": "ghp_123456789"}) as terminal:
+            terminal.expect("> ")
+            terminal.line("!test $GITHUB_TOKEN = ghp_123456789 && echo it is there")
+            terminal.expect("it is there\n")
+            assert terminal.eof() == 0
+
+
+def test_the_doctor_lists_them(tmp_path: Path) -> None:
+    here = home(tmp_path, config='[tools]\nenv_pass = ["HF_TOKEN"]\n')
+    out = cru("doctor", "--offline", home=here, env={"GITHUB_TOKEN": "ghp_123456789", "HF_TOKEN": "hf_1234567"}).out
+    [line] = [line for line in out.splitlines() if "do not get" in line]
+    assert "the model's commands do not get GITHUB_TOKEN" in line and "env_pass" in line and "ghp_" not in out
+
+
+def test_a_trusted_project_leaves_no_own_key_in_the_process(tmp_path: Path) -> None:
+    """`[hooks] env_pass` of its file is ignored by hooks, and so it is by code that runs inside of cru."""
+    with server([Reply("done")]) as model:
+        here = home(tmp_path, url=model.url)
+        (here.project / ".cru").mkdir()
+        (here.project / ".cru/config.toml").write_text('[hooks]\nenv_pass = ["OPENAI_API_KEY"]\n')
+        trust_project(here)
+        (here.cru / "plugins").mkdir()
+        (here.cru / "plugins/look.py").write_text(
+            'import os, pathlib\npathlib.Path("seen.txt").write_text(os.environ.get("OPENAI_API_KEY", "none"))\n'
+        )
+        done = cru("go", home=here, env={"OPENAI_API_KEY": "sk-123456789"})
+    assert (here.project / "seen.txt").read_text() == "none" and "`hooks.env_pass` is ignored" in done.err
