@@ -15,6 +15,7 @@ from cru.mcp.listing import screen_result
 if TYPE_CHECKING:
     import httpx2
 
+    from cru.mcp.definition import ServerDefinition
     from cru.mcp.place import ServerPlace
 
 LARGEST_EVENT = 64 * 1024 * 1024
@@ -65,13 +66,19 @@ class HttpTransport:
     """A ServerTransport. It is gone only when it is left: each request has a connection of its own. `auth`: what logs in."""
 
     def __init__(
-        self, name: str, server: McpServer, place: ServerPlace, secrets: set[str], auth: httpx2.Auth | None = None
+        self,
+        definition: ServerDefinition,
+        server: McpServer,
+        place: ServerPlace,
+        secrets: set[str],
+        auth: httpx2.Auth | None = None,
     ) -> None:
         self.ended = asyncio.Event()
         self.secrets = secrets
         self.problems: list[str] = []
         self.refusal: ServerUnavailable | None = None
-        self._name = name
+        self._name = definition.name
+        self._of_project = definition.of_project
         self._server = server
         self._place = place
         self._auth = auth
@@ -105,13 +112,29 @@ class HttpTransport:
         return kept_auth(self._name, self._server.url, TokenStore(self._place.home, self._name, self._server.url))
 
     async def _check_request(self, request: httpx2.Request) -> None:
-        """Requests of a login go where the server says: not into a private network, nor where a rule forbids. Raises BadServer."""
+        """Requests of a login go where the server says: not into a private network, nor where a rule forbids. Names that a server or a
+        project has chosen do not lead to this machine, nor to what serves credentials to clouds. Raises BadServer."""
         url = str(request.url)
-        if request.url.host == _host(self._server.url):
+        is_own = request.url.host == _host(self._server.url)
+        if self._of_project or not is_own:
+            await self._check_addresses(request.url)
+        if is_own:
             return
         why = self._place.why_private(url) or self._place.why_not(url)
         if why:
             raise BadServer(f"it leads to {request.url.host}, and {why}")
+
+    async def _check_addresses(self, url: httpx2.URL) -> None:
+        """Looked up once more when it is connected to, and by a proxy if there is one: this is no wall. Raises BadServer."""
+        from cru.net.web_url import literal_address, why_address_inner
+
+        if (
+            literal_address(url.host) is not None or url.host == "localhost"
+        ):  # the address itself was shown, or is judged as such
+            return
+        for address in await _look_up(url.host):
+            if why := why_address_inner(address):
+                raise BadServer(f"{url.host} leads to {address}, and {why}", "set that server in your own config.toml")
 
     async def _check_response(self, response: httpx2.Response) -> None:
         from cru.mcp.http_body import bound_body
@@ -138,6 +161,15 @@ class HttpTransport:
 
     def last_words(self) -> str:
         return ""
+
+
+async def _look_up(host: str) -> list[str]:
+    """The addresses of a name; none if nobody knows it, which who connects tells."""
+    try:
+        rows = await asyncio.get_running_loop().getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return []
+    return [str(row[4][0]) for row in rows]
 
 
 def _host(url: str) -> str:

@@ -57,4 +57,4 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
         raise BadServer(f"{definition.describe()} is forbidden by {why}")
     from cru.mcp.http import HttpTransport
 
-    return HttpTransport(definition.name, server, place, secrets, auth)
+    return HttpTransport(definition, server, place, secrets, auth)

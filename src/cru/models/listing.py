@@ -17,6 +17,7 @@ from cru.models import ModelPrice
 from cru.models.protocol import ModelError
 from cru.models.providers import ANTHROPIC, OPENAI, OPENROUTER, PROVIDERS
 from cru.net import NetError
+from cru.net.redirects import within_origin
 from cru.net.transport import Transport
 from cru.values.visible import visible
 
@@ -83,7 +84,9 @@ async def list_models(
 
 async def _get(transport: Transport, provider: str, url: str, headers: dict[str, str], seconds: float) -> Any:
     try:
-        page = await transport.get(url, headers, limit_bytes=MOST_BYTES, timeout=seconds, max_redirects=2)
+        page = await transport.get(
+            url, headers, limit_bytes=MOST_BYTES, timeout=seconds, max_redirects=2, leave=within_origin
+        )
     except NetError as error:
         raise ListUnavailable(f"{provider} at {_shown(url)} does not answer: {error.message}", error.hint) from error
     if page.status in (401, 403):

@@ -8,7 +8,7 @@ from cru.namespace.arguments import number, options, table, text, tostring
 from cru.namespace.host import BadArgument, host
 
 if TYPE_CHECKING:
-    from cru.net.transport import Transport
+    from cru.net.transport import Reach, RedirectLeave, Transport
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 TIMEOUT = 30.0
@@ -17,8 +17,8 @@ _OPTIONS = ("headers", "body", "timeout")
 
 async def get(url: str, opts: dict[str, object] | None = None) -> dict[str, object]:
     """http.get(url, {headers, body, timeout=30}?) -> {status, ok, headers, body}; header names in lower case, ok for 200 to 299.
-    If there is no answer: {ok=false, status=0, body="", headers={}, error}. Redirects are followed, ten at most. Raises
-    BadArgument only.
+    If there is no answer: {ok=false, status=0, body="", headers={}, error}. Redirects are followed, ten at most, and
+    not further into this machine or a private network than the server is that sends them. Raises BadArgument only.
 
     Example: cru.http.get("not a url").ok --> false
     """
@@ -80,7 +80,7 @@ async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
     data = b"" if body is None else tostring(body).encode("utf-8", "surrogateescape")
     timeout = number(where, "timeout", fields.get("timeout", TIMEOUT), 0)
     try:
-        answer = await _transport().request(method, url, headers, data, timeout=timeout)
+        answer = await _transport().request(method, url, headers, data, timeout=timeout, leave=_leave())
     except (NetError, OSError) as error:
         why = error.message if isinstance(error, NetError) else str(error)
         return {"ok": False, "status": 0, "body": "", "headers": {}, "error": why}
@@ -90,6 +90,21 @@ async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
         "headers": dict(answer.headers),
         "body": answer.body.decode("utf-8", "surrogateescape"),
     }
+
+
+def _leave() -> RedirectLeave:
+    """Made at the first redirect, since most requests have none."""
+    judges: list[RedirectLeave] = []
+    rules = host().parts.tool_services.web_rules
+
+    def judge(url: str, target: str) -> Reach | None:
+        from cru.net.redirects import InwardLeave
+
+        if not judges:
+            judges.append(InwardLeave(rules().is_named if rules is not None else lambda url: False))
+        return judges[0](url, target)
+
+    return judge
 
 
 def _transport() -> Transport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from cru.net import (
     AddressCheck,
@@ -27,8 +27,8 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 class Reach(NamedTuple):
     """What of the network a request may reach; see `Transport.get`."""
 
-    allow: Callable[[str], None] | None
-    allow_address: AddressCheck | None
+    allow: Callable[[str], None] | None = None
+    allow_address: AddressCheck | None = None
 
     def check(self, url: str) -> str:
         """The URL in its one spelling. Raises BadUrl, and what `allow` raises."""
@@ -38,6 +38,18 @@ class Reach(NamedTuple):
         if self.allow is not None:
             self.allow(text)
         return text
+
+
+RedirectLeave: TypeAlias = Callable[[str, str], "Reach | None"]
+"""(URL, where it leads to) -> what the rest of the request may reach, None: what it might before. Refuses a redirect by raising."""
+
+
+class _Way(NamedTuple):
+    """How many redirects are followed, what may be reached from the start, and what judges redirects."""
+
+    hops: int
+    reach: Reach | None
+    leave: RedirectLeave | None
 
 
 class Transport:
@@ -64,12 +76,15 @@ class Transport:
         max_redirects: int = 5,
         allow: Callable[[str], None] | None = None,
         allow_address: AddressCheck | None = None,
+        leave: RedirectLeave | None = None,
     ) -> WholeResponse:
         """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop, in its one
         spelling, and refuses it by raising; `allow_address` does so with each address that its host's name leads to, and what is then
-        connected to is one of these, whatever a second lookup would say. Headers are not sent on to another host. Raises NetError."""
+        connected to is one of these, whatever a second lookup would say. `leave` judges redirects alone. Headers are not sent on to
+        another host. Raises NetError."""
         reach = None if allow is None and allow_address is None else Reach(allow, allow_address)
-        return await self._fetch_whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, reach)
+        way = _Way(max_redirects, reach, leave)
+        return await self._fetch_whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, way)
 
     async def request(
         self,
@@ -81,12 +96,12 @@ class Transport:
         limit_bytes: int = 64 << 20,
         timeout: float = 30.0,  # noqa: ASYNC109  (a limit on all hops together)
         max_redirects: int = 10,
+        leave: RedirectLeave | None = None,
     ) -> WholeResponse:
-        """Send any request and get the whole answer, whatever its status; limits as in `get`. After 301, 302 (a POST) and 303 the
-        redirect is followed with a GET, as browsers do. Raises NetError."""
-        return await self._fetch_whole(
-            method, url, dict(headers or {}), body, limit_bytes, timeout, max_redirects, None
-        )
+        """Send any request and get the whole answer, whatever its status; limits and `leave` as in `get`. After 301, 302 (a POST) and 303
+        the redirect is followed with a GET, as browsers do. Raises NetError."""
+        way = _Way(max_redirects, None, leave)
+        return await self._fetch_whole(method, url, dict(headers or {}), body, limit_bytes, timeout, way)
 
     async def close(self) -> None:
         """Close what is idle. The transport can be used again."""
@@ -127,24 +142,23 @@ class Transport:
         return await self._remote.send(method, url, headers, body)
 
     async def _fetch_whole(
-        self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, seconds: float, hops: int,
-        reach: Reach | None,
-    ) -> WholeResponse:  # fmt: skip
+        self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, seconds: float, way: _Way
+    ) -> WholeResponse:
         import asyncio
 
         try:
             async with asyncio.timeout(seconds):
-                return await self._follow(method, url, headers, body, limit, hops, reach)
+                return await self._follow(method, url, headers, body, limit, way)
         except TimeoutError as error:
             raise TimedOut(f"no whole answer from {split_url(url).host} within {seconds:g} s") from error
 
     async def _follow(
-        self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, hops: int,
-        reach: Reach | None,
-    ) -> WholeResponse:  # fmt: skip
+        self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, way: _Way
+    ) -> WholeResponse:
         from urllib.parse import urljoin
 
-        for _ in range(hops + 1):
+        reach = way.reach
+        for _ in range(way.hops + 1):
             if reach is not None:
                 url = reach.check(url)
             response = await self._send(method, url, headers, (body,), reach)
@@ -162,5 +176,6 @@ class Transport:
                 headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
             if url.startswith("https:") and not target.startswith("https:"):
                 raise BadUrl(f"refused: {split_url(url).host} redirects from https to http")
+            reach = reach if way.leave is None else way.leave(url, target) or reach
             url = target
-        raise TooManyRedirects(f"more than {hops} redirects, the last one to {url}")
+        raise TooManyRedirects(f"more than {way.hops} redirects, the last one to {url}")

@@ -100,6 +100,14 @@ def why_address_not_public(text: str) -> str:
     return ""
 
 
+def why_address_inner(text: str) -> str:
+    """Why nobody else may lead to an address that a private network's server could have: it is this machine or link-local; "" if it is
+    neither."""
+    address = inner_address(ip_address(text))
+    is_inner = address.is_loopback or address.is_unspecified or address.is_link_local
+    return why_address_not_public(text) if is_inner else ""
+
+
 def inner_address(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """The IPv4 address that an IPv6 address stands for (mapped, compatible, NAT64, 6to4, Teredo), else itself."""
     if isinstance(address, IPv4Address):
