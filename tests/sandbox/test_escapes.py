@@ -100,10 +100,10 @@ def test_limits_hold_and_all_of_a_command_ends_with_it(surroundings: Surrounding
     assert (surroundings.here.project / "big").stat().st_size <= 1 << 20
     assert SECRET not in results[1] and "MemoryError" in results[1]
     assert "exit code" in results[2]
-    assert not _runs("987654")
+    assert not runs("987654")
 
 
-def _runs(word: str) -> bool:
+def runs(word: str) -> bool:
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -223,9 +223,9 @@ def test_a_confined_command_ends_with_a_run_that_is_killed(surroundings: Surroun
         surroundings.here.configure(url=model.url)
         with start("-t", "--sandbox", "go", home=surroundings.here, env=_temporary(surroundings)) as running:
             wait_until((surroundings.here.project / "started").exists)
-            assert _runs("987655")
+            assert runs("987655")
             running.kill()
-            wait_until(lambda: not _runs("987655"))
+            wait_until(lambda: not runs("987655"))
 
 
 @needs_sandbox

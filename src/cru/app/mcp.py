@@ -76,8 +76,9 @@ class McpSession:
         self._settings = settings
         self._cache = ListingCache(start.home)
         place = ServerPlace(
-            start.root, start.home, start.env, parts.env, self._why_not, sensitive_reason, parts.secrets.names
-        )
+            start.root, start.home, start.env, parts.env, self._why_not, sensitive_reason, parts.secrets.names,
+            parts.services.confine_project, parts.bus.stream.warn,
+        )  # fmt: skip
         self.pool = ServerPool(definitions, place, requests, self._note)
         self._changed: set[str] = set()
         self._announced: dict[str, set[str]] = {}

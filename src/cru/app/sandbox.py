@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 
 from msgspec.structs import replace
 
-from cru.app.start import Start
+from cru.app.start import Start, user_home
 from cru.config.layers import Settings
 from cru.engine.parts import Parts
+from cru.extensions.hooks import ENV_FOLDER
+from cru.permissions.paths import PathRoots, resolve
+from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
 from cru.sandbox import SandboxTable
 from cru.sandbox.confinement import SessionSandbox
 from cru.tools.builtin import BuiltInTool
-from cru.tools.protocol import ConfinedCommand
 
 OUTSIDE = {
     "type": "boolean",
@@ -25,16 +29,38 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     chosen = settings.of(SandboxTable).sandbox
     if chosen.mode == "off":
         return
-    sandbox = SessionSandbox(chosen, start.env, parts.bus.stream.warn)
+    sandbox = SessionSandbox(chosen, start.env, parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
 
     async def open_sandbox(_: Parts) -> None:
         await sandbox.find()
 
     parts.services.sandbox = partial(_lend, sandbox)
+
+    async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
+        return await sandbox.confine_project(parts.gate.places, program)
+
+    parts.services.confine_project = confine_project
     _lend(sandbox, parts)
     parts.lifecycle.opening.insert(0, open_sandbox)
     parts.lifecycle.closing.append(sandbox.close)
     _offer_outside(parts)
+
+
+@asynccontextmanager
+async def project_sandbox(
+    start: Start, settings: Settings, warn: Callable[[str], None]
+) -> AsyncIterator[ConfineProject | None]:
+    """What confines programs of the project where there is no session (`cru hooks test`, `cru mcp test`); None: that is not wanted."""
+    chosen = settings.of(SandboxTable).sandbox if settings.is_set("sandbox") else SandboxTable().sandbox
+    if chosen.mode == "off":
+        yield None
+        return
+    places = PathRoots(resolve(start.root), resolve(start.home), resolve(user_home(start)))
+    sandbox = SessionSandbox(chosen, start.env, warn)
+    try:
+        yield partial(sandbox.confine_project, places)
+    finally:
+        await sandbox.close()
 
 
 def _lend(sandbox: SessionSandbox, parts: Parts) -> None:
@@ -44,7 +70,15 @@ def _lend(sandbox: SessionSandbox, parts: Parts) -> None:
     async def confine(argv: tuple[str, ...], outlives_us: bool) -> ConfinedCommand | None:
         return await sandbox.confine(gate.places, argv, outlives_us=outlives_us)
 
+    keep = parts.tool_services.keep_file
+
+    def keep_file(path: str, content: bytes, tool: str, call_id: str) -> None:
+        sandbox.accept(path, content)
+        if keep is not None:
+            keep(path, content, tool, call_id)
+
     parts.tool_services.confine = confine
+    parts.tool_services.keep_file = keep_file
 
 
 def _offer_outside(parts: Parts) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cru.engine.turn import TaskReport
     from cru.mcp.pool import ServerPool
     from cru.net.transport import Transport
+    from cru.process.confined import ConfineProject
     from cru.revisions.keeper import ChangeKeeper
     from cru.revisions.records import ChangedBy, ChangeOrigin
     from cru.vault.live import LiveVault
@@ -204,10 +205,9 @@ class SessionServices(Struct, kw_only=True):
     wakers: who else may start a turn of an idle chat
     mcp: the MCP servers, if some are configured
     is_chat: a person sits at a chat; is_verbose: who wants to see everything
-    vault: the notes
-    mode_of_person: the mode that a person has set in this session, "" if none has
+    vault: the notes; mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back
-    sandbox: confines the commands of an agent, if that is wanted
+    sandbox: confines the commands of an agent, if that is wanted; confine_project: the same for programs that the project brings
     """
 
     settings: SettingsView | None = None
@@ -227,6 +227,7 @@ class SessionServices(Struct, kw_only=True):
     changes: FileChanges = field(default_factory=FileChanges)
     skills: Callable[[], Span] | None = None
     sandbox: Callable[[Parts], None] | None = None
+    confine_project: ConfineProject | None = None
     mode_of_person: str = ""
 
 
@@ -258,8 +259,7 @@ class Parts(Struct, kw_only=True):
     """What a session is made of.
 
     bus: the agent's bus
-    store: the context
-    choose: a model by name ("" = the configured one), made when first needed
+    store: the context; choose: a model by name ("" = the configured one), made when first needed
     tools, gate, asker: what the model may call, and who permits it
     recorder: the trace
     ledger: what requests have cost, here and in agents below

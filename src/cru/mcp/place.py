@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from cru.process.confined import ConfineProject
 
 
 def _nothing_forbidden(url: str) -> str:
     return ""
+
+
+def _nobody_hears(text: str) -> None:
+    pass
 
 
 class ServerPlace(Struct, frozen=True):
@@ -22,6 +30,8 @@ class ServerPlace(Struct, frozen=True):
     secret_names: variables with keys in it, which servers of a project get only by a reference that somebody has accepted
     why_not: the rule that forbids an address; "": none does
     why_private: why an address is none of the open network; "": it is
+    confine: runs what the project brings in the sandbox; None: there is none
+    warn: tells the person
     """
 
     root: Path
@@ -31,6 +41,8 @@ class ServerPlace(Struct, frozen=True):
     why_not: Callable[[str], str] = _nothing_forbidden
     why_private: Callable[[str], str] = _nothing_forbidden
     secret_names: frozenset[str] = frozenset()
+    confine: ConfineProject | None = None
+    warn: Callable[[str], object] = _nobody_hears
 
     def env_of_program(self, *, of_project: bool) -> Mapping[str, str]:
         """What a server's program gets beside its own variables."""

@@ -18,6 +18,8 @@ from cru.process.run import end
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
+    from cru.process.confined import ConfinedCommand
+
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of one message."""
 STDERR_KEPT = 8 * 1024
@@ -29,8 +31,18 @@ GRACE = 2.0
 class StdioTransport:
     """A ServerTransport. Entering it, as the SDK's client does, starts the program; leaving it ends all that the program started."""
 
-    def __init__(self, argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], secrets: set[str]) -> None:
+    def __init__(
+        self,
+        argv: tuple[str, ...],
+        cwd: Path,
+        env: Mapping[str, str],
+        secrets: set[str],
+        confine: Callable[[], Awaitable[ConfinedCommand | None]] | None = None,
+    ) -> None:
+        """confine: what runs it in the sandbox; None: it runs as it is"""
         self._argv, self._cwd, self._env = argv, cwd, env
+        self._confine = confine
+        self._confined: ConfinedCommand | None = None
         self.secrets = secrets
         self.problems: list[str] = []
         self.refusal: ServerUnavailable | None = None
@@ -49,8 +61,10 @@ class StdioTransport:
         """Raises StartError."""
         import anyio
 
+        self._confined = confined = await self._confine() if self._confine is not None else None
+        argv, has_monitor = (self._argv, False) if confined is None else (confined.argv, confined.has_monitor)
         self._reader, self._writer = PipeReader(), PipeWriter()
-        program = Program(self._argv, self._cwd, self._env, self._writer.child_end, is_marked=True)
+        program = Program(argv, self._cwd, self._env, self._writer.child_end, is_marked=True, has_monitor=has_monitor)
         try:
             self._child = Child(program, self._reader.child_end, self._keep_stderr)
         except BaseException:
@@ -90,6 +104,8 @@ class StdioTransport:
                 stream.close()
             self.ended.set()
             self._closed.set()
+            if self._confined is not None:
+                self._confined.settle()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
@@ -103,7 +119,8 @@ class StdioTransport:
             return ""
         how = f"exit code {status}" if status >= 0 else f"signal {-status}"
         last = self.last_words()
-        return f"{how}; {last}" if last else how
+        why = "" if self._confined is None else self._confined.explain(last)
+        return "; ".join(filter(None, (how, last, why)))
 
     async def wait_end(self) -> str:
         """The same, as soon as that is known."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from cru.mcp import BadServer, ServerUnavailable
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.place import ServerPlace
 from cru.mcp.references import expand
+
+if TYPE_CHECKING:
+    from cru.process.confined import ConfinedCommand, ProjectProgram
 
 
 class ServerTransport(Protocol):
@@ -44,6 +50,25 @@ class ServerTransport(Protocol):
         ...
 
 
+async def _confine(place: ServerPlace, name: str, program: ProjectProgram) -> ConfinedCommand | None:
+    """What runs the server in the sandbox; what it must not make is put aside at its end, and told."""
+    assert place.confine is not None
+    confined = await place.confine(program)
+    if confined is None:
+        return None
+    settle = confined.settle
+
+    from cru.process.confined import describe_put_aside
+
+    def settle_and_tell() -> list[str]:
+        paths = settle()
+        if paths:
+            place.warn(f"MCP server {name}: {describe_put_aside(paths)}")
+        return paths
+
+    return replace(confined, settle=settle_and_tell)
+
+
 def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any = None) -> ServerTransport:
     """auth: what logs in at an address, if not what was kept. Raises BadServer."""
     server, secrets = expand(definition.server, place.env)
@@ -52,7 +77,13 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
 
         cwd = place.root / Path(server.cwd).expanduser()
         env = {**place.env_of_program(of_project=definition.of_project), **server.env}
-        return StdioTransport((server.command, *server.args), cwd, env, secrets)
+        argv = (server.command, *server.args)
+        if not definition.of_project or place.confine is None:
+            return StdioTransport(argv, cwd, env, secrets)
+        from cru.process.confined import ProjectProgram
+
+        program = ProjectProgram(argv, str(cwd))
+        return StdioTransport(argv, cwd, env, secrets, partial(_confine, place, definition.name, program))
     if why := place.why_not(server.url):
         raise BadServer(f"{definition.describe()} is forbidden by {why}")
     from cru.mcp.http import HttpTransport

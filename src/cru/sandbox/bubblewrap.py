@@ -49,7 +49,7 @@ def command_line(
         words += mount
     for name in FORGOTTEN:
         words += ["--unsetenv", name]
-    words += ["--setenv", VARIABLE, NAME, "--chdir", profile.root, "--"]
+    words += ["--setenv", VARIABLE, NAME, "--chdir", profile.folder or profile.root, "--"]
     return (*words, *_limited(profile.limits), *argv)
 
 

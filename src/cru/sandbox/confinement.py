@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+
+from msgspec.structs import replace
 
 from cru.permissions.paths import PathRoots
+from cru.process.confined import ConfinedCommand, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.detect import Detection, detect
 from cru.sandbox.planted import look, put_aside
-from cru.sandbox.profile import make_profile
-from cru.tools.protocol import ConfinedCommand
+from cru.sandbox.profile import Profile, make_profile
 
 REFUSALS = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link"
@@ -24,14 +28,24 @@ REFUSALS = re.compile(
 
 
 class SessionSandbox:
-    """Confines the commands of a session, its sub-agents' too. `warn` tells the person."""
+    """Confines the commands of a session, its sub-agents' too, and what its project brings. `warn` tells the person; `readable`: files in
+    hidden folders that commands may read."""
 
-    def __init__(self, settings: SandboxSettings, env: Mapping[str, str], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        env: Mapping[str, str],
+        warn: Callable[[str], None],
+        readable: Sequence[str] = (),
+    ) -> None:
         self._settings = settings
         self._env = env
         self._warn = warn
+        self._readable = readable
         self._temporary = ""
         self._is_told = False
+        self._accepted: dict[str, bytes] = {}
+        """Files that cru's own tools have written, with the digests of their contents."""
 
     async def find(self) -> Detection:
         """What confines here. Raises SandboxUnavailable if a sandbox is demanded and nothing does."""
@@ -54,21 +68,63 @@ class SessionSandbox:
         detection = await self.find()
         if not detection.backend:
             return None
-        if not self._temporary:
-            self._temporary = tempfile.mkdtemp(prefix="cru-sandbox-", dir=self._env.get("TMPDIR") or None)
-        profile = make_profile(places, self._settings, self._temporary)
+        profile = make_profile(places, self._settings, self._folder(), self._readable)
+        return self._confined(detection, profile, argv, self._explain_to_model, outlives_us=outlives_us)
+
+    async def confine_project(self, places: PathRoots, program: ProjectProgram) -> ConfinedCommand | None:
+        """The same for what a project brings. Raises SandboxUnavailable."""
+        detection = await self.find()
+        if not detection.backend:
+            return None
+        root = os.path.realpath(program.root or places.root)
+        if root not in places.roots:  # a sub-agent's copy of the project
+            places = replace(places, folders=(*places.folders, root))
+        profile = replace(
+            make_profile(places, self._settings, self._folder(), program.readable, program.writable), folder=program.cwd
+        )
+        return self._confined(detection, profile, program.argv, self._explain_to_person)
+
+    def accept(self, path: str, content: bytes) -> None:
+        """cru itself is about to write a file, with somebody's leave: it stays where it is."""
+        self._accepted[os.path.abspath(path)] = sha256(content).digest()
+
+    def _confined(
+        self,
+        detection: Detection,
+        profile: Profile,
+        argv: tuple[str, ...],
+        explain: Callable[[str], str],
+        *,
+        outlives_us: bool = False,
+    ) -> ConfinedCommand:
         before = look(profile.absent)
         words = bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
-        return ConfinedCommand(words, self._explain, lambda: put_aside(before))
+        return ConfinedCommand(words, explain, lambda: put_aside(before, self._accepted))
 
-    def _explain(self, output: str) -> str:
+    def _folder(self) -> str:
+        """The folder that is /tmp inside."""
+        if not self._temporary:
+            self._temporary = tempfile.mkdtemp(prefix="cru-sandbox-", dir=self._env.get("TMPDIR") or None)
+        return self._temporary
+
+    def _explain_to_model(self, output: str) -> str:
         """What to tell the model of a command that failed; "" if it does not look as if the sandbox was why."""
         if REFUSALS.search(output) is None:
             return ""
+        way_out = "If that is why it failed and it has to be done, `outside_sandbox`: true asks a person for that"
+        return f"this ran in a sandbox: {self._limits()}. {way_out}"
+
+    def _explain_to_person(self, output: str) -> str:
+        """The same of what a project brings."""
+        if REFUSALS.search(output) is None:
+            return ""
+        return f"it ran in the sandbox, as what a project brings does: {self._limits()} ([sandbox] in config.toml, docs/sandbox.md)"
+
+    def _limits(self) -> str:
         reaches = "the network" if self._settings.network else "no network"
         return (
-            f"[this ran in a sandbox: only the project and /tmp can be changed there, but not what guards them, secrets are hidden, and "
-            f"there is {reaches}. If that is why it failed and it has to be done, `outside_sandbox`: true asks a person for that]"
+            "only the project and /tmp can be changed there, but not what guards them, secrets are hidden, and "
+            f"there is {reaches}"
         )
 
     async def close(self) -> None:

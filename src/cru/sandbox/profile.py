@@ -31,12 +31,13 @@ class CommandLimits(Struct, frozen=True):
 class Profile(Struct, frozen=True):
     """What a command may do. All paths are absolute and resolved, and exist; of two that lie in each other the inner one decides.
 
-    root: where it runs
+    root: of the project
     writable: what it may change; read_only: not that of it
     hidden: what it cannot see; readable: that of it all the same
     temporary: the folder that is its /tmp
     network: whether it reaches any
     absent: guards that are not there, or links, and must not be put there
+    folder: where it runs, "" for the root
     """
 
     root: str
@@ -48,10 +49,18 @@ class Profile(Struct, frozen=True):
     network: bool = False
     limits: CommandLimits = CommandLimits()
     absent: tuple[str, ...] = ()
+    folder: str = ""
 
 
-def make_profile(places: PathRoots, settings: SandboxSettings, temporary: str) -> Profile:
-    """That of the agent that works at these places."""
+def make_profile(
+    places: PathRoots,
+    settings: SandboxSettings,
+    temporary: str,
+    readable: Iterable[str] = (),
+    writable: Iterable[str] = (),
+) -> Profile:
+    """That of the agent that works at these places. `readable`, `writable`: further files that it may see, or change, although they lie in
+    what is hidden."""
     own = [path for text in settings.writable if (path := _resolved(text, places)) is not None]
     roots = [root for root in (*places.roots, *own) if os.path.isdir(root)]
     git_folders = [folder for root in places.roots for folder in _git_folders(root)]
@@ -64,10 +73,10 @@ def make_profile(places: PathRoots, settings: SandboxSettings, temporary: str) -
     hidden = [path for text in settings.hidden if (path := _resolved(text, places)) is not None]
     return Profile(
         root=places.root,
-        writable=_real(roots + git_folders),
+        writable=_real((*roots, *git_folders, *writable)),
         read_only=_real(path for path in guards if not os.path.islink(path)),
         hidden=_real((*secrets, *SECRET_FILES, places.home, *hidden)),
-        readable=_real(places.readable),
+        readable=_real((*places.readable, *readable)),
         temporary=temporary,
         network=settings.network,
         limits=CommandLimits(

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.process.child import Child, Program
+from cru.process.confined import describe_put_aside
 from cru.process.identity import process_identity
 from cru.process.pipes import PipeWriter
 from cru.process.run import end
@@ -17,7 +18,7 @@ from cru.tasks import TaskDenied
 from cru.tasks.manager import Task, TaskOutcome
 from cru.tasks.output import FIRST, OutputLog, read_tail
 from cru.tools.protocol import CommandRequest
-from cru.tools.shell import describe_put_aside
+from cru.tools.shell import bracketed
 
 LINES, BYTES = 20, 4000
 """What of an output goes into the message about its end."""
@@ -90,7 +91,7 @@ class CommandRun:
         stdin: bytes | int = b"" if writer is None else writer.child_end
         confined = self._request.confined
         program = Program(
-            self._argv, self._root, self._env, stdin, is_marked=True, has_monitor=confined is not None, linger=None
+            self._argv, self._root, self._env, stdin, is_marked=True, has_monitor=self._has_monitor, linger=None
         )
         try:
             child = Child(program, log.write)
@@ -116,6 +117,11 @@ class CommandRun:
         confined = self._request.confined
         return self._request.argv if confined is None else confined.argv
 
+    @property
+    def _has_monitor(self) -> bool:
+        confined = self._request.confined
+        return confined is not None and confined.has_monitor
+
     async def _wait(self, child: Child, task: Task) -> bool:
         """Until it and its output are closed; True if its time was over first."""
         waiting = asyncio.ensure_future(child.wait(self._settings.seconds))
@@ -134,8 +140,7 @@ class CommandRun:
         """It writes into the file itself, since nobody may be left to do that: its output has no limit."""
         output = os.open(task.folder / FIRST, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            has_monitor = self._request.confined is not None
-            program = Program(self._argv, self._root, self._env, outlives_us=True, has_monitor=has_monitor)
+            program = Program(self._argv, self._root, self._env, outlives_us=True, has_monitor=self._has_monitor)
             child = Child(program, output)
         finally:
             os.close(output)
@@ -164,9 +169,9 @@ class CommandRun:
             error = f"it ran longer than {self._settings.seconds:g} s and was ended, with everything that it started"
         elif exit_status:
             error = f"ended by signal {-exit_status}" if exit_status < 0 else f"exit code {exit_status}"
-        lines = [describe_output(task.folder, left_running, log), describe_put_aside(put_aside)]
+        lines = [describe_output(task.folder, left_running, log), bracketed(describe_put_aside(put_aside))]
         if self._request.confined is not None and exit_status:
-            lines.append(self._request.confined.explain(lines[0]))
+            lines.append(bracketed(self._request.confined.explain(lines[0])))
         lines.append(self._request.explain(lines[0] if error else None))
         return TaskOutcome("\n".join(filter(None, lines)), error, exit_status)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cru.net import WholeResponse
     from cru.permissions.gate import Verdict
     from cru.permissions.hidden_files import HiddenFiles
+    from cru.process.confined import ConfinedCommand
 
 T = TypeVar("T")
 
@@ -78,19 +79,6 @@ class ContextHome(Protocol):
     def write_reflection(self, text: str, limit_bytes: int) -> None: ...
 
     def find(self, name: str) -> FileContext: ...
-
-
-class ConfinedCommand(Struct, frozen=True):
-    """A command that runs in a sandbox.
-
-    argv: what is run for it
-    explain: (what it printed) -> what to tell the model of a failure; "" if it does not look as if the sandbox was why
-    settle: called at its end; the files that it must not make, and that have been put aside
-    """
-
-    argv: tuple[str, ...]
-    explain: Callable[[str], str]
-    settle: Callable[[], list[str]]
 
 
 class CommandRequest(Struct, frozen=True):

@@ -8,13 +8,13 @@ from functools import lru_cache, partial
 
 from cru.process.capture import TextCapture
 from cru.process.child import Program
+from cru.process.confined import ConfinedCommand, describe_put_aside
 from cru.process.errors import StartError
 from cru.process.run import ProcessResult, run_program
 from cru.tools.arguments import Bash
 from cru.tools.protocol import (
     BackgroundTasks,
     CommandRequest,
-    ConfinedCommand,
     ToolContext,
     ToolError,
     ToolOptions,
@@ -49,7 +49,7 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     try:
         ended = await run_command(
             argv if confined is None else confined.argv, running, seconds, TextCapture(running.emit),
-            has_monitor=confined is not None,
+            has_monitor=confined is not None and confined.has_monitor,
         )  # fmt: skip
     finally:
         put_aside = confined.settle() if confined is not None else []
@@ -59,9 +59,9 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
             "a larger `timeout` (at most 3600) gives it more time",
             ended.output,
         )
-    lines = [_text(ended), describe_put_aside(put_aside)]
+    lines = [_text(ended), bracketed(describe_put_aside(put_aside))]
     if confined is not None and ended.exit_status:
-        lines.append(confined.explain(ended.output))
+        lines.append(bracketed(confined.explain(ended.output)))
     if running.secrets.names:
         lines.append(running.secrets.explain(args.command, ended.output if ended.exit_status else None))
     return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)
@@ -78,11 +78,9 @@ async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> C
         raise ToolError(f"the command has not run, since there is no sandbox for it: {error}") from error
 
 
-def describe_put_aside(paths: Sequence[str]) -> str:
-    """What the model reads of files that a confined command must not make."""
-    if not paths:
-        return ""
-    return f"[what a command in the sandbox must not make was put aside, as {', '.join(paths)}]"
+def bracketed(text: str) -> str:
+    """What cru says behind the output of a command; "" stays that."""
+    return f"[{text}]" if text else ""
 
 
 def tasks_of(services: ToolServices) -> BackgroundTasks:

@@ -14,7 +14,7 @@ from tests.kit.closing import closed_later
 from cru.contexts.line_file import LineFile
 from cru.events.bus import Bus, Outcome
 from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event, Origin
+from cru.events.stamp import Event, Origin, Stamp
 from cru.events.stream import Notice, Published
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
@@ -66,11 +66,11 @@ class Made(SessionHooks):
         self._prints = prints
         self.given: list[tuple[str, dict[str, Any], Mapping[str, str | None]]] = []
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None], stamp: Stamp) -> HookRun:
         given = msgspec.json.decode(stdin)
         self.given.append((entry.label, given, env))
         if self._prints is None:
-            return await super().run(entry, stdin, env)
+            return await super().run(entry, stdin, env, stamp)
         return self._prints(given) if callable(self._prints) else self._prints[entry.command]
 
 
@@ -130,7 +130,6 @@ def _text(one: Any) -> str:
 def event(payload: Struct, name: str, source: str = "user", depth: int = 0) -> Event:
     """An event as a handler gets it."""
     from cru.events.catalog import BY_NAME
-    from cru.events.stamp import Stamp
 
     agent = "child" if depth else "main"
     stamp = Stamp("sess", "run", agent, "", depth, depth > 0, 7, 0, 0.0, False, source, "")

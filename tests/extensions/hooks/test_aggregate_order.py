@@ -13,7 +13,7 @@ from tests.extensions.hooks.crush_world import Made, config
 
 from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Origin
+from cru.events.stamp import Origin, Stamp
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import HookRun
 
@@ -40,8 +40,8 @@ class Late(Made):
         self._order = order
         self._done = 0
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Any) -> HookRun:
-        run = await super().run(entry, stdin, env)
+    async def run(self, entry: HookEntry, stdin: bytes, env: Any, stamp: Stamp) -> HookRun:
+        run = await super().run(entry, stdin, env, stamp)
         while self._order[self._done] != int(entry.command):
             await asyncio.sleep(0)
         self._done += 1

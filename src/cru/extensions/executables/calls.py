@@ -6,12 +6,13 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.executable import Executable, ToolSchema
@@ -20,6 +21,8 @@ from cru.tools.protocol import ToolResult, ToolTimeout
 
 if TYPE_CHECKING:
     from cru.extensions.executables.terminal import Lend
+    from cru.process.child import Program
+    from cru.process.confined import Confine
     from cru.process.run import ProcessResult
 
 LONGEST = 100 << 10
@@ -42,6 +45,7 @@ class ProgramContext(Struct, frozen=True):
     warn: tells the person
     verbose: whether programs are told that they may say more
     lend: gives the terminal to a process group; None where nobody sits at one
+    confine: runs them in the sandbox; None: they run as they are
     """
 
     cwd: Path
@@ -52,6 +56,7 @@ class ProgramContext(Struct, frozen=True):
     warn: Callable[[str], None]
     verbose: bool = False
     lend: Lend | None = None
+    confine: Confine | None = None
 
 
 async def call_tool(
@@ -156,16 +161,36 @@ async def _run(
     from cru.process.run import run_program
 
     errors = RelayedErrors()
-    with open_terminal(where.lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
+    lend = where.lend if where.confine is None else None  # what is confined has no terminal
+    with open_terminal(lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
         source = stdin if stdin is not None else _own_input() if terminal is None else terminal.fd
         program = Program((str(executable.path),), where.cwd, env, source, own_session=terminal is None)
         wait = Child.wait if terminal is None else terminal.wait
-        ended = await run_program(program, seconds, TextCapture(emit), errors, wait=wait)
+
+        async def run(program: Program) -> ProcessResult:
+            return await run_program(program, seconds, TextCapture(emit), errors, wait=wait)
+
+        ended = await (run(program) if where.confine is None else run_in_sandbox(executable.name, where, program, run))
     if terminal is not None and terminal.was_lent:
         await share_interrupt(ended.exit_status)
     if ended.left_behind:
         where.warn(f"{executable.name} left something running; what that prints from now on is not read")
     return ended
+
+
+async def run_in_sandbox(
+    name: str, where: ProgramContext, program: Program, run: Callable[[Program], Awaitable[ProcessResult]]
+) -> ProcessResult:
+    """What it must not make is told, and if it failed, that the sandbox may be why."""
+    from cru.process.confined import describe_put_aside, run_confined
+
+    assert where.confine is not None
+    result = await run_confined(where.confine, program, run)
+    if text := describe_put_aside(result.put_aside):
+        where.warn(f"{name}: {text}")
+    return (
+        replace(result.ended, errors=f"{result.ended.errors.rstrip()}\n[{result.why}]") if result.why else result.ended
+    )
 
 
 def _own_input() -> int | bytes:

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cru.engine.parts import Parts, TerminalLender
 from cru.events.payloads import InteractionCompleted, InteractionRequested
@@ -25,6 +26,10 @@ from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_sc
 from cru.extensions.executables.tool import ExecutableTool
 from cru.extensions.plugin_files import FileCopy
 from cru.namespace.host import Host, Plugin
+from cru.permissions.paths import is_inside
+
+if TYPE_CHECKING:
+    from cru.process.confined import Confine, ConfinedCommand
 
 
 class Executables:
@@ -59,16 +64,32 @@ class Executables:
 
             register(host, executable, where)
 
-    def _where(self, plugin: DiscoveredPlugin) -> ProgramContext:
-        parts, name = self._parts, plugin.name
-        env = parts.secrets.without(parts.env) if plugin.layer == "project" else parts.env
+    def _where(self, discovered: DiscoveredPlugin) -> ProgramContext:
+        parts, name = self._parts, discovered.name
+        env = parts.secrets.without(parts.env) if discovered.layer == "project" else parts.env
         face = parts.services.dialogs
         return ProgramContext(
             _here(parts.root), parts.root, self._home, env, parts.store.name,
             lambda text: parts.bus.stream.warn(text, name),
             parts.services.is_verbose,
             (lambda group: _lend_terminal(parts, name, face, group)) if isinstance(face, TerminalLender) else None,
+            self._confinement(discovered),
         )  # fmt: skip
+
+    def _confinement(self, discovered: DiscoveredPlugin) -> Confine | None:
+        """What confines a program that the project brings, or that lies in it: there the model's commands can change it."""
+        confine, places = self._parts.services.confine_project, self._parts.gate.places
+        path = str(_program(discovered))
+        lies_in_project = is_inside(path, places.root) and not is_inside(path, places.home)
+        if confine is None or not (discovered.layer == "project" or lies_in_project):
+            return None
+
+        from cru.process.confined import ProjectProgram
+
+        async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
+            return await confine(ProjectProgram(argv, str(_here(self._parts.root)), readable=(str(discovered.folder),)))
+
+        return run
 
     async def _executable(self, discovered: DiscoveredPlugin, config: Mapping[str, object]) -> Executable:
         """Raises PluginFailed."""
@@ -89,15 +110,15 @@ class Executables:
             settings.choice("on_error", ON_ERROR, "pass"), (*known.problems, *settings.near_misses()),
         )  # fmt: skip
 
-    async def _ask(self, path: Path, asked: DiscoveredPlugin) -> CachedSchema:
+    async def _ask(self, path: Path, discovered: DiscoveredPlugin) -> CachedSchema:
         """Its schema, asked for anew. Raises PluginFailed."""
         if self._failed is None:  # the first one: ask them all
             plugins = [plugin for plugin in self._all() if plugin.kind == "executable" and plugin.loadable]
             others = {_program(plugin): plugin for plugin in plugins}
-            answers = await self._ask_all({path: asked} | {p: other for p, other in others.items() if self._unknown(p)})
+            answers = await self._ask_all({path: discovered} | {p: o for p, o in others.items() if self._unknown(p)})
         else:
             failed = self._failed.pop(path, None)
-            answers = {path: failed} if failed is not None else await self._ask_all({path: asked})
+            answers = {path: failed} if failed is not None else await self._ask_all({path: discovered})
         known = answers[path]
         if isinstance(known, PluginFailed):
             raise known

@@ -13,7 +13,14 @@ from msgspec import Struct
 
 from cru import __version__
 from cru.extensions.errors import PluginFailed
-from cru.extensions.executables.calls import ProgramContext, environment, exit_words, not_started, windows_line_end
+from cru.extensions.executables.calls import (
+    ProgramContext,
+    environment,
+    exit_words,
+    not_started,
+    run_in_sandbox,
+    windows_line_end,
+)
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
 from cru.files import atomic
 from cru.files.regular import make_private_folder
@@ -131,12 +138,16 @@ async def _print_schema(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
     from cru.process.capture import ByteCapture
     from cru.process.child import Program
-    from cru.process.run import AT_ONCE, run_program
+    from cru.process.run import AT_ONCE, ProcessResult, run_program
 
     out, err = ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT), ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT)
     program = Program((str(path), "--schema"), where.cwd, environment(where, {}))
+
+    async def run(program: Program) -> ProcessResult:
+        return await run_program(program, SECONDS, out, err, ending=AT_ONCE)
+
     try:
-        ended = await run_program(program, SECONDS, out, err, ending=AT_ONCE)
+        ended = await (run(program) if where.confine is None else run_in_sandbox(path.name, where, program, run))
     except StartError as error:
         raise PluginFailed(not_started(error)) from error
     if out.is_cut or err.is_cut:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_CONFIG_BYTES = 1 << 20
 """Bytes of a configuration; of a larger one nothing is read."""
+ENV_FOLDER = "hook_env"
+"""Below the folder of a context: what hooks of SessionStart set for commands."""
 OF_USER = {
     "env_pass": "which keys a project's hooks get",
     "link_transcripts": "what is written into ~/.claude",

@@ -179,6 +179,7 @@ class SessionHooks:
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""
         self._parts = parts
+        self.facts.confine = parts.services.confine_project
         self._tool_env = parts.env
         parts.services.wakers.append(self._waker)
 
@@ -266,18 +267,21 @@ class SessionHooks:
     def is_accepted(self, entry: HookEntry) -> bool:
         return entry.id not in self.loaded.unaccepted
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None], stamp: Stamp) -> HookRun:
         why = self.explain_revocation(entry)
         if why:
             is_withheld = self._trust is not None and not self._trust.is_refused(entry)
             return HookRun(None, error=why, withheld=is_withheld)
+        from cru.extensions.hooks.launch.confined import confinement
         from cru.extensions.hooks.launch.process import run_hook_command
 
         secret = self.facts.secret_names if entry.of_project else ()
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
         environment = {name: value for name, value in merged.items() if value is not None}
         rules = self._dialects[entry.dialect].launch
-        return await run_hook_command(entry, stdin, environment, self.facts.cwd / entry.cwd, rules)
+        cwd = self.facts.cwd / entry.cwd
+        confine = confinement(entry, self.facts_of(stamp), cwd, stdin, environment)
+        return await run_hook_command(entry, stdin, environment, cwd, rules, confine)
 
     def redact(self, result: HookResult) -> HookResult:
         if self._redact is None:

@@ -78,7 +78,7 @@ FLAGS: tuple[Flag, ...] = (
         "--sandbox",
         (),
         False,
-        "confine what the model's commands may see and change; do not run where that fails",
+        "confine what the model's commands, and programs of the project, may see and change; do not run where that fails",
         "option",
     ),
     Flag("", "--no-sandbox", (), False, "do not confine them", "option"),

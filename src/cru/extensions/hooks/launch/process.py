@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,7 +20,11 @@ from cru.extensions.hooks.model.result import HookRun
 from cru.process.capture import ByteCapture
 from cru.process.child import Program
 from cru.process.errors import StartError, StartProblem
-from cru.process.run import AT_ONCE, Ending, run_program
+from cru.process.run import AT_ONCE, Ending, ProcessResult, run_program
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.process.confined import Confine
 
 KEPT_BYTES = 1 << 20
 MOST_BYTES = 16 << 20
@@ -32,7 +37,12 @@ INTERRUPTED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
 async def run_hook_command(
-    entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path, rules: LaunchRules
+    entry: HookEntry,
+    stdin: bytes,
+    env: Mapping[str, str],
+    cwd: Path,
+    rules: LaunchRules,
+    confine: Confine | None = None,
 ) -> HookRun:
     """Run the entry's command to its end. Never raises but when cancelled; then, and at its limit, its whole session is ended.
 
@@ -46,20 +56,43 @@ async def run_hook_command(
         return HookRun(None, error=f"{error.message} ({error.hint})" if error.hint else error.message)
     if not cwd.is_absolute():
         return HookRun(None, error="it needs a working directory")
-    ending = Ending(rules.end_signal, GRACE, grace_interrupted=0)
     out, err = ByteCapture(KEPT_BYTES, MOST_BYTES), ByteCapture(KEPT_BYTES, MOST_BYTES)
+    ending = Ending(rules.end_signal, GRACE, grace_interrupted=0)
+    notes: list[str] = []
+
+    async def run(program: Program) -> ProcessResult:
+        return await run_program(program, entry.timeout, out, err, ending=ending)
+
     try:
-        ended = await run_program(Program(argv, cwd, env, stdin), entry.timeout, out, err, ending=ending)
+        program = Program(argv, cwd, env, stdin)
+        ended = await (run(program) if confine is None else _run_confined(confine, program, run, notes))
     except StartError as error:
         return HookRun(None, error=_not_started(error), ms=(time.perf_counter() - began) * 1000)
-    # asked to end, it may still end by itself: then its own exit status counts
+    except (CruError, OSError) as error:
+        return HookRun(None, error=f"there is no sandbox for it: {error}")
+    result = _read_end(ended, out.is_too_much or err.is_too_much, left_out)
+    if result.exit == 2 and entry.args is None and rules.dispatches_paths and not await _is_source(argv, env, cwd):
+        result = replace(result, exit=1)
+    note = "; ".join(filter(None, (*_notes(result, env), *notes)))
+    return replace(result, note=note, ms=(time.perf_counter() - began) * 1000)
+
+
+async def _run_confined(
+    confine: Confine, program: Program, run: Callable[[Program], Awaitable[ProcessResult]], notes: list[str]
+) -> ProcessResult:
+    """What there is to say about it is added to the notes; the exit status 2 is an answer."""
+    from cru.process.confined import describe_put_aside, run_confined
+
+    result = await run_confined(confine, program, run)
+    notes += [describe_put_aside(result.put_aside), "" if result.ended.exit_status == 2 else result.why]
+    return result.ended
+
+
+def _read_end(ended: ProcessResult, is_too_much: bool, left_out: list[str]) -> HookRun:
+    """Asked to end, it may still end by itself: then its own exit status counts."""
     timed_out = ended.timed_out and (ended.exit_status < 0 or ended.exit_status in INTERRUPTED)
-    is_too_much = out.is_too_much or err.is_too_much
-    exit_status = None if timed_out or is_too_much else ended.exit_status
-    if exit_status == 2 and entry.args is None and rules.dispatches_paths and not await _is_source(argv, env, cwd):
-        exit_status = 1
-    result = HookRun(
-        exit_status,
+    return HookRun(
+        None if timed_out or is_too_much else ended.exit_status,
         ended.output.removeprefix(BOM),
         ended.errors.removeprefix(BOM),
         timed_out=timed_out,
@@ -67,7 +100,6 @@ async def run_hook_command(
         error=f"printed more than {MOST_BYTES >> 20} MiB" if is_too_much else "",
         left_out=tuple(left_out),
     )
-    return replace(result, note="; ".join(_notes(result, env)), ms=(time.perf_counter() - began) * 1000)
 
 
 def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: LaunchRules) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from cru.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
 
 if TYPE_CHECKING:
+    from cru.process.confined import ConfineProject
     from cru.tasks.record import TaskRecord
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class SessionFacts(Struct):
     agent_transcript: writes the transcript of a sub-agent, and gives its path; None: it is the main agent
     tasks: the tasks of the session, those that have ended too
     warn: tells the person what does not work
+    confine: runs what the project brings in the sandbox; None: there is none
     """
 
     session_id: str
@@ -59,6 +61,7 @@ class SessionFacts(Struct):
     agent_transcript: Callable[[], Path] | None = None
     tasks: Callable[[], Sequence[TaskRecord]] = tuple
     warn: Callable[[str], object] = lambda text: None
+    confine: ConfineProject | None = None
 
     @property
     def variables(self) -> dict[str, str]:

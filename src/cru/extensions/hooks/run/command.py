@@ -88,7 +88,7 @@ class CommandHook:
             stdin = self._dialect.stdin(mapping, event, runtime.facts_of(event.stamp))
             env = self._dialect.environment(entry, mapping, event, runtime.facts)
             with self._waiting():
-                run = await runtime.run(entry, stdin, env)
+                run = await runtime.run(entry, stdin, env, event.stamp)
             result = self._read_output(event, run)
         except asyncio.CancelledError:
             run = HookRun(None, ms=(perf_counter() - started) * 1000, error=CANCELLED)

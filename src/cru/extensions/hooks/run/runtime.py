@@ -43,8 +43,9 @@ class HookRuntime(Protocol):
         """Whether a person has accepted it: with `--hooks=all` others run, too."""
         ...
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
-        """Run its command; a project's only if it is still what a person has trusted."""
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None], stamp: Stamp) -> HookRun:
+        """Run its command for the agent that raised the event; a project's only if it is still what a person has trusted, and in the
+        sandbox if there is one."""
         ...
 
     def redact(self, result: HookResult) -> HookResult:

@@ -101,7 +101,8 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
     settings = patient.settings
     mode = settings.of(SandboxTable).sandbox.mode if settings is not None and settings.has(SandboxTable) else "off"
     if detection.backend and mode != "off":
-        return [DoctorFinding("sandbox", "ok", f"commands are confined by {detection.backend} ({detection.program})")]
+        covered = "the model's commands, and the hooks, programs and MCP servers of a project"
+        return [DoctorFinding("sandbox", "ok", f"{covered} are confined by {detection.backend} ({detection.program})")]
     if detection.backend:
         text = f"commands are not confined: they may do all that you may ({detection.backend} works here)"
         return [DoctorFinding("sandbox", "warn", text, 'cru --sandbox, or mode = "auto" in [sandbox] of config.toml')]

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from cru.app import load_settings
+from cru.app.sandbox import project_sandbox
 from cru.events.journal import SkipKind
 from cru.extensions.hooks import dry_run, synthetic_events
 from cru.extensions.hooks.dry_run import DryRunResult
@@ -16,7 +18,7 @@ from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report import query as spoken
 from cru.extensions.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
 from cru.faces.cli.arguments import CommandArguments
-from cru.faces.cli.console import one_line, show
+from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks.inventory import load_inventory
@@ -81,7 +83,9 @@ async def _dispatch(
     """Dispatch it; hooks in Lua and Python get a session in which no turn runs."""
     ids = {status.entry.id for status in statuses}
     if all(status.entry.kind not in ("lua", "python") or status.state != "active" for status in statuses):
-        return await dry_run.dispatch(inventory, payload, ids)
+        start = start_of(parsed, inventory.facts.context)
+        async with project_sandbox(start, load_settings(start)[0], complain) as inventory.facts.confine:
+            return await dry_run.dispatch(inventory, payload, ids)
     from msgspec.structs import replace
 
     from cru.app import build

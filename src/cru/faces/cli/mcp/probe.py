@@ -6,6 +6,7 @@ import asyncio
 
 import msgspec
 
+from cru.app.sandbox import project_sandbox
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, say, show
 from cru.faces.cli.event_loop import run_interruptible
@@ -52,14 +53,16 @@ def _test(servers: KnownServers, definition: ServerDefinition) -> bool:
 
 async def _start(servers: KnownServers, definition: ServerDefinition) -> ServerConnection:
     """Start it and end it; what it said stays in its facts and for the next run."""
-    server = ServerConnection(definition, servers.place(), NoRequests(servers.start.root), lambda _: None)
-    try:
-        await server.wait_settled()
-        facts = msgspec.structs.replace(server.facts)
-        if facts.state in (ServerState.READY, ServerState.FAILED):
-            _keep(servers, server)
-    finally:
-        await server.close()
+    async with project_sandbox(servers.start, servers.settings, complain) as confine:
+        place = msgspec.structs.replace(servers.place(), confine=confine, warn=complain)
+        server = ServerConnection(definition, place, NoRequests(servers.start.root), lambda _: None)
+        try:
+            await server.wait_settled()
+            facts = msgspec.structs.replace(server.facts)
+            if facts.state in (ServerState.READY, ServerState.FAILED):
+                _keep(servers, server)
+        finally:
+            await server.close()
     server.facts = facts
     return server
 

@@ -4,14 +4,17 @@ exports, its functions, its plain variables and its options (`set -o`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cru.events.answers import Answer, Change
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event
+from cru.extensions.hooks import ENV_FOLDER as FOLDER
 from cru.extensions.hooks.dialects.claude.fields import start_subject
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
@@ -19,7 +22,9 @@ from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.files.regular import make_private_folder
 
-FOLDER = "hook_env"
+if TYPE_CHECKING:
+    from cru.process.confined import Confine, ConfinedCommand
+
 TRY = 'for file; do "$BASH" -n "$file" || exit 2; . "$file" >&2; done'
 BEFORE = "BASH_ENV"
 """The variable that names what a bash reads before a command; bashes that the command starts do not have ours."""
@@ -54,16 +59,18 @@ class EnvFiles:
         if not isinstance(payload, ToolBeforeCall) or payload.name != "bash":
             return None
         facts = self._facts_of(event.stamp)
-        now = self._look(facts)
+        # what a confined hook has written is not run outside of the sandbox
+        is_outside = facts.confine is not None and bool(payload.args.get("outside_sandbox"))
+        now = self._look(facts, [entry for entry in self._entries if not (is_outside and entry.of_project)])
         if now != self._stamp:
             self._stamp, self._variables = now, {}
             self._variables = await self._take([path for path, _, _ in now], facts) if now else {}
         return Answer(changes=(Change("env", "merge", self._variables),)) if self._variables else None
 
-    def _look(self, facts: SessionFacts) -> tuple[tuple[str, int, int], ...]:
-        """The files that hold something."""
+    def _look(self, facts: SessionFacts, entries: Sequence[HookEntry]) -> tuple[tuple[str, int, int], ...]:
+        """The files of these entries that hold something."""
         files = []
-        for entry in self._entries:
+        for entry in entries:
             path = _path(entry, facts)
             try:
                 status = path.stat()
@@ -80,18 +87,32 @@ class EnvFiles:
         env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
         shell = ("--noprofile", "--norc", "-c", TRY, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)
-        done = await run_hook_command(reader, b"", env, facts.root, LaunchRules())
+        done = await run_hook_command(reader, b"", env, facts.root, LaunchRules(), self._confinement(files, facts))
         if done.exit is None:
             raise HookError(f"CLAUDE_ENV_FILE: {done.error or f'not read within {LIMIT:g} s'}", f"look into {files[0]}")
         if done.exit:
             raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
         return {BEFORE: str(self._write_wrapper(files, env.get(BEFORE, ""), facts))}
 
+    def _confinement(self, files: Sequence[str], facts: SessionFacts) -> Confine | None:
+        """What a hook of the project has written is read in the sandbox, if there is one."""
+        confine = facts.confine
+        written = {str(_path(entry, facts)) for entry in self._entries if entry.of_project}
+        if confine is None or written.isdisjoint(files):
+            return None
+
+        from cru.process.confined import ProjectProgram
+
+        async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
+            return await confine(ProjectProgram(argv, str(facts.root), str(facts.root), tuple(files)))
+
+        return run
+
     def _write_wrapper(self, files: list[str], outer: str, facts: SessionFacts) -> Path:
         """What a bash reads: first what it would have read without us, `outer`, which its own children read, too."""
         own = [f"export {BEFORE}={quote(outer)}", f'. "${BEFORE}"'] if outer else [f"unset {BEFORE}"]
         lines = [*own, "shopt -s expand_aliases", *(f". {quote(file)}" for file in files)]
-        path = facts.folder / FOLDER / "all.bash"
+        path = facts.folder / FOLDER / f"{sha256(chr(0).join(files).encode()).hexdigest()[:12]}.bash"
         path.write_text("\n".join(lines) + "\n")
         path.chmod(0o600)
         return path

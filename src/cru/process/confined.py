@@ -1,0 +1,80 @@
+"""A command as it runs in a sandbox: what tools, hooks, plugins and servers know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.process.child import Program
+from cru.process.run import ProcessResult
+
+
+class ConfinedCommand(Struct, frozen=True):
+    """A command that runs in a sandbox.
+
+    argv: what is run for it
+    explain: (what it printed) -> what to tell of a failure; "" if it does not look as if the sandbox was why
+    settle: called at its end; the files that it must not make, and that have been put aside
+    has_monitor: argv only watches over the command (cru.process.child.Program)
+    """
+
+    argv: tuple[str, ...]
+    explain: Callable[[str], str]
+    settle: Callable[[], list[str]]
+    has_monitor: bool = True
+
+
+class ProjectProgram(Struct, frozen=True):
+    """A program that a project brings, which is confined where there is a sandbox.
+
+    argv: itself and its arguments
+    cwd: the folder that it runs in
+    root: that of the agent that it runs for, "" for the session's; it may be changed like the project
+    readable: what it may read of what is hidden; writable: what it may change, too
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    root: str = ""
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+
+ConfineProject: TypeAlias = Callable[[ProjectProgram], Awaitable[ConfinedCommand | None]]
+"""What runs it in the sandbox; None: nothing confines here. Raises CruError, OSError."""
+
+
+Confine: TypeAlias = Callable[[tuple[str, ...]], Awaitable[ConfinedCommand | None]]
+"""The same of words whose place is known."""
+
+
+class ConfinedResult(Struct, frozen=True):
+    """How a program ended that was to be confined; put_aside: what it must not make; why: the sandbox may be why it failed."""
+
+    ended: ProcessResult
+    put_aside: list[str] = []
+    why: str = ""
+
+
+async def run_confined(
+    confine: Confine, program: Program, run: Callable[[Program], Awaitable[ProcessResult]]
+) -> ConfinedResult:
+    """Raises what `confine` and `run` raise."""
+    confined = await confine(program.argv)
+    if confined is None:
+        return ConfinedResult(await run(program))
+    put_aside: list[str] = []
+    try:
+        ended = await run(replace(program, argv=confined.argv, has_monitor=confined.has_monitor))
+    finally:
+        put_aside += confined.settle()
+    why = confined.explain(f"{ended.errors}\n{ended.output}") if ended.exit_status else ""
+    return ConfinedResult(ended, put_aside, why)
+
+
+def describe_put_aside(paths: Sequence[str]) -> str:
+    """What is told of files that a confined program must not make; "" if there are none."""
+    return f"what a command in the sandbox must not make was put aside, as {', '.join(paths)}" if paths else ""
