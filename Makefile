@@ -21,6 +21,7 @@ test: $(STAMP)
 
 test-long: $(STAMP)
 	ulimit -Sn 1024; $(BIN)/python -m pytest -m long -s
+	ulimit -Sn 1024; CRU_TEST_RANDOM=1 $(BIN)/python -m pytest -n 4 -m 'hypothesis and not long'
 
 differential: $(STAMP)
 	$(BIN)/python -m tests.kit.differential $(CASES)

@@ -20,6 +20,8 @@ from tests.kit.quiet import Quiet
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+RANDOM = "CRU_TEST_RANDOM"
+"""A variable: properties are tried with other values in each run (`make test-long`); else with the same ones always."""
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes: what a run of all tests needs of a file system in memory, several times."""
@@ -35,7 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
     # a busy machine is slow at times; what keeps a processor busy is limited by Counts
-    hypothesis.settings.register_profile("cru", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+    hypothesis.settings.register_profile(
+        "cru", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize=RANDOM not in os.environ
+    )
     hypothesis.settings.load_profile("cru")
     config.pluginmanager.register(Counts(), "cru-counts")
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
