@@ -38,7 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
     # a busy machine is slow at times; what keeps a processor busy is limited by Counts
     hypothesis.settings.register_profile(
-        "cru", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize=RANDOM not in os.environ
+        "cru",
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        derandomize=RANDOM not in os.environ,
     )
     hypothesis.settings.load_profile("cru")
     config.pluginmanager.register(Counts(), "cru-counts")
