@@ -34,6 +34,7 @@ GENERATORS: dict[str, Generator] = {
     "hook_shells": hook_tables.shells,
     "hook_tools": hook_tables.tools,
     "hooks_that_never_fire": hook_tables.without_moment,
+    "known_programs": tables.known_programs,
     "modes": tables.modes,
     "namespace": tables.namespace,
     "oq": tables.oq,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import iscoroutinefunction
 
 from tests.namespace.examples import docs, example
@@ -28,6 +29,8 @@ from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.revisions import DOCS as UNDO
 from cru.sandbox import DOCS as SANDBOX
+from cru.shell.harmless import TABLES as HARMLESS
+from cru.shell.option_effects import OPTION_EFFECTS
 from cru.tools import protocol as tools
 from cru.tools.secret_variables import DOCS as TOOLS
 from cru.vault import DOCS as VAULT
@@ -174,6 +177,21 @@ def modes() -> str:
         cells = " | ".join(table.get(kind, "") for kind in KINDS)
         rows.append(f"| `{name}` | {cells} | {MODE_DESCRIPTIONS[name]} |")
     return "\n".join(rows)
+
+
+def known_programs() -> str:
+    """docs/permissions.md: of which programs options are known."""
+    listed = sorted({key.split()[0] for key in HARMLESS})
+    by_nature = sorted(key for key, options in HARMLESS.items() if options == "*")
+    others = sorted(set(OPTION_EFFECTS) - set(listed))
+    return (
+        f"Harmless options are known of {len(listed)} programs: {_code(listed)}. Whatever options they have but for those that start something else are covered of "
+        f"{_code(by_nature)}. Of {len(others)} more only options that do more are known, and the rest is covered: {_code(others)}."
+    )
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def namespace() -> str:

@@ -282,10 +282,10 @@ class Gate:
         rules = (*self._allow, *self._grants.rules()) if call.kind == "shell" and not call.is_outside else ()
         if not rules:
             return ""
-        from cru.permissions.rules import find_unnamed_use
+        from cru.permissions.option_hints import explain_unnamed_use
 
-        use = find_unnamed_use(rules, call)
-        return f"; no allow rule writes out `{use.option}`, which {use.effect.value}" if use is not None else ""
+        explanation = explain_unnamed_use(rules, call, self._places)
+        return f"; {explanation}" if explanation else ""
 
     def _first_hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         if not rules:

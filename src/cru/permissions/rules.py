@@ -22,7 +22,6 @@ from cru.values.mcp_names import PREFIX, names_server, own_name, plain_text, who
 
 if TYPE_CHECKING:
     from cru.permissions import LayerRules
-    from cru.shell.option_uses import OptionUse
 
 
 SKILL = "skill"
@@ -121,21 +120,6 @@ def _as_outside(call: JudgedCall) -> JudgedCall:
     return JudgedCall(OUTSIDE, call.kind, call.detail)
 
 
-def find_unnamed_use(rules: Sequence[Rule], call: JudgedCall) -> OptionUse | None:
-    """The first option for which no rule covers a command that the rules would cover without it."""
-    from cru.permissions.command_rules import allowed_text, names_uses
-
-    own = [rule for rule in rules if names_call(rule, call)]
-    for words, uses in zip(call.command.parts, call.command.uses, strict=True) if own else ():
-        text = allowed_text(words)
-        matching = [rule for rule in own if _matches_command(rule.pieces, text)]
-        if matching and not any(names_uses(rule.pattern or "", uses) for rule in matching):
-            return next(
-                (use for use in uses if not any(names_uses(rule.pattern or "", [use]) for rule in matching)), uses[0]
-            )
-    return None
-
-
 def _find_input_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """One for every call of the tool, or one on the command that gets the text. Rules on commands do not cover it: what that does with a
     text nobody knows."""
@@ -159,14 +143,14 @@ def _find_command_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         return None
     for words, uses in zip(call.command.parts, call.command.uses, strict=True):
         text = allowed_text(words)
-        matching = (rule for rule in rules if _matches_command(rule.pieces, text))
+        matching = (rule for rule in rules if matches_command(rule.pieces, text))
         covering = next((rule for rule in matching if names_uses(rule.pattern or "", uses)), None)
         if covering is None:
             return None
     return covering
 
 
-def _matches_command(pattern: glob.StarGlob, text: str) -> bool:
+def matches_command(pattern: glob.StarGlob, text: str) -> bool:
     """Whether it matches; a closing " *" may also stand for nothing at all."""
     return glob.matches_text(pattern, text) or (pattern[-1] == "" and glob.matches_text(pattern, text + " "))
 

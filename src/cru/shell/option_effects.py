@@ -17,18 +17,21 @@ class OptionEffect(Enum):
     RUNS: start a program that it names, or take further options from a file
     WRITES: write, move or remove a file that it names
     SENDS: hand over what is in a file, or what other programs keep secret
+    UNKNOWN: nothing is known of it, or it is known not to be harmless in another way
     """
 
     RUNS = "may run another program"
     WRITES = "writes to a place of its own"
     SENDS = "gives away what is in a file or another program"
+    UNKNOWN = "is not known to be harmless"
 
 
 class ProgramOptions(Struct, frozen=True):
     """The options of one program that a rule must name before it covers them.
 
     Each is written as the program takes it. With a `=` it takes a value: the rest of its word, or the next word. What stands behind the `=`
-    must be in the value, behind `=^` at its beginning, else the option is harmless. A `*` at the end: any word that begins so (`@*`).
+    must be in the value, behind `=^` at its beginning, behind `=!^` not there, else the option is harmless. A `*` at the end: any word that
+    begins so (`@*`).
 
     runs, writes, sends: options by what they do
     subcommands: first words that do something of their own (RUNS); `bisect/run`: with this word behind
@@ -151,6 +154,10 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         "-o= -O= --log-file= --LOG-FILE=",
         valued="bhjpPtTxyz",
     ),
+    "make": _options(
+        "-f= --file= --makefile= -C= --directory= -I= --include-dir= --eval= -e --environment-overrides -E=",
+        "", "-o= --old-file= --assume-old= -W= --what-if= --new-file= --assume-new=",
+    ),
     "man": _options("-C= --config-file= -H --html -P= --pager= -X --gxditview -r= --prompt="),
     "mypy": _options(
         "@* --config-file= --python-executable=",
@@ -160,6 +167,11 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     ),
     "nc": _options("-c= -e= --exec= --sh-exec= --lua-exec=", "-o= --output= -x= --hex-dump="),
     "nmap": _options("--script= --datadir= --servicedb=", "-o --resume= --append-output", "-iL= --excludefile=", style="full"),
+    "npm": _options(
+        "-C= --call= --editor= --git= --globalconfig= --init-module= --node-options= --prefix= --script-shell= --shell= --userconfig= "
+        "--viewer= --browser=",
+        "--cache= --logs-dir= --pack-destination=", style="full",
+    ),
     "openssl": _options(
         "-config= -engine= -provider= -provider-path=", "-keyout= -out= -outdir= -writerand=", style="words"
     ),
@@ -175,6 +187,11 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "perltidy": _options("", "-b -o= -pro= -bext=", style="words"),
     "ps": _options(),
     "pylint": _options("--init-hook= --load-plugins= --rcfile=", "--output="),
+    "pytest": _options(
+        "-p=!^no: -c= --config-file= --rootdir= --confcutdir= -o= --override-ini=",
+        "--basetemp= --cov-report=: --debug --junit-xml= --junitxml= --log-file= --result-log=",
+        "--pastebin=", style="full",
+    ),
     "rg": _options("--hostname-bin= --pre=", valued="ABCEMTdefgjmrt"),
     "rsync": _options(
         "-e= --config= --daemon --rsh= --rsync-path= -M= --remote-option=",
@@ -272,5 +289,6 @@ OTHER_NAMES = {
     "fdfind": "fd", "g++": "gcc", "gawk": "awk", "gdate": "date", "gfind": "find", "gpg2": "gpg", "gsed": "sed", "gsort": "sort",
     "gsplit": "split", "gtar": "tar", "mandoc": "man", "mawk": "awk", "nawk": "awk", "ncat": "nc", "netcat": "nc",
     "original-awk": "awk", "wget2": "wget", "zless": "less", "guniq": "uniq", "gshuf": "shuf",
+    "ggrep": "grep", "gls": "ls", "gmake": "make", "pip3": "pip", "podman": "docker", "py.test": "pytest",
 }  # fmt: skip
 """Programs with the options of another one."""

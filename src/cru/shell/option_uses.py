@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from cru.shell.harmless import find_known_command
 from cru.shell.option_effects import (
     GIT_OPTIONS,
     HARMLESS_WORDS,
@@ -20,6 +21,7 @@ from cru.shell.option_effects import (
 )
 from cru.shell.programs import base_name
 from cru.shell.scripts import is_plain_awk, is_plain_sed
+from cru.shell.unknown_options import find_unknown_options
 
 _NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
 """Values of an option that names a file which are none."""
@@ -44,7 +46,7 @@ class OptionUse(Struct, frozen=True):
 class _TableOption(Struct, frozen=True):
     """An option of the table, read.
 
-    condition: what must be in its value; beginning with `^`, at its start
+    condition: what must be in its value; beginning with `^`, at its start, with `!^`, not at its start
     """
 
     name: str
@@ -54,20 +56,39 @@ class _TableOption(Struct, frozen=True):
 
 
 def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
-    """In the order of the words; () for a program that is not in the table."""
+    """In the order of the words; () for a program that is in no table."""
     name = base_name(words[0])
     name = OTHER_NAMES.get(name, name)
     table = OPTION_EFFECTS.get(name)
-    if table is None:
-        return ()
-    reader = _Reader(words, table)
-    uses = reader.read()
+    tables = [table] if table is not None else []
     if name == "git" and len(words) > 1 and words[1] in GIT_OPTIONS:
-        known = {(use.word, use.length) for use in uses}  # what is short may be short for options of both tables
-        uses += [use for use in _Reader(words, GIT_OPTIONS[words[1]]).read() if (use.word, use.length) not in known]
-    if name in _READERS:
-        uses += _READERS[name](reader)
-    return tuple(uses)
+        tables.append(GIT_OPTIONS[words[1]])
+    readers = [_Reader(words, table) for table in tables]
+    uses: dict[int, list[OptionUse]] = {}
+    for reader in readers:
+        for at, use in reader.read():  # what is short may be short for options of both tables
+            uses.setdefault(at, []).append(use)
+    _add_unknown(uses, words, name, tables)
+    merged = [_longest(uses[at]) for at in sorted(uses)]
+    return (*merged, *(_READERS[name](readers[0]) if name in _READERS else ()))
+
+
+def _add_unknown(
+    uses: dict[int, list[OptionUse]], words: tuple[str, ...], name: str, tables: list[ProgramOptions]
+) -> None:
+    """With what stands in no table, of programs whose harmless options are known."""
+    command = find_known_command(name, words, any(table.has_words for table in tables))
+    if command is None:
+        return
+    for at, length in find_unknown_options(words, command, tables).items():
+        if at == 1 and words[1] in {word.partition("/")[0] for table in tables for word in table.subcommands}:
+            continue
+        uses.setdefault(at, []).append(OptionUse(words[at], length, OptionEffect.UNKNOWN))
+
+
+def _longest(uses: list[OptionUse]) -> OptionUse:
+    """One use of a word that has several: its first effect, and all that the rule must write out of it."""
+    return OptionUse(uses[0].word, max(use.length for use in uses), uses[0].effect)
 
 
 def may_become_option(name: str, words: tuple[str, ...], places: tuple[int, ...], any_name: bool) -> bool:
@@ -109,7 +130,8 @@ class _OptionIndex(Struct, frozen=True):
 @lru_cache(maxsize=64)
 def _index(table: ProgramOptions) -> _OptionIndex:
     options: list[_TableOption] = []
-    for effect, texts in zip(OptionEffect, (table.runs, table.writes, table.sends), strict=True):
+    by_effect = {OptionEffect.RUNS: table.runs, OptionEffect.WRITES: table.writes, OptionEffect.SENDS: table.sends}
+    for effect, texts in by_effect.items():
         for name, equals, condition in (text.partition("=") for text in sorted(texts)):
             options.append(_TableOption(name, bool(equals), condition, effect))
     prefixes = tuple(
@@ -138,8 +160,9 @@ class _Reader:
         self._table = table
         self._options = _index(table)
 
-    def read(self) -> list[OptionUse]:
-        return [use for at in range(1, len(self.words)) for use in self._word(at)]
+    def read(self) -> list[tuple[int, OptionUse]]:
+        """Each with the place of its word."""
+        return [(at, use) for at in range(1, len(self.words)) for use in self._word(at)]
 
     def _word(self, at: int) -> Iterator[OptionUse]:
         word = self.words[at]
@@ -189,21 +212,22 @@ class _Reader:
     def _cluster(self, at: int, start: int) -> Iterator[OptionUse]:
         """Letters in one word; the first that takes a value ends it, but without a dash the values are words of their own."""
         word = self.words[at]
-        taken = 0
+        use, taken = None, 0
         for index, letter in enumerate(word[start:], start):
             options = self._options.letters.get(letter, ())
             following = self._next(at + taken)
             value = word[index + 1 :] if start and index + 1 < len(word) else following
-            for option in options:
-                if _applies(option, value):
-                    yield OptionUse(word, index + 1, option.effect)
-                    return
+            applying = next((option for option in options if _applies(option, value)), None)
+            if applying is not None:
+                use = OptionUse(word, index + 1, use.effect if use else applying.effect)
             if start and letter == "e" and letter in self._table.valued:
                 self.scripts.append((word if index + 1 < len(word) else value, value))
             if letter in self._table.valued or any(option.takes_value for option in options):
                 if start:
-                    return
+                    break
                 taken += 1
+        if use is not None:
+            yield use
 
     def _is_value(self, at: int) -> bool:
         """Whether it is the value of an option of one letter in the word before it."""
@@ -235,6 +259,8 @@ def _applies(option: _TableOption, value: str) -> bool:
         return False
     if option.condition.startswith("^"):
         return value.startswith(option.condition[1:])
+    if option.condition.startswith("!^"):
+        return not value.startswith(option.condition[2:])
     return option.condition in value
 
 
@@ -290,9 +316,22 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
     return len(paths) < 2 and not any(char in word for word in words for char in "$*?[{`")
 
 
+def _variables(reader: _Reader) -> list[OptionUse]:
+    """`make CC=x` names what recipes start, but for a number or a yes or no."""
+    assigned = [(word, word.partition("=")) for word in reader.words[1:] if not word.startswith("-")]
+    return [
+        OptionUse(word, len(name) + 1, OptionEffect.RUNS)
+        for word, (name, equals, value) in assigned
+        if equals and not value.isdigit() and value.lower() not in _SWITCHES
+    ]
+
+
+_SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
+
 _READERS: dict[str, Callable[[_Reader], list[OptionUse]]] = {
     "awk": lambda reader: _script(reader, is_plain_awk, "--source"),
     "git": _files_outside,
+    "make": _variables,
     "ps": _processes,
     "sed": lambda reader: _script(reader, is_plain_sed, "--expression"),
     "uniq": _second_operand,

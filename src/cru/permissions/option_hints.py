@@ -1,0 +1,54 @@
+"""What a person is told about a command that an allow rule covers but for an option, and which rule would cover it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cru.files.glob import escape
+from cru.permissions.command_rules import allowed_text, names_uses
+from cru.permissions.rules import Rule, find_allowing_rule, matches_command, names_call, parse_rule
+
+if TYPE_CHECKING:
+    from cru.permissions.paths import JudgedCall, PathRoots
+    from cru.shell.option_uses import OptionUse
+
+
+def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> str:
+    """The first option that no rule writes out, of a command that the rules would cover without it; "" if that is not why."""
+    own = [rule for rule in rules if names_call(rule, call)]
+    for words, uses in zip(call.command.parts, call.command.uses, strict=True) if own else ():
+        text = allowed_text(words)
+        matching = [rule for rule in own if matches_command(rule.pieces, text)]
+        if matching and not any(names_uses(rule.pattern or "", uses) for rule in matching):
+            use = next((use for use in uses if not _is_named(matching, use)), uses[0])
+            wider = next(_rules_with(matching, words, use, rules, call, places), "")
+            hint = f" (a rule such as `{wider}` does)" if wider else ""
+            return f"no allow rule writes out `{use.option}`, which {use.effect.value}{hint}"
+    return ""
+
+
+def _is_named(rules: Sequence[Rule], use: OptionUse) -> bool:
+    return any(names_uses(rule.pattern or "", [use]) for rule in rules)
+
+
+def _rules_with(
+    matching: Sequence[Rule],
+    words: Sequence[str],
+    use: OptionUse,
+    rules: Sequence[Rule],
+    call: JudgedCall,
+    places: PathRoots,
+) -> Iterator[str]:
+    """Each matching rule with the option before its last star, if the call is covered then."""
+    rest = use.word[use.length :]
+    option = escape(use.option) + ("=*" if rest.startswith("=") else "*" if rest else "")
+    for rule in matching:
+        pattern = rule.pattern or ""
+        if not pattern.endswith(" *") or " " in use.option:
+            continue
+        fixed = pattern.removesuffix(" *")
+        for text in (f"{fixed} {option} *", f"{fixed} * {option} *"):
+            wider = parse_rule(f"{call.tool}:{text}")
+            if find_allowing_rule((*rules, wider), call, places) is not None:
+                yield wider.text
