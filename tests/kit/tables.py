@@ -185,8 +185,9 @@ def known_programs() -> str:
     by_nature = sorted(key for key, options in HARMLESS.items() if options == "*")
     others = sorted(set(OPTION_EFFECTS) - set(listed))
     return (
-        f"Harmless options are known of {len(listed)} programs: {_code(listed)}. Whatever options they have but for those that start something else are covered of "
-        f"{_code(by_nature)}. Of {len(others)} more only options that do more are known, and the rest is covered: {_code(others)}."
+        f"Harmless options are known of {len(listed)} programs: {_code(listed)}. Whatever options they have but for those that start "
+        f"something else are covered of {_code(by_nature)}. Of {len(others)} more only options that do more are known, and the rest is "
+        f"covered: {_code(others)}."
     )
 
 
