@@ -17,7 +17,7 @@ demo: $(STAMP)
 	BIN=$(abspath $(BIN)) sh docs/demo.sh
 
 test: $(STAMP)
-	ulimit -Sn 1024; $(BIN)/python -m pytest -n 4 -m 'not long'
+	ulimit -Sn 1024; $(BIN)/python -m pytest -n 6 -m 'not long'
 
 test-long: $(STAMP)
 	ulimit -Sn 1024; $(BIN)/python -m pytest -m long -s

@@ -31,6 +31,8 @@ DESCRIPTORS = 4
 STREAMS = ("stdin", "stdout", "stderr")
 NEWS_SIZE = 8
 DEFERRING = "cru.faces.cli.deferred_modules"
+LARGE_PAGE = 1 << 21
+MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 PROCESS_IDS = {"cru.extensions.python.forks": "_PROCESS"}
 """What modules take of their process when they are loaded: the id, under that name."""
 
@@ -220,6 +222,24 @@ def describe_structs() -> None:
             pass  # none that is read: a field's type is no data, or only known to a type checker
 
 
+def use_large_pages() -> None:
+    """Memory that is written to no more lies in pages of 2 MB, where Linux can collapse small ones: a fork copies the table of pages, and
+    its end takes it apart, which is a fifth of what a run costs the kernel."""
+    import ctypes
+
+    madvise = getattr(ctypes.CDLL(None), "madvise", None)
+    if madvise is None or not os.path.exists("/proc/self/maps"):
+        return
+    with open("/proc/self/maps") as file:
+        areas = [line.split() for line in file]
+    for addresses, access, _, _, inode, *_ in areas:
+        first, last = (int(address, 16) for address in addresses.split("-"))
+        first, last = -(-first // LARGE_PAGE) * LARGE_PAGE, last // LARGE_PAGE * LARGE_PAGE
+        if access == "rw-p" and inode == "0" and first < last:
+            for advice in (MADV_HUGEPAGE, MADV_COLLAPSE):  # what the kernel does not know is left as it is
+                madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), advice)
+
+
 def main() -> None:
     descriptor, modules = int(sys.argv[1]), sys.argv[2].split(",")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the client did with them
@@ -232,6 +252,9 @@ def main() -> None:
             module.defer_modules()
     describe_structs()
     gc.freeze()
+    loaded = set(sys.modules)
+    use_large_pages()
+    own |= sys.modules.keys() - loaded
     run, descriptors = serve(Client(descriptor))
     become(run, descriptors)
     for name in own:
