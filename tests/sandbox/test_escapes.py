@@ -157,10 +157,11 @@ def test_a_run_outside_needs_a_rule_that_says_so(surroundings: Surroundings, cas
 
 @needs_sandbox
 def test_commands_in_the_background_are_confined_too(surroundings: Surroundings) -> None:
-    command = surroundings.fill("echo x > {out}/new; echo x > .envrc; cat {home}/.ssh/id_rsa; sleep 0.1; exit 3")
+    command = surroundings.fill("echo x > {out}/new; echo x > .envrc; cat {home}/.ssh/id_rsa; touch tried; exit 3")
+    wait = "until [ -e tried ]; do sleep 0.02; done"
     replies = [Reply(calls=[Call("bash", {"command": command, "background": True})])]
-    replies += [Reply(calls=[Call("task_output", {"id": "$task", "wait": 20})]), Reply("done")]
-    with server([replies[0], Reply("waits"), Reply("done"), Reply("done")]) as model:
+    replies += [Reply(calls=[Call("bash", {"command": wait})])]
+    with server([*replies, Reply("waits"), Reply("done"), Reply("done")]) as model:
         surroundings.here.configure(url=model.url)
         before = surroundings.outside()
         done = cru("-t", "--sandbox", "-C", "c", "go", home=surroundings.here)
