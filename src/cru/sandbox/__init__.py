@@ -25,6 +25,7 @@ class SandboxSettings(Struct, frozen=True):
 
     mode: off; auto: confined where that works, told once where it does not; on: a run refuses to begin where it does not
     network: whether confined commands reach it
+    hosts: those that they reach although there is no network
     writable: further folders that they may change
     hidden: further files and folders that they may not see
     processes, memory_mb, cpu_seconds, file_mb: limits of one command; 0: none
@@ -32,12 +33,24 @@ class SandboxSettings(Struct, frozen=True):
 
     mode: Literal["auto", "on", "off"] = "off"
     network: bool = False
+    hosts: list[str] = []
     writable: list[str] = []
     hidden: list[str] = []
     processes: Count = 0
     memory_mb: Count = 0
     cpu_seconds: Count = 0
     file_mb: Count = 0
+
+    def __post_init__(self) -> None:
+        if not self.hosts:
+            return
+        from cru.sandbox.hosts import parse_rules
+
+        parse_rules(self.hosts)
+        if self.network:
+            raise ValueError(
+                "`network = true` reaches every host, so `hosts` would mean nothing: leave one of them out"
+            )
 
 
 class SandboxTable(Struct, frozen=True):
@@ -50,6 +63,7 @@ DOCS: dict[str, str] = {
     "sandbox": "what the model's commands are confined to ([sandbox](sandbox.md))",
     "sandbox.mode": "`off`; `auto`: confined where that works; `on`: no run begins where it does not (`--sandbox`)",
     "sandbox.network": "whether confined commands reach the network",
+    "sandbox.hosts": "hosts that confined commands reach all the same, through a proxy: `pypi.org`, `*.npmjs.org`, `localhost:5432`",
     "sandbox.writable": "further folders that confined commands may change, such as `~/.cache`",
     "sandbox.hidden": "further files and folders that confined commands cannot see",
     "sandbox.processes": "how many processes of this user one command may have at a time; 0: no limit; does not hold for root",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 
 from cru.sandbox import VARIABLE
@@ -15,6 +16,10 @@ FORGOTTEN = ("DBUS_SESSION_BUS_ADDRESS", "GPG_AGENT_INFO", "SSH_AGENT_PID", "SSH
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf")
 """Where /etc/resolv.conf may lead: a network without names is of little use."""
 SHELL = "/bin/sh"
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
+SOCKET, PORT = "/run/cru-proxy.sock", 31280
+"""The proxy of hosts as it is inside: each command has a loopback of its own, so one number will do."""
+RELAY = os.path.join(os.path.dirname(__file__), "relay.py")
 
 
 def find_program(path: str) -> str | None:
@@ -49,8 +54,20 @@ def command_line(
         words += mount
     for name in FORGOTTEN:
         words += ["--unsetenv", name]
-    words += ["--setenv", VARIABLE, NAME, "--chdir", profile.folder or profile.root, "--"]
-    return (*words, *_limited(profile.limits), *argv)
+    words += ["--setenv", VARIABLE, NAME, "--chdir", profile.folder or profile.root]
+    return (*words, *(_through(profile.proxy) if profile.proxy else ("--",)), *_limited(profile.limits), *argv)
+
+
+def _through(proxy: str) -> Iterator[str]:
+    """The proxy as a port inside, and what names it to programs; behind these words stands the command."""
+    yield from ("--ro-bind", proxy, SOCKET)
+    for name in PROXY_VARIABLES:
+        yield from ("--setenv", name, f"http://127.0.0.1:{PORT}")
+        yield from ("--setenv", name.upper(), f"http://127.0.0.1:{PORT}")
+    for name in ("no_proxy", "NO_PROXY"):
+        yield from ("--setenv", name, "localhost,127.0.0.1,::1")
+    yield from ("--setenv", "NODE_USE_ENV_PROXY", "1")
+    yield from ("--", sys.executable, "-I", "-S", RELAY, SOCKET, str(PORT))
 
 
 def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,6 +19,9 @@ from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.detect import Detection, detect
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
+
+if TYPE_CHECKING:
+    from cru.sandbox.proxy import HostProxy
 
 REFUSALS = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link"
@@ -44,6 +48,9 @@ class SessionSandbox:
         self._readable = readable
         self._temporary = ""
         self._is_told = False
+        self._count = 0
+        self._proxies: set[HostProxy] = set()
+        self._closing: set[asyncio.Future[None]] = set()
         self._accepted: dict[str, bytes] = {}
         """Files that cru's own tools have written, with the digests of their contents."""
 
@@ -68,7 +75,7 @@ class SessionSandbox:
         detection = await self.find()
         if not detection.backend:
             return None
-        profile = make_profile(places, self._settings, self._folder(), self._readable)
+        profile = make_profile(places, self._settings, self._folder("tmp"), self._readable)
         return self._confined(detection, profile, argv, self._explain_to_model, outlives_us=outlives_us)
 
     async def confine_project(self, places: PathRoots, program: ProjectProgram) -> ConfinedCommand | None:
@@ -80,7 +87,8 @@ class SessionSandbox:
         if root not in places.roots:  # a sub-agent's copy of the project
             places = replace(places, folders=(*places.folders, root))
         profile = replace(
-            make_profile(places, self._settings, self._folder(), program.readable, program.writable), folder=program.cwd
+            make_profile(places, self._settings, self._folder("tmp"), program.readable, program.writable),
+            folder=program.cwd,
         )
         return self._confined(detection, profile, program.argv, self._explain_to_person)
 
@@ -97,15 +105,48 @@ class SessionSandbox:
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
+        proxy = self._open_proxy() if self._settings.hosts and not outlives_us else None
+        if proxy is not None:
+            profile = replace(profile, proxy=proxy.path)
         before = look(profile.absent)
         words = bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
-        return ConfinedCommand(words, explain, lambda: put_aside(before, self._accepted))
 
-    def _folder(self) -> str:
-        """The folder that is /tmp inside."""
+        def settle() -> list[str]:
+            if proxy is not None:
+                self._close_proxy(proxy)
+            return put_aside(before, self._accepted)
+
+        def explain_all(output: str) -> str:
+            refused = "; ".join(proxy.refused) if proxy is not None else ""
+            return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", explain(output))))
+
+        return ConfinedCommand(words, explain_all, settle)
+
+    def _open_proxy(self) -> HostProxy:
+        """Raises OSError."""
+        from cru.sandbox.hosts import parse_rules
+        from cru.sandbox.proxy import HostProxy
+
+        self._count += 1
+        proxy = HostProxy(self._folder("proxies"), str(self._count), parse_rules(self._settings.hosts))
+        self._proxies.add(proxy)
+        return proxy
+
+    def _close_proxy(self, proxy: HostProxy) -> None:
+        if proxy in self._proxies:
+            self._proxies.remove(proxy)
+            proxy.close()
+            closing = asyncio.ensure_future(proxy.finish())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    def _folder(self, name: str) -> str:
+        """A folder for the session. Raises OSError."""
         if not self._temporary:
             self._temporary = tempfile.mkdtemp(prefix="cru-sandbox-", dir=self._env.get("TMPDIR") or None)
-        return self._temporary
+        folder = os.path.join(self._temporary, name)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return folder
 
     def _explain_to_model(self, output: str) -> str:
         """What to tell the model of a command that failed; "" if it does not look as if the sandbox was why."""
@@ -121,14 +162,18 @@ class SessionSandbox:
         return f"it ran in the sandbox, as what a project brings does: {self._limits()} ([sandbox] in config.toml, docs/sandbox.md)"
 
     def _limits(self) -> str:
-        reaches = "the network" if self._settings.network else "no network"
+        hosts = ", ".join(self._settings.hosts)
+        reaches = "the network" if self._settings.network else f"no network{f' but {hosts}' if hosts else ''}"
         return (
             "only the project and /tmp can be changed there, but not what guards them, secrets are hidden, and "
             f"there is {reaches}"
         )
 
     async def close(self) -> None:
-        """Remove /tmp."""
+        """End what serves it, and remove /tmp."""
+        for proxy in tuple(self._proxies):
+            self._close_proxy(proxy)
+        await asyncio.gather(*self._closing)
         if self._temporary:
             folder, self._temporary = self._temporary, ""
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

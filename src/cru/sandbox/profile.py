@@ -38,6 +38,7 @@ class Profile(Struct, frozen=True):
     network: whether it reaches any
     absent: guards that are not there, or links, and must not be put there
     folder: where it runs, "" for the root
+    proxy: the socket of a proxy, which is its only network; "": there is none
     """
 
     root: str
@@ -50,6 +51,7 @@ class Profile(Struct, frozen=True):
     limits: CommandLimits = CommandLimits()
     absent: tuple[str, ...] = ()
     folder: str = ""
+    proxy: str = ""
 
 
 def make_profile(

@@ -1,0 +1,157 @@
+"""`[sandbox] hosts`: confined programs reach these, and nothing else, through the real command and a real proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from tests.kit import HomeDir, cru
+from tests.sandbox.conftest import Surroundings
+from tests.sandbox.host_requests import BAD_RULES, REFUSED
+from tests.sandbox.test_escapes import needs_sandbox, run
+
+from cru.sandbox.hosts import parse_rules
+from cru.sandbox.proxy import HostProxy
+
+LARGE = 8 << 20
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with what it was sent."""
+
+    protocol_version = "HTTP/1.1"
+    seen: list[str]
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.seen.append(f"{self.command} {self.path} {self.headers['host']} {body.decode()}")  # type: ignore[attr-defined]
+        answer = b"x" * LARGE if self.path == "/large" else f"hello {body.decode()}".encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_GET
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def web_server() -> Iterator[ThreadingHTTPServer]:
+    """On an address of this machine that only its rule may name."""
+    web = ThreadingHTTPServer(("127.0.0.2", 0), Handler)
+    web.seen = []  # type: ignore[attr-defined]
+    thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield web
+    finally:
+        web.shutdown()
+        web.server_close()
+        thread.join()
+
+
+def resolve(host: str, port: int, *, type: int) -> list[tuple[object, ...]]:
+    address = {"a.wild.example": "127.0.0.1", "known.example": "127.0.0.1", "inside.example": "127.0.0.2"}[host]
+    return [(socket.AF_INET, type, 6, "", (address, port))]
+
+
+async def exchange(path: str, data: bytes) -> bytes:
+    """What the proxy says to these bytes, until it has no more to say."""
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(data)
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_the_proxy_refuses(row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def look_up(loop: object, host: str, port: int, **more: int) -> list[tuple[object, ...]]:
+        return resolve(host, port, **more)
+
+    monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", look_up)
+    sent, expected = REFUSED[row]
+
+    async def play(port: int, named: int) -> bytes:
+        rules = parse_rules([f"127.0.0.2:{named}", "known.example", "*.wild.example"])
+        proxy = HostProxy(str(tmp_path), "p", rules)
+        try:
+            return await exchange(proxy.path, sent.replace(b"{port}", b"%d" % port).replace(b"{named}", b"%d" % named))
+        finally:
+            proxy.close()
+            await proxy.finish()
+
+    with socket.create_server(("127.0.0.1", 0)) as other, web_server() as web:
+        port, named = other.getsockname()[1], web.server_address[1]
+        answer = asyncio.run(play(port, named))
+        other.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    assert answer.startswith(b"HTTP/1.1 " + expected.replace(b"{port}", b"%d" % port)), answer
+    assert web.seen == []  # type: ignore[attr-defined]
+
+
+def test_only_one_request_goes_through_a_connection(tmp_path: Path) -> None:
+    """What follows the body of a request is not passed on: nobody has judged it."""
+
+    async def play(named: int) -> bytes:
+        proxy = HostProxy(str(tmp_path), "p", parse_rules([f"127.0.0.2:{named}"]))
+        try:
+            head = (
+                b"POST http://127.0.0.2:%d/a?b HTTP/1.1\r\nhost: evil\r\nproxy-authorization: x\r\ncontent-length: 2\r\n\r\n"
+                % named
+            )
+            return await exchange(proxy.path, head + b"hiGET /second HTTP/1.1\r\nhost: evil\r\n\r\n")
+        finally:
+            proxy.close()
+            await proxy.finish()
+
+    with web_server() as web:
+        named = web.server_address[1]
+        answer = asyncio.run(play(named))
+    assert answer.endswith(b"\r\n\r\nhello hi")
+    assert web.seen == [f"POST /a?b 127.0.0.2:{named} hi"]  # type: ignore[attr-defined]
+
+
+@needs_sandbox
+def test_confined_programs_reach_the_hosts_of_the_setting_and_no_other(surroundings: Surroundings) -> None:
+    with web_server() as web:
+        named = web.server_address[1]
+        get = "import urllib.request as u; print(len(u.urlopen(u.Request(%r, %s)).read()))"
+        commands = [
+            f"curl -sS http://127.0.0.2:{named}/",
+            f"curl -sS --proxytunnel http://127.0.0.2:{named}/",
+            f"curl -sS -d data http://127.0.0.2:{named}/post",
+            f"curl -sS http://127.0.0.2:{named}/large | wc -c",
+            f'unset no_proxy NO_PROXY; python3 -c "{get % (f"http://127.0.0.2:{named}/", None)}"',
+            "curl -sS https://evil.example/",
+            "curl -sS http://127.0.0.1:{port}/",
+            "exec 3<>/dev/tcp/127.0.0.1/{port} && echo x >&3",
+            f"python3 -c \"import socket; socket.create_connection(('127.0.0.2', {named}), 2)\"",
+            "rm -f /run/cru-proxy.sock; ls /run; yes | head -1; echo $HTTPS_PROXY",
+        ]
+        results = run(surroundings, commands, config=f"[sandbox]\nmode = 'on'\nhosts = ['127.0.0.2:{named}']\n")
+    assert results[:5] == ["hello ", "hello ", "hello data", str(LARGE), "6"]
+    assert "evil.example is not among `hosts` in [sandbox]" in results[5]
+    assert "no network but 127.0.0.2" in results[7] and "Connection refused" in results[8]
+    assert "http://127.0.0.1:31280" in results[9] and "\ny\n" in results[9]
+    assert not surroundings.was_reached()
+    assert list(surroundings.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("rule", BAD_RULES)
+def test_a_rule_that_cannot_be_meant_is_told(home: HomeDir, rule: str) -> None:
+    home.configure(f"[sandbox]\nhosts = [{rule!r}]\n")
+    done = cru("config", home=home)
+    assert done.code != 0 and BAD_RULES[rule] in done.err and "Traceback" not in done.err
