@@ -7,17 +7,42 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World
 
+from cru.files.glob import escape
 from cru.permissions import BadRule
 from cru.permissions.gate import PermissionReply, PermissionSubject
 
 PROPOSED = [
-    ("git push origin main", "bash:git push *"), ("git log -3", "bash:git log *"), ("docker ps -a", "bash:docker ps *"),
-    ("gh pr view 3", "bash:gh pr *"), ("git commit -m x", "bash:git commit -m x"), ("git add .", "bash:git add ."),
-    ("python x.py", "bash:python x.py"), ("sudo git push x", "bash:sudo git push x"), ("npm run build", "bash:npm run build"),
-    ("git push && make", "bash:git push && make"), ("git log --output=x", "bash:git log --output=x"),
-    ("find . -exec rm {} ;", "bash:find . -exec rm {} ;"), ("xargs git push", "bash:xargs git push"), ("make", "bash:make"),
-    ("env git push x", "bash:env git push x"), ("sh -c 'git push x'", "bash:sh -c 'git push x'"),
+    ("git log -3", "bash:git log *"), ("git status -s", "bash:git status *"), ("git diff --stat", "bash:git diff *"),
+    ("git show HEAD", "bash:git show *"), ("git blame a.py", "bash:git blame *"), ("git grep -n x", "bash:git grep *"),
+    ("git ls-files", "bash:git ls-files *"), ("git rev-parse HEAD", "bash:git rev-parse *"), ("git describe --tags", "bash:git describe *"),
+    ("git shortlog -sn", "bash:git shortlog *"), ("docker ps -a", "bash:docker ps *"), ("docker logs web", "bash:docker logs *"),
+    ("docker compose ps", "bash:docker compose ps *"), ("gh pr view 3", "bash:gh pr view *"), ("gh pr diff 3", "bash:gh pr diff *"),
+    ("gh issue list", "bash:gh issue list *"), ("gh run view 1 --log", "bash:gh run view *"), ("kubectl logs x", "bash:kubectl logs *"),
+    ("kubectl get pods -A", "bash:kubectl get pods *"), ("npm ls", "bash:npm ls *"), ("npm view x", "bash:npm view *"),
+    ("pip show x", "bash:pip show *"), ("pip list", "bash:pip list *"), ("systemctl status x", "bash:systemctl status *"),
 ]  # fmt: skip
+EXACT = [
+    # hooks of the repository, or filters and drivers of its attributes, may run
+    "git commit -m x", "git add .", "git add -A", "git checkout main", "git switch main", "git restore a.py", "git merge topic",
+    "git rebase main", "git pull --rebase", "git push origin main", "git fetch origin", "git stash push", "git am x.patch",
+    "git cherry-pick abc", "git revert abc", "git reset --hard", "git branch new", "git tag v1", "git worktree add ../x", "git clone x y",
+    "git gc", "git submodule update", "git remote update", "git notes add -m x", "git bisect good", "git apply x.patch", "git rm x",
+    "git mv a b", "git clean -n", "git config user.name", "git update-ref HEAD x", "git archive HEAD", "gh pr checkout 3",
+    # code of the project or of a package
+    "npm run build", "npm test", "npm install", "npm audit fix", "npm exec x", "pnpm list", "yarn list", "pip install x", "cargo test",
+    "cargo metadata", "cargo tree", "go test ./...", "go list ./...", "go build ./...", "make", "make test", "pytest -q", "python x.py",
+    "docker run x", "docker exec x ls", "docker build .", "docker compose up", "kubectl exec x ls", "mvn test", "gradle test", "uv run x",
+    # what is in files, or secrets
+    "cat a", "head a", "grep x a", "rg x", "sed -n 1p a", "awk 1 a", "diff a b", "less a", "kubectl get secrets", "kubectl get all",
+    "kubectl config view", "gh api x", "gh auth status", "docker cp a b", "curl https://x", "docker inspect x", "git hash-object a",
+    # changes
+    "gh pr merge 3", "gh pr create --title x", "gh repo delete x", "kubectl apply -f x", "docker rm x", "systemctl stop x", "rm x",
+    # what is no single plain command
+    "sudo git log", "git push && make", "git log && git diff", "xargs git log", "env git log x", "sh -c 'git log x'", "git log | cat",
+    "git -C x log", "find . -exec rm {} ;", "find . -name x", "git log --output=x", "git log --frobnicate", "git status --frobnicate",
+    "npm ls --frobnicate",
+]  # fmt: skip
+PROPOSED += [(command, f"bash:{escape(command)}") for command in EXACT]
 
 
 @pytest.mark.parametrize(("command", "rule"), PROPOSED)
@@ -25,6 +50,14 @@ def test_a_prefix_is_proposed_where_it_makes_sense(tmp_path: Path, command: str,
     gate = World(tmp_path).gate()
     editing = gate.editing_for(f"bash:{command}", "bash", "shell", command)
     assert editing is not None and editing.proposal == rule
+    assert editing.why_not(editing.proposal) == ""
+
+
+@pytest.mark.parametrize("command", EXACT)
+def test_an_answer_keeps_the_exact_command_where_more_could_run_hooks_or_read_files(
+    tmp_path: Path, command: str
+) -> None:
+    assert World(tmp_path).gate().rule_for("bash", "shell", command) in ("", f"bash:{escape(command)}")
 
 
 REFUSED = [

@@ -11,6 +11,7 @@ from tests.permissions.world import World
     ("command", "rule"),
     [
         ("git status -s", "bash:git status *"),
+        ("git status --frobnicate", "bash:git status --frobnicate"),
         ("git commit -m x", "bash:git commit -m x"),
         ("git add -A", "bash:git add -A"),
         ("go fmt ./...", "bash:go fmt ./..."),

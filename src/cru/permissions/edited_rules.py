@@ -23,24 +23,33 @@ from cru.shell.programs import (
 if TYPE_CHECKING:
     from cru.permissions.paths import JudgedCall, PathRoots
 
-PREFIXES = {
-    "git": names(
-        "blame branch describe diff fetch log ls-files pull push remote rev-parse shortlog show stash status tag"
-    ),
-    "gh": names("browse issue pr release repo run search"),
-    "docker": names("images inspect logs ps stats version"),
-    "podman": names("images inspect logs ps stats version"),
-    "kubectl": names("describe explain get logs top version"),
-    "npm": names("audit ls outdated search view"),
-    "pnpm": names("audit list outdated view"),
-    "cargo": names("metadata search tree"),
-    "go": names("list version"),
-    "pip": names("check freeze list show"),
-    "systemctl": names("is-active list-units show status"),
-}
-"""Programs → first words behind which a `*` is proposed to whoever edits a rule: what they do is the same whatever follows, but for options
-that a rule must write out (cru.shell.option_effects). None
-of them runs code of the project by its nature (`git commit`, `npm run`, `cargo build`)."""
+_PODS = "pod pods po service services svc deployment deployments deploy node nodes event events namespace namespaces ns ingress job jobs"
+PREFIXES = frozenset(
+    f"{program} {word}"
+    for program, words in {
+        "git": "blame describe diff for-each-ref grep log ls-files ls-tree merge-base name-rev rev-list rev-parse shortlog show show-ref "
+        "status",
+        "gh issue": "list status view",
+        "gh pr": "checks diff list status view",
+        "gh release": "list view",
+        "gh repo": "list view",
+        "gh run": "list view watch",
+        "gh": "search",
+        "docker": "history images info logs port ps stats top version",
+        "docker compose": "images logs ls ps top version",
+        "kubectl": "api-resources api-versions describe explain logs top version",
+        "kubectl get": _PODS,
+        "npm": "explain list ls outdated search view why",
+        "pip": "check freeze list show",
+        "systemctl": "is-active is-enabled is-failed list-timers list-unit-files list-units show status",
+    }.items()
+    for word in words.split()
+)
+"""Beginnings of commands behind which a `*` is proposed to whoever edits a rule. What they do is the same whatever follows, but for
+options that a rule must write out: they show what is there. None runs hooks of a repository (`git commit`, `git push`, `git fetch`) or code of
+the project (`npm test`, `cargo tree`, which starts what `.cargo/config.toml` names), shows secrets (`kubectl get secrets`) or changes anything."""
+_LONGEST_PREFIX = 3
+"""Words of one."""
 RUNNERS = names(
     "bazel bundle claude codex crontab cru crush direnv dotnet elvish gemini ghci hatch java julia just mise nix nix-shell pdm pixi pnpx "
     "R rake Rscript runghc rye scala swift task ts-node tsx"
@@ -57,14 +66,14 @@ def editing_of(call: JudgedCall, places: PathRoots, rule: str) -> RuleEditing:
 
 
 def propose_prefix(call: JudgedCall) -> str:
-    """`bash:git push *` for `git push origin main`; "" if no prefix makes sense."""
+    """`bash:git log *` for `git log --oneline`; "" if no prefix makes sense."""
     command = call.command if call.kind == "shell" else None
     if command is None or command.opaque or len(command.parts) != 1 or any(command.uses):
         return ""
     words = command.parts[0]
-    if len(words) < 2 or words[1] not in PREFIXES.get(words[0], ()):
-        return ""
-    return f"{call.tool}:{escape(words[0])} {escape(words[1])} *"
+    beginnings = (" ".join(words[:count]) for count in range(2, min(len(words), _LONGEST_PREFIX) + 1))
+    prefix = next((beginning for beginning in beginnings if beginning in PREFIXES), "")
+    return f"{call.tool}:{escape(prefix)} *" if prefix else ""
 
 
 def why_not_kept(text: str, call: JudgedCall, places: PathRoots) -> str:
@@ -129,4 +138,4 @@ def _why_too_wide_command(rule: Rule) -> str:
 
 
 def _example(program: str) -> str:
-    return min(PREFIXES.get(program, ("list",)))
+    return next((prefix.split()[1] for prefix in sorted(PREFIXES) if prefix.split()[0] == program), "list")

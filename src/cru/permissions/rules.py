@@ -355,7 +355,7 @@ def _command_rule(call: JudgedCall, places: PathRoots) -> str:
     text = call.detail.strip()
     if may_write_protected(text, places):
         return ""
-    if call.command.parts and not call.command.opaque:
+    if call.command.parts and not call.command.opaque and not any(call.command.uses):
         words = call.command.parts[0]
         if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
             return f"{call.tool}:{words[0]} {words[1]} *"

@@ -9,7 +9,9 @@ GROUPS = {
     "--subresource= --show-kind[=] -L= --label-columns= --server-print[=] --dry-run[=] --timeout= --wait[=]",
     "kubectl-files": "@kubectl -fR --filename= --recursive[=] --server-side[=] --field-manager= --force-conflicts[=] --validate[=] "
     "--all[=] --grace-period= --cascade[=] --now[=] --overwrite[=] --current-replicas= --replicas= --save-config[=] --for= -f= "
-    "--local[=] --type= -p= --patch= --resource-version=",
+    "--local[=] --type= -p= --patch= --resource-version= --force[=] --ignore-daemonsets[=] --delete-emptydir-data[=] --pod-selector= "
+    "--min= --max= --cpu-percent= --port= --target-port= --name= --labels= --protocol= --list[=] --interactive[=] -i --image= "
+    "--concurrency= --edit[=]",
     "docker-list": "-aqs -f= -n= --all --digests --filter= --format= --no-trunc --quiet --last= --latest -l --size --tree --help",
     "docker-build": "-qt= -f= --tag= --file= --quiet --no-cache --pull --target= --platform= --build-arg= --label= --progress= --rm "
     "--force-rm --compress --load --no-cache-filter= --shm-size= --memory= -m= --help",

@@ -28,7 +28,7 @@ TABLE = {
     "black": "-qvhSC -l= -t= --check --diff --color --no-color --fast --safe --quiet --verbose --preview --unstable --line-length= "
     "--target-version= --include= --exclude= --extend-exclude= --force-exclude= --skip-string-normalization --skip-magic-trailing-comma "
     "-W= --workers= --pyi --ipynb --required-version= --version --help",
-    "cargo": "-Vvhq --version --list --help --verbose --quiet --explain=",
+    "cargo": "-Vvhq --version --locked --offline --frozen --color= --list --help --verbose --quiet --explain=",
     "cargo build|b|check|c|test|t|run|r|bench|clippy|doc|d|clean|fetch|fix|rustc|locate-project|pkgid|verify-project|"
     "version|help|generate-lockfile": "@cargo",
     "cargo add": "@cargo -n --optional --no-optional --default-features --rename= --dev --build --dry-run --branch= --tag= --rev= "
@@ -60,7 +60,8 @@ TABLE = {
     "-funsigned-char -ffreestanding -fhosted -fms-extensions -fshort-enums -fverbose-asm -ftrapv -fmacro-prefix-map* -ffile-prefix-map* "
     "-fdebug-prefix-map* -finline* -coverage",
     "gh": "--version --help",
-    "gh api": "@gh -X= --method= -f= --raw-field= --paginate --slurp -i --include --silent --cache= -p= --preview= -t= --verbose",
+    "gh api": "@gh -X= --method= -f= --raw-field= -H= --header= --paginate --slurp -i --include --silent --cache= -p= --preview= -t= "
+    "--verbose",
     "gh auth": "@gh --hostname= -t -h= --active",
     "gh browse": "@gh -n --no-browser -c -b=",
     "gh cache": "@gh -k= --key= -O= --order= --sort= -r= --ref= --all",
@@ -151,7 +152,7 @@ TABLE = {
     "npm view": "@npm",
     "npm why": "@npm",
     "npm whoami": "@npm",
-    "pip": "-Vh --version --help",
+    "pip": "-Vhvq --version --help --verbose --quiet --isolated --require-virtualenv --retries= --timeout= --disable-pip-version-check",
     "pip cache": "@pip --format=",
     "pip check": "@pip",
     "pip config": "@pip --global --user --site",

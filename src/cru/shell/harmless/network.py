@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 GROUPS = {
-    "systemctl": "-alqr -n= -o= -p= -t= -P= --all --full --lines= --output= --property= --value --type= --state= --failed "
-    "--no-pager --no-legend --plain --user --system --reverse --after --before --recursive --show-types --with-dependencies --quiet "
-    "--legend= --no-block --now --no-ask-password --runtime --timestamp= --wait --help --version"
+    "systemctl": "-alqr -n= -o= -p= -t= -P= --all --full --lines= --output= --property= --value --type= --state= --failed --no-pager "
+    "--no-legend --plain --user --system --reverse --after --before --recursive --show-types --with-dependencies --quiet --legend= "
+    "--no-block --now --no-ask-password --runtime --timestamp= --wait --help --version"
 }
 
 TABLE = {

@@ -66,16 +66,17 @@ TABLE = {
     "--separate --sandbox --unbuffered --null-data @help",
     "tar": "-AcdrtuxGnSkUWOmpsBiajJzZhlRvwof= -b= -H= -K= -N= -V= --catenate --concatenate --create --delete --diff --compare --append "
     "--list --update --extract --get --file= --sparse --exclude= --exclude-backups --exclude-caches --exclude-vcs --exclude-vcs-ignores "
-    "--no-recursion --recursion --anchored --no-anchored --ignore-case --no-ignore-case --wildcards --no-wildcards "
-    "--wildcards-match-slash --no-wildcards-match-slash --keep-newer-files --keep-old-files --skip-old-files --overwrite "
-    "--no-overwrite-dir --unlink-first --verify --to-stdout --touch --group= --owner= --mode= --mtime= --clamp-mtime --no-same-owner "
-    "--same-owner --no-same-permissions --same-permissions --preserve-permissions --numeric-owner --sort= --delay-directory-restore "
-    "--acls --no-acls --selinux --no-selinux --xattrs --no-xattrs --force-local --blocking-factor= --read-full-records --ignore-zeros "
-    "--format= --old-archive --portability --posix --label= --auto-compress --no-auto-compress --bzip2 --xz --lzip --lzma --lzop --zstd "
-    "--gzip --gunzip --ungzip --compress --uncompress --hard-dereference --dereference --starting-file= --newer= --newer-mtime= "
-    "--after-date= --one-file-system --strip-components= --full-time --check-links --quoting-style= --block-number --show-defaults "
-    "--show-omitted-dirs --show-stored-names --show-transformed-names --totals[=] --utc --verbose --warning= --interactive "
-    "--confirmation --restrict --occurrence[=] --checkpoint[=] --test-label --ignore-failed-read --seek --atime-preserve[=] @help",
+    "--exclude-caches-all --overwrite-dir --same-order --keep-directory-symlink --no-recursion --recursion --anchored --no-anchored "
+    "--ignore-case --no-ignore-case --wildcards --no-wildcards --wildcards-match-slash --no-wildcards-match-slash --keep-newer-files "
+    "--keep-old-files --skip-old-files --overwrite --no-overwrite-dir --unlink-first --verify --to-stdout --touch --group= --owner= "
+    "--mode= --mtime= --clamp-mtime --no-same-owner --same-owner --no-same-permissions --same-permissions --preserve-permissions "
+    "--numeric-owner --sort= --delay-directory-restore --acls --no-acls --selinux --no-selinux --xattrs --no-xattrs --force-local "
+    "--blocking-factor= --read-full-records --ignore-zeros --format= --old-archive --portability --posix --label= --auto-compress "
+    "--no-auto-compress --bzip2 --xz --lzip --lzma --lzop --zstd --gzip --gunzip --ungzip --compress --uncompress --hard-dereference "
+    "--dereference --starting-file= --newer= --newer-mtime= --after-date= --one-file-system --strip-components= --full-time "
+    "--check-links --quoting-style= --block-number --show-defaults --show-omitted-dirs --show-stored-names --show-transformed-names "
+    "--totals[=] --utc --verbose --warning= --interactive --confirmation --restrict --occurrence[=] --checkpoint[=] --test-label "
+    "--ignore-failed-read --seek --atime-preserve[=] @help",
     "unxz": "@xz",
     "unzip": "-# -lqtvnoujaLCpzfUVMX -P= -x -Z",
     "xz": "@xz",
