@@ -27,8 +27,8 @@ _PODS = "pod pods po service services svc deployment deployments deploy node nod
 PREFIXES = frozenset(
     f"{program} {word}"
     for program, words in {
-        "git": "blame describe diff for-each-ref grep log ls-files ls-tree merge-base name-rev rev-list rev-parse shortlog show show-ref "
-        "status",
+        "git": "blame describe diff for-each-ref grep log ls-files ls-tree merge-base name-rev rev-list rev-parse shortlog show "
+        "show-ref status",
         "gh issue": "list status view",
         "gh pr": "checks diff list status view",
         "gh release": "list view",
@@ -46,8 +46,9 @@ PREFIXES = frozenset(
     for word in words.split()
 )
 """Beginnings of commands behind which a `*` is proposed to whoever edits a rule. What they do is the same whatever follows, but for
-options that a rule must write out: they show what is there. None runs hooks of a repository (`git commit`, `git push`, `git fetch`) or code of
-the project (`npm test`, `cargo tree`, which starts what `.cargo/config.toml` names), shows secrets (`kubectl get secrets`) or changes anything."""
+options that a rule must write out: they show what is there. None runs hooks of a repository (`git commit`, `git push`, `git fetch`)
+or code of the project (`npm test`, `cargo tree`, which starts what `.cargo/config.toml` names), shows secrets (`kubectl get secrets`)
+or changes anything."""
 _LONGEST_PREFIX = 3
 """Words of one."""
 RUNNERS = names(
