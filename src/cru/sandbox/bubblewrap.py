@@ -54,6 +54,8 @@ def command_line(
         words += mount
     for name in FORGOTTEN:
         words += ["--unsetenv", name]
+    for name, value in profile.variables:
+        words += ["--setenv", name, value]
     words += ["--setenv", VARIABLE, NAME, "--chdir", profile.folder or profile.root]
     return (*words, *(_through(profile.proxy) if profile.proxy else ("--",)), *_limited(profile.limits), *argv)
 
@@ -74,6 +76,8 @@ def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:
     """The inner path comes later: sorting them keeps the order of those that are equally deep."""
     for path in profile.writable:
         yield ("--bind", path, path)
+    for layer in profile.caches:
+        yield ("--overlay-src", layer.path, "--overlay", layer.changes, layer.work, layer.path)
     for path in profile.hidden:
         yield ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path)
     for path in (*profile.readable, *profile.read_only):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from cru.permissions.paths import PathRoots
 from cru.process.confined import ConfinedCommand, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
+from cru.sandbox.caches import SessionCaches, open_up
 from cru.sandbox.detect import Detection, detect
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
@@ -49,6 +50,7 @@ class SessionSandbox:
         self._temporary = ""
         self._is_told = False
         self._count = 0
+        self._caches: SessionCaches | None = None
         self._proxies: set[HostProxy] = set()
         self._closing: set[asyncio.Future[None]] = set()
         self._accepted: dict[str, bytes] = {}
@@ -76,7 +78,7 @@ class SessionSandbox:
         if not detection.backend:
             return None
         profile = make_profile(places, self._settings, self._folder("tmp"), self._readable)
-        return self._confined(detection, profile, argv, self._explain_to_model, outlives_us=outlives_us)
+        return await self._confined(detection, profile, places, argv, self._explain_to_model, outlives_us=outlives_us)
 
     async def confine_project(self, places: PathRoots, program: ProjectProgram) -> ConfinedCommand | None:
         """The same for what a project brings. Raises SandboxUnavailable."""
@@ -90,30 +92,36 @@ class SessionSandbox:
             make_profile(places, self._settings, self._folder("tmp"), program.readable, program.writable),
             folder=program.cwd,
         )
-        return self._confined(detection, profile, program.argv, self._explain_to_person)
+        return await self._confined(detection, profile, places, program.argv, self._explain_to_person)
 
     def accept(self, path: str, content: bytes) -> None:
         """cru itself is about to write a file, with somebody's leave: it stays where it is."""
         self._accepted[os.path.abspath(path)] = sha256(content).digest()
 
-    def _confined(
+    async def _confined(
         self,
         detection: Detection,
         profile: Profile,
+        places: PathRoots,
         argv: tuple[str, ...],
         explain: Callable[[str], str],
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
-        proxy = self._open_proxy() if self._settings.hosts and not outlives_us else None
-        if proxy is not None:
-            profile = replace(profile, proxy=proxy.path)
+        give_back: Callable[[], None] | None = None
+        proxy: HostProxy | None = None
+        if not outlives_us:  # what cru lends ends with it
+            profile, give_back = await self._session_caches(detection).lend(profile, places)
+            proxy = self._open_proxy() if self._settings.hosts else None
+            profile = replace(profile, proxy=proxy.path) if proxy is not None else profile
         before = look(profile.absent)
         words = bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
 
         def settle() -> list[str]:
             if proxy is not None:
                 self._close_proxy(proxy)
+            if give_back is not None:
+                give_back()
             return put_aside(before, self._accepted)
 
         def explain_all(output: str) -> str:
@@ -121,6 +129,12 @@ class SessionSandbox:
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", explain(output))))
 
         return ConfinedCommand(words, explain_all, settle)
+
+    def _session_caches(self, detection: Detection) -> SessionCaches:
+        """Raises OSError."""
+        if self._caches is None:
+            self._caches = SessionCaches(self._folder("caches"), detection.program, self._env)
+        return self._caches
 
     def _open_proxy(self) -> HostProxy:
         """Raises OSError."""
@@ -176,4 +190,9 @@ class SessionSandbox:
         await asyncio.gather(*self._closing)
         if self._temporary:
             folder, self._temporary = self._temporary, ""
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(_remove, folder)
+
+
+def _remove(folder: str) -> None:
+    open_up(folder)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -28,6 +28,14 @@ class CommandLimits(Struct, frozen=True):
     file_size: int = 0
 
 
+class CacheLayer(Struct, frozen=True):
+    """A folder that looks as if it could be changed. changes: where what is changed is kept; work: what the kernel needs beside that"""
+
+    path: str
+    changes: str
+    work: str
+
+
 class Profile(Struct, frozen=True):
     """What a command may do. All paths are absolute and resolved, and exist; of two that lie in each other the inner one decides.
 
@@ -39,6 +47,7 @@ class Profile(Struct, frozen=True):
     absent: guards that are not there, or links, and must not be put there
     folder: where it runs, "" for the root
     proxy: the socket of a proxy, which is its only network; "": there is none
+    caches: folders whose changes are kept apart; variables: what is set in its environment
     """
 
     root: str
@@ -52,6 +61,8 @@ class Profile(Struct, frozen=True):
     absent: tuple[str, ...] = ()
     folder: str = ""
     proxy: str = ""
+    caches: tuple[CacheLayer, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 def make_profile(

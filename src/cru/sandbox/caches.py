@@ -1,0 +1,119 @@
+"""Caches of package managers: confined programs write them, and nothing of that is there when the session has ended.
+
+What is in a cache is run by later builds, outside too, so nobody may change it from inside. Where bubblewrap and the kernel can, changes
+go into a layer over the folder that the session keeps in its own; else variables name folders in the /tmp of the session, empty at first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.permissions.paths import PathRoots, is_inside
+from cru.process.capture import TextCapture
+from cru.process.child import Program
+from cru.process.run import AT_ONCE, run_program
+from cru.sandbox import bubblewrap
+from cru.sandbox.profile import CacheLayer, Profile
+
+PLACE = "/tmp/.caches"
+SECONDS = 5.0
+
+
+class CacheKind(Struct, frozen=True):
+    """folder: in the user's home, unless the variable names another; variable: "", if there is none"""
+
+    folder: str
+    variable: str = ""
+
+
+CACHES = (
+    CacheKind(".cache", "XDG_CACHE_HOME"),
+    CacheKind(".npm", "npm_config_cache"),
+    CacheKind(".cargo", "CARGO_HOME"),
+    CacheKind("go/pkg/mod", "GOMODCACHE"),
+    CacheKind(".gradle", "GRADLE_USER_HOME"),
+    CacheKind(".m2"),
+    CacheKind(".ivy2"),
+    CacheKind(".nuget/packages", "NUGET_PACKAGES"),
+    CacheKind(".bun/install/cache", "BUN_INSTALL_CACHE_DIR"),
+    CacheKind(".yarn/berry", "YARN_GLOBAL_FOLDER"),
+    CacheKind(".local/share/pnpm"),
+    CacheKind(".pub-cache", "PUB_CACHE"),
+    CacheKind(".conda/pkgs", "CONDA_PKGS_DIRS"),
+)
+
+
+class SessionCaches:
+    """The layers of one session. One that a running program has is not lent to another one: that gets a layer that ends with it."""
+
+    def __init__(self, folder: str, program: str, env: Mapping[str, str]) -> None:
+        """folder: of the session; program: bubblewrap"""
+        self._folder = folder
+        self._program = program
+        self._env = env
+        self._has_layers: bool | None = None
+        self._lent: set[str] = set()
+        self._count = 0
+
+    async def lend(self, profile: Profile, places: PathRoots) -> tuple[Profile, Callable[[], None]]:
+        """The profile with caches, and what gives them back."""
+        if self._has_layers is None:
+            self._has_layers = await self._try_layer()
+        layers: list[CacheLayer] = []
+        variables: list[tuple[str, str]] = []
+        for kind in CACHES:
+            named = self._env.get(kind.variable, "") if kind.variable else ""
+            path = os.path.realpath(named if named.startswith("/") else os.path.join(places.user_home, kind.folder))
+            if any(is_inside(path, writable) for writable in profile.writable):
+                continue
+            if self._has_layers and os.path.isdir(path) and _may_be_layered(path, profile, places):
+                layers.append(self._layer(path))
+            elif kind.variable:
+                variables.append((kind.variable, f"{PLACE}/{kind.folder.strip('.').replace('/', '-')}"))
+        lent = {layer.changes for layer in layers} - self._lent
+        self._lent |= lent
+        profile = replace(profile, caches=tuple(layers), variables=tuple(variables))
+        return profile, lambda: self._lent.difference_update(lent)
+
+    def _layer(self, path: str) -> CacheLayer:
+        base = os.path.join(self._folder, path.strip("/").replace("/", "+")[-200:])
+        changes = os.path.join(base, "changes")
+        if changes in self._lent:
+            self._count += 1
+            base = f"{base}-{self._count}"
+            changes = os.path.join(base, "changes")
+        work = os.path.join(base, "work")
+        for folder in (changes, work):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        return CacheLayer(path, changes, work)
+
+    async def _try_layer(self) -> bool:
+        """Whether bubblewrap, the kernel and the file system of the session's folder can: bubblewrap 0.11, Linux 5.11."""
+        lower, changes, work = (os.path.join(self._folder, name) for name in ("try", "try-changes", "try-work"))
+        for folder in (lower, changes, work):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        profile = Profile("/", (), (), (), (), self._folder, caches=(CacheLayer(lower, changes, work),))
+        words = bubblewrap.command_line(self._program, profile, ("/bin/sh", "-c", 'echo > "$0/file"', lower))
+        trial = Program(words, Path("/"), self._env)
+        ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
+        return ended.exit_status == 0 and os.path.exists(os.path.join(changes, "file"))
+
+
+def _may_be_layered(path: str, profile: Profile, places: PathRoots) -> bool:
+    """Whether it is a folder of its own: what is hidden stays so, and a variable does not make all of a home a cache."""
+    is_broad = any(is_inside(folder, path) for folder in (places.user_home, places.home, *places.roots))
+    return not is_broad and not any(is_inside(path, hidden) for hidden in profile.hidden)
+
+
+def open_up(folder: str) -> None:
+    """Make all folders below removable: the kernel's work folders are closed, and some caches are."""
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
