@@ -52,7 +52,7 @@ def test_nothing_that_is_done_to_a_cache_is_there_outside(surroundings: Surround
 def test_a_cache_keeps_what_is_written_for_the_session(surroundings: Surroundings) -> None:
     fill_caches(surroundings)
     work = [
-        "cat ~/.cache/pip/wheel && mkdir -p ~/.cache/uv && echo new > ~/.cache/uv/file && echo more >> ~/.npm/index && echo $XDG_CACHE_HOME-",
+        "cat ~/.cache/pip/wheel; mkdir ~/.cache/uv; echo new > ~/.cache/uv/file; echo more >> ~/.npm/index; echo $XDG_CACHE_HOME-",
         "cat ~/.cache/uv/file ~/.npm/index",
         "echo x > $GRADLE_USER_HOME/file || { mkdir -p $GRADLE_USER_HOME && echo y > $GRADLE_USER_HOME/file; }",
         "cat $GRADLE_USER_HOME/file; echo x > ~/.profile",
@@ -106,7 +106,7 @@ def old_bubblewrap(around: Surroundings) -> dict[str, str]:
 def test_without_layers_programs_get_folders_in_the_tmp_of_the_session(surroundings: Surroundings) -> None:
     fill_caches(surroundings)
     env = old_bubblewrap(surroundings)
-    command = "for d in $XDG_CACHE_HOME $npm_config_cache $CARGO_HOME; do mkdir -p $d && echo x > $d/file && echo $d; done; cat ~/.cache/pip/wheel"
+    command = "for d in $XDG_CACHE_HOME $npm_config_cache $CARGO_HOME; do mkdir -p $d; echo x > $d/f && echo $d; done; cat ~/.cache/pip/wheel"
     with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
         surroundings.here.configure(url=model.url)
         done = cru("-t", "--sandbox", "-C", "c", "go", home=surroundings.here, env=env)
