@@ -111,8 +111,8 @@ def picture(known: dict[str, dict[str, Any]]) -> str:
     height = 50 + len(names) * (BAR + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" fill="{TEXT}">',
-        *bars(known, names, "ttfr_ms", "start → first request, ms", 0),
-        *bars(known, names, "turn_ms", "a round with a tool call, ms", half + 20, labels=False),
+        *bars(known, names, "ttfr_ms", "start → first request, ms (logarithmic)", 0),
+        *bars(known, names, "turn_ms", "a round with a tool call, ms (logarithmic)", half + 20, labels=False),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
