@@ -83,6 +83,18 @@ def test_login_in_the_chat_is_used_by_the_next_request(home: HomeDir) -> None:
     assert not any(KEY in path.read_text() for path in [*home.context().rglob("*.jsonl"), home.cru / "chat_history"])
 
 
+def test_a_key_typed_behind_login_is_in_no_file(home: HomeDir) -> None:
+    home.configure(url="http://127.0.0.1:9/v1")
+    key = "sk-or-v1-typed-into-the-chat"
+    with pty(home=home) as terminal:
+        terminal.expect("> ")
+        terminal.line(f"/login  {key}")
+        terminal.expect("a key is not written on the command line")
+        assert terminal.eof() == 0
+    assert "+/login\n" in (home.cru / "chat_history").read_text()
+    assert not [path for path in home.path.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+
+
 def test_login_on_a_terminal_asks_until_the_key_is_accepted_and_shows_none(home: HomeDir) -> None:
     with server([]) as model:
         model.key = KEY

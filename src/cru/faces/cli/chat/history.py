@@ -16,6 +16,9 @@ from cru.values.visible import visible
 READ, KEPT = 1 << 20, 8 << 20
 """Bytes at the end of the file that are read; and from which on it is put aside as `chat_history.1`, in the place of what that was."""
 
+KEY_COMMAND = "/login"
+"""Nothing behind it is kept: it may be a key, which the command refuses there, or an address with one."""
+
 
 class ProjectHistory(History):
     """The prompts of one project. An entry is a line `# TIME PROJECT`, and its lines behind a plus; what has no project is everybody's.
@@ -43,6 +46,8 @@ class ProjectHistory(History):
     def store_string(self, string: str) -> None:
         if not self._is_kept:
             return
+        if string.split(maxsplit=1)[:1] == [KEY_COMMAND]:
+            string = KEY_COMMAND
         lines = "".join(f"+{line}\n" for line in string.split("\n"))
         data = f"\n# {datetime.now():%Y-%m-%d %H:%M:%S} {self._project}\n{lines}".encode("utf-8", "replace")
         with suppress(OSError):
