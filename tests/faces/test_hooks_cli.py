@@ -149,6 +149,17 @@ def test_words_that_only_begin_as_a_key_trust_nothing(home: HomeDir, words: str)
     assert [row["state"] for row in rows(home)] == ["untrusted"]
 
 
+def test_what_was_typed_before_a_question_trusts_nothing(home: HomeDir) -> None:
+    project(home, "./hook.sh 1", "./hook.sh 2")
+    with pty("hooks", "review", home=home) as terminal:
+        terminal.send("a\nt\nt\n")
+        terminal.expect("1 of 2")
+        terminal.expect("q quit > ")
+        terminal.line("q")
+        assert terminal.wait() == 0
+    assert [row["state"] for row in rows(home)] == ["untrusted", "untrusted"]
+
+
 def test_a_takes_all_of_the_file_and_the_end_of_input_leaves_the_rest(home: HomeDir) -> None:
     project(home, "./hook.sh 1", "./hook.sh 2")
     (home.project / ".crush.json").write_text('{"hooks": {"PreToolUse": [{"command": "./hook.sh 3"}]}}')

@@ -254,6 +254,18 @@ def test_on_a_terminal_it_asks(home: HomeDir, answer: str, code: int) -> None:
     assert accepted(home) == (code == 0)
 
 
+def test_what_was_typed_before_the_question_accepts_nothing(home: HomeDir) -> None:
+    """Lines that are pasted behind the command, as a page may ask for it."""
+    plugin(home, "a.lua")
+    with pty("trust", home=home) as terminal:
+        terminal.send("y\ny\n")
+        terminal.expect("accept this? [y/N]")
+        assert not accepted(home)
+        terminal.line("")
+        assert terminal.wait() == 1
+    assert not accepted(home)
+
+
 def test_what_is_taken_back_stays_so_for_cards_that_are_hidden_or_gone(home: HomeDir) -> None:
     files = [home.project / folder / "agents" / "poet.md" for folder in (".cru", ".claude")]
     trust = TrustStore(home.cru / "trust.json")

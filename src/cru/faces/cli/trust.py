@@ -16,6 +16,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import start_of
+from cru.faces.cli.terminal.keyboard import ask_line
 from cru.faces.cli.trust_display import (
     ProjectFile,
     find_cards,
@@ -133,8 +134,7 @@ def _is_accepted(word: str, digest: str) -> bool:
             "nothing is accepted: there is no terminal to answer at",
             f"if you accept what is shown: cru trust --yes {digest}",
         )
-    print("\naccept this? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return ask_line("\naccept this? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _accept(

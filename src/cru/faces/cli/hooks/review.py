@@ -20,6 +20,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks.display import AcceptedVersion, fold_line, render_hook, render_missing
 from cru.faces.cli.hooks.inventory import load_inventory, update_hook_list
 from cru.faces.cli.run_options import home_path
+from cru.faces.cli.terminal.keyboard import ask_line
 
 SHORTER = "a hook that names fewer files and folders can be: put the rest into a script"
 KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
@@ -222,8 +223,7 @@ class Review:
 
     def _read_key(self, item: ReviewItem) -> str:
         while True:
-            print(f"{KEYS} > ", end="", file=sys.stderr, flush=True)
-            line = sys.stdin.readline()
+            line = ask_line(f"{KEYS} > ")
             if not line:
                 return "q"
             word = line.strip().lower()

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from cru.faces.cli.console import say
+from cru.faces.cli.terminal.keyboard import ask_line
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def _confirmed_delete(run: FlagRun, name: str, what: str, sure: bool) -> None:
     unread = _unread(run, name)
     if sys.stdin.isatty() and sys.stderr.isatty():
         also = f" and {unread}" if unread else ""
-        print(f"Delete {what}{name} with all its files{also}? [y/N] ", end="", file=sys.stderr, flush=True)
-        sure = sys.stdin.readline().strip().lower() in ("y", "yes")
+        answer = ask_line(f"Delete {what}{name} with all its files{also}? [y/N] ")
+        sure = answer.strip().lower() in ("y", "yes")
         if not sure:
             run.show("Aborted: nothing was deleted")
             return

@@ -113,6 +113,18 @@ def has_typed(fd: int) -> bool:
     return bool(select.select([fd], [], [], 0)[0])
 
 
+def ask_line(question: str) -> str:
+    """The line that a person types below a question, with its end; "" at the end of the input. What was typed or pasted before the question
+    stood there is no answer to it, and is thrown away."""
+    import termios
+    from contextlib import suppress
+
+    with suppress(termios.error):  # no terminal
+        termios.tcflush(0, termios.TCIFLUSH)
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline()
+
+
 def read_typed_lines(fd: int) -> bytes:
     """The keys of the lines that wait on a terminal that still hands over lines; Ctrl-D ends one, and is none of its bytes."""
     keys = b""
