@@ -106,7 +106,7 @@ def old_bubblewrap(around: Surroundings) -> dict[str, str]:
 def test_without_layers_programs_get_folders_in_the_tmp_of_the_session(surroundings: Surroundings) -> None:
     fill_caches(surroundings)
     env = old_bubblewrap(surroundings)
-    command = "for d in $XDG_CACHE_HOME $npm_config_cache $CARGO_HOME; do mkdir -p $d; echo x > $d/f && echo $d; done; cat ~/.cache/pip/wheel"
+    command = "for d in $XDG_CACHE_HOME $npm_config_cache $CARGO_HOME; do mkdir -p $d; echo x > $d/f && echo $d; done; cat ~/.cache/pip/*"
     with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
         surroundings.here.configure(url=model.url)
         done = cru("-t", "--sandbox", "-C", "c", "go", home=surroundings.here, env=env)
