@@ -4,7 +4,9 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: setup demo test test-long differential lint bench docs clean
+SOAK_SECONDS ?= 60
+
+.PHONY: setup demo test test-long soak differential lint bench docs clean
 
 setup: $(STAMP)
 
@@ -20,8 +22,12 @@ test: $(STAMP)
 	ulimit -Sn 1024; $(BIN)/python -m pytest -n 6 -m 'not long'
 
 test-long: $(STAMP)
-	ulimit -Sn 1024; $(BIN)/python -m pytest -m long -s
+	ulimit -Sn 1024; $(BIN)/python -m pytest -m 'long and not soak' -s
 	ulimit -Sn 1024; CRU_TEST_RANDOM=1 $(BIN)/python -m pytest -n 4 -m 'hypothesis and not long'
+
+# Every hostile guest on every road: about an hour on two processors.
+soak: $(STAMP)
+	ulimit -Sn 1024; $(BIN)/python -m pytest -n 2 -m soak
 
 differential: $(STAMP)
 	$(BIN)/python -m tests.kit.differential $(CASES)

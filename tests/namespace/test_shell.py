@@ -122,6 +122,11 @@ def test_spawn_hands_over_lines_as_they_come(tmp_path: Path) -> None:
     assert lines == [("stderr", "bad")]
 
 
+def test_lines_without_end_do_not_keep_the_session_from_its_limit(tmp_path: Path) -> None:
+    with pytest.raises(NamespaceError, match=r"yes ran longer than 0\.2 s"):
+        Room(tmp_path)(shell.spawn, "yes", [], {"on_line": lambda stream, line: None, "timeout": 0.2})
+
+
 def test_an_error_in_on_line_is_raised_after_the_child_has_ended(tmp_path: Path) -> None:
     room = Room(tmp_path)
     seen: list[str] = []

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from cru.events import BadAnswer
+from cru.events.bounds import LONGEST_VALUE, is_too_large
 
 Decision = Literal["none", "allow", "ask", "deny"]
 Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
@@ -218,6 +219,8 @@ def apply(payload: P, change: Change) -> P:
         raise BadAnswer(f"there is no field `{change.field}`", f"one of {', '.join(holders)}")
     try:
         edited = edit(getattr(payload, change.field), change.value)
+        if is_too_large(edited):
+            raise BadAnswer(f"{change.op} `{change.field}`: more than {LONGEST_VALUE:,} characters are too many")
         held: Any = msgspec.convert({"value": edited}, holder)
     except (msgspec.ValidationError, TypeError) as error:
         why = str(error).replace("$.value", "$").removesuffix(" - at `$`")

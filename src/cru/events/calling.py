@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from cru.events import BadAnswer, TooSlow
 from cru.events.answers import OPERATIONS, PASS, STRENGTH, Answer, Change
+from cru.events.bounds import LONGEST_NOTICE, cut
 from cru.events.registry import Handler
 from cru.events.stamp import Event
 from cru.values.errors import CruError
@@ -153,10 +154,10 @@ def _copied_data(value: Any, depth: int) -> Any:
 def describe_error(raised: BaseException) -> str:
     """What went wrong, on one line where possible, for people and the journal."""
     if isinstance(raised, CruError):
-        message = raised.message or f"{type(raised).__name__} without a message"
+        message = cut(raised.message, LONGEST_NOTICE) or f"{type(raised).__name__} without a message"
         return f"{message} ({raised.hint})" if raised.hint else message
     try:
-        text = str(raised)
+        text = cut(str(raised), LONGEST_NOTICE)
         return f"{type(raised).__name__}: {text}" if text else type(raised).__name__
     except BaseException as again:  # noqa: BLE001  the boundary around other people's code: told in its place
         return f"{type(raised).__name__}, whose text cannot be made ({type(again).__name__})"

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cru.events import BadAnswer
 from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
+from cru.events.bounds import LONGEST_REASON, cut
 from cru.events.calling import (
     SLOW,
     LastSlowStep,
@@ -207,6 +208,8 @@ class Chain:
         """Edit the payload, and leave out of the answer what has no place on this event. A bad change makes the whole answer
         fail, but for its "no"."""
         row, before, edits = self.row, self.payload, len(self.edits)
+        if len(answer.reason) > LONGEST_REASON:
+            answer = replace(answer, reason=cut(answer.reason, LONGEST_REASON))
         for change in answer.changes:
             if change.field not in row.writable:
                 answer = replace(answer, changes=tuple(other for other in answer.changes if other is not change))

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from itertools import groupby
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from cru.events import TooDeep
 from cru.events.answers import PASS, Answer
+from cru.events.bounds import ALLOWANCE, LINE, LONGEST_NOTICE, PER_SECOND, cut
 from cru.events.payloads import AgentThinking, StreamingDelta
 from cru.events.stamp import FRAME, Frame, PayloadT, Stamp
 
@@ -136,12 +139,51 @@ StreamListener: TypeAlias = Callable[[Published[Any]], None]
 """Reads what it has subscribed to; of which types that is, `subscribe` checks."""
 
 
+class _Speaker(Struct):
+    """room: characters that it may say; at: when that was so; last: its last message"""
+
+    room: float
+    at: float
+    last: str = ""
+    is_told: bool = False
+
+
+class NoticeGate:
+    """Lets messages of plugins and hooks through, up to an allowance for each of them that fills up again."""
+
+    def __init__(self) -> None:
+        self._speakers: dict[str, _Speaker] = {}
+
+    def admit(self, notice: Notice) -> Iterable[Notice]:
+        """What is said in the place of this message. One that is the same as the last costs nothing: faces only count it."""
+        if len(notice.text) > LONGEST_NOTICE:
+            notice = replace(notice, text=cut(notice.text, LONGEST_NOTICE), view=UNSET)
+        if not notice.owner or notice.level == "info":
+            return (notice,)
+        now = monotonic()
+        speaker = self._speakers.setdefault(notice.owner, _Speaker(ALLOWANCE, now))
+        if notice.text == speaker.last:
+            return (notice,)
+        speaker.room = min(ALLOWANCE, speaker.room + (now - speaker.at) * PER_SECOND)
+        speaker.at = now
+        cost = len(notice.text) + LINE
+        if cost <= speaker.room:
+            speaker.room -= cost
+            speaker.last, speaker.is_told = notice.text, False
+            return (notice,)
+        if speaker.is_told:
+            return ()
+        speaker.is_told = True
+        return (replace(notice, text=f"{notice.owner} says too much: messages of it are left out", view=UNSET),)
+
+
 class Stream:
     """Readers by payload type; a reader registered with no types gets everything."""
 
     def __init__(self) -> None:
         self._all: tuple[StreamListener, ...] = ()
         self._some: dict[type[Struct], tuple[StreamListener, ...]] = {}
+        self._gate = NoticeGate()
 
     def subscribe(self, reader: Callable[[Published[P]], None], *payloads: type[P]) -> None:
         if not payloads:
@@ -160,8 +202,10 @@ class Stream:
 
     def tell(self, payload: Struct) -> None:
         """Publish something that is not an event of the catalog (a notice, a raw delta)."""
-        if self._all or type(payload) in self._some:
-            self.publish(Published(None, payload))
+        if not self._all and type(payload) not in self._some:
+            return
+        for item in self._gate.admit(payload) if isinstance(payload, Notice) else (payload,):
+            self.publish(Published(None, item))
 
     def warn(self, text: str, owner: str = "") -> None:
         self.tell(Notice("warning", text, owner))

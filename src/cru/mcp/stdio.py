@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of one message."""
+MOST_UNREADABLE = 10_000
+"""Lines that are no messages."""
 STDERR_KEPT = 8 * 1024
 LAST_WORDS = 600
 GRACE = 2.0
@@ -169,6 +171,8 @@ class StdioTransport:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
             self.unreadable += 1
+            if self.unreadable > MOST_UNREADABLE:
+                raise RequestFailed(f"it prints more than {MOST_UNREADABLE:,} lines that are no messages") from None
             return
         if isinstance(message, JSONRPCNotification) and not self.gate.admits():
             return

@@ -33,6 +33,7 @@ _DRAIN_SECONDS = 0.1
 _ERROR_SECONDS = 10.0
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
+MOST_CALLS = 1000
 Sleep = Callable[[float], Awaitable[None]]
 Clock = Callable[[], float]
 
@@ -59,6 +60,7 @@ class _ReplyMeter:
         self._limits, self._provider, self._clock = limits, provider, clock
         self._began = self._progress = clock()
         self._characters = 0
+        self._calls = set[int]()
 
     def count(self, deltas: list[Delta]) -> None:
         if not deltas:
@@ -69,6 +71,9 @@ class _ReplyMeter:
                 self._characters += len(delta.text)
             elif isinstance(delta, CallPart):
                 self._characters += 1 + len(delta.arguments)
+                self._calls.add(delta.index)
+        if len(self._calls) > MOST_CALLS:
+            raise self._over(f"the reply has more than {MOST_CALLS:,} calls of tools", "ask again for fewer")
         if self._characters > self._limits.characters:
             raise self._over(
                 f"the reply has more than {self._limits.characters:,} characters",

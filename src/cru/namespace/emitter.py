@@ -26,7 +26,7 @@ class Emitter(Object):
 
     def __init__(self, maker: str = "") -> None:
         self._maker = maker
-        self._listeners: dict[str, list[_Listener]] = {}
+        self._listeners: dict[str, dict[int, _Listener]] = {}
         self._last: dict[str, int] = {}
 
     def on(self, event: str, listener: Callable[..., object], owner: str | None = None) -> int:
@@ -41,14 +41,17 @@ class Emitter(Object):
         """Stop listening; False if there was no such listener. Raises BadArgument if it belongs to another plugin, unless the emitter
         is the caller's."""
         number, name = whole("emitter:off", "id", id), tostring(event)
-        self._check_owner("emitter:off", name, lambda entry: entry.id == number)
+        entry = self._listeners.get(name, {}).get(number)
+        if entry is None:
+            return False
+        self._check_owner("emitter:off", name, entry)
         return self._remove(name, number)
 
     async def emit(self, event: str, *args: object) -> None:
         """Call everybody who listens now, one after another."""
         name = tostring(event)
-        for listener in list(self._listeners.get(name, ())):
-            if listener not in self._listeners.get(name, ()):
+        for listener in list(self._listeners.get(name, {}).values()):
+            if listener.id not in self._listeners.get(name, {}):
                 continue  # an earlier listener removed it
             if listener.once:
                 self._remove(name, listener.id)
@@ -64,8 +67,10 @@ class Emitter(Object):
 
     def unregister_owner(self, owner: str) -> None:
         """Remove every listener that was registered with this owner. Raises BadArgument as `off` does."""
-        for event in list(self._listeners):
-            self._check_owner("emitter:unregister_owner", event, lambda listener: listener.owner == owner)
+        for event, listeners in self._listeners.items():
+            for listener in listeners.values():
+                if listener.owner == owner:
+                    self._check_owner("emitter:unregister_owner", event, listener)
         for event in list(self._listeners):
             self._keep(event, lambda listener: listener.owner != owner)
 
@@ -80,7 +85,7 @@ class Emitter(Object):
         function(f"emitter:{'once' if once else 'on'}", "fn", listener)
         self._last[name] = number = self._last.get(name, 0) + 1
         entry = _Listener(number, bind_callback(listener), owner if owner is not None else host().plugin.name, once)
-        self._listeners[name] = [*self._listeners.get(name, ()), entry]
+        self._listeners.setdefault(name, {})[number] = entry
         _own_listeners(self, entry.call.host)
         return number
 
@@ -90,22 +95,22 @@ class Emitter(Object):
             self._keep(event, lambda listener: listener.call.host.plugin.name != plugin)
 
     def _remove(self, event: str, id: int) -> bool:
-        return self._keep(event, lambda listener: listener.id != id)
+        listeners = self._listeners.get(event, {})
+        is_there = listeners.pop(id, None) is not None
+        if not listeners:
+            self._listeners.pop(event, None)
+        return is_there
 
-    def _check_owner(self, where: str, event: str, which: Callable[[_Listener], bool]) -> None:
-        if host().plugin.name == self._maker:
-            return
-        for listener in filter(which, self._listeners.get(event, ())):
+    def _check_owner(self, where: str, event: str, listener: _Listener) -> None:
+        if host().plugin.name != self._maker:
             own(where, f"listener {listener.id} of {event}", listener.call.host.plugin.name)
 
-    def _keep(self, event: str, stays: Callable[[_Listener], bool]) -> bool:
-        before = self._listeners.get(event, [])
-        remaining = [listener for listener in before if stays(listener)]
-        if remaining:
-            self._listeners[event] = remaining
+    def _keep(self, event: str, stays: Callable[[_Listener], bool]) -> None:
+        listeners = {id: listener for id, listener in self._listeners.get(event, {}).items() if stays(listener)}
+        if listeners:
+            self._listeners[event] = listeners
         else:
             self._listeners.pop(event, None)
-        return len(remaining) < len(before)
 
 
 def _own_listeners(emitter: Emitter, here: Host) -> None:

@@ -13,6 +13,7 @@ from cru.namespace.callbacks import Callback, bind_callback, error_value, report
 from cru.namespace.host import BadArgument, NamespaceError, host
 
 MOST = 256
+MOST_SPAWNED = 1024
 LEAST = 0.05
 """Seconds: nothing is called more often."""
 LONGEST = 60.0
@@ -25,12 +26,20 @@ class _Schedules(Struct):
 
 
 def spawn(work: Callable[[], object]) -> None:
-    """spawn(fn) runs fn beside everything else and returns at once; its errors are reported. Raises BadArgument.
+    """spawn(fn) runs fn beside everything else and returns at once; its errors are reported. At most 1024 at a time. Raises BadArgument,
+    NamespaceError.
 
     Example: cru.spawn(function() end) --> nil
     """
     background = bind_callback(function("cru.spawn", "fn", work)).detached()
-    run_in_background(background.host, background.guarded, "spawned function")
+    live = host().session.family_state("spawned", set[Task[Any]])
+    if len(live) >= MOST_SPAWNED:
+        raise NamespaceError(
+            f"cru.spawn: {MOST_SPAWNED} functions run beside everything else already", "wait until some have ended"
+        )
+    task = run_in_background(background.host, background.guarded, "spawned function")
+    live.add(task)
+    task.add_done_callback(live.discard)
 
 
 def schedule(opts: float | dict[str, object], work: Callable[[], object]) -> int:

@@ -70,7 +70,8 @@ class PipeReader(_Pipe):
         self._loop.remove_reader(self._own_end)
 
     async def read(self) -> bytes:
-        """The next piece; b"" at the end."""
+        """The next piece; b"" at the end. Others have their turn before it, however fast the child writes."""
+        await asyncio.sleep(0)
         while self._own_end >= 0:
             try:
                 return os.read(self._own_end, PIECE)

@@ -31,7 +31,7 @@ def test_both_generations_get_their_arguments(home: HomeDir) -> None:
 
 
 def test_what_is_in_the_environment(home: HomeDir) -> None:
-    tool(home, "shows", "env | grep -E '^(CHIBI|CRU|OPENAI)_' | sort; pwd; command -v chibi")
+    tool(home, "shows", "env | grep -E '^(CHIBI|CRU|OPENAI)_' | grep -v ^CRU_CHILD= | sort; pwd; command -v chibi")
     stale = {
         "CHIBI_HOOK": "on_start",
         "CHIBI_HOOK_DATA": "{}",

@@ -133,6 +133,7 @@ def test_a_broken_file_of_codex_is_told_if_hooks_may_be_in_it(home: HomeDir, tex
         ('{"decision": "deny", "decision": "allow"}', False),
         ('{"decision": "allow", "decision": "deny"}', False),
         ('{"halt": true, "decision": "allow", "halt": false}', False),
+        (r'{"decision": "deny", "decisi\u006fn": "allow"}', False),
         ('{"decision": "allow", "decision": "allow"}', True),
         ('{"decision": "allow", "reason": "a", "reason": "b"}', True),
     ],

@@ -160,11 +160,12 @@ async def _run(
     from cru.process.child import Child, Program
     from cru.process.run import run_program
 
-    errors = RelayedErrors()
+    errors = RelayedErrors(executable.name)
     lend = where.lend if where.confine is None else None  # what is confined has no terminal
     with open_terminal(lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
         source = stdin if stdin is not None else _own_input() if terminal is None else terminal.fd
-        program = Program((str(executable.path),), where.cwd, env, source, own_session=terminal is None)
+        is_alone = terminal is None
+        program = Program((str(executable.path),), where.cwd, env, source, own_session=is_alone, is_marked=True)
         wait = Child.wait if terminal is None else terminal.wait
 
         async def run(program: Program) -> ProcessResult:

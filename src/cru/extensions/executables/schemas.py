@@ -141,7 +141,7 @@ async def _print_schema(path: Path, where: ProgramContext) -> bytes:
     from cru.process.run import AT_ONCE, ProcessResult, run_program
 
     out, err = ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT), ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT)
-    program = Program((str(path), "--schema"), where.cwd, environment(where, {}))
+    program = Program((str(path), "--schema"), where.cwd, environment(where, {}), is_marked=True)
 
     async def run(program: Program) -> ProcessResult:
         return await run_program(program, SECONDS, out, err, ending=AT_ONCE)

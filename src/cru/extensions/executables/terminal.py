@@ -22,6 +22,8 @@ Lend: TypeAlias = Callable[[int], AbstractAsyncContextManager[None]]
 TICK = 0.02
 TAIL = 4000
 """Bytes of standard error that are kept."""
+MOST = 1 << 20
+"""Bytes of it that are passed on."""
 PAUSE = 0.5
 
 
@@ -123,7 +125,7 @@ def _stop_signal(pid: int) -> int:
 
 
 class RelayedErrors:
-    """Standard error of a program: passed on to ours as it comes, its end kept.
+    """Standard error of a program: passed on to ours as it comes, up to a limit, its end kept.
 
     While it is held, a line that is not finished waits for `flush`: it may be a question, which belongs on a terminal where nothing
     else is going on.
@@ -131,11 +133,13 @@ class RelayedErrors:
 
     is_cut = False
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._is_held = False
         self._line = b""
         self._kept: deque[bytes] = deque()
         self._size = 0
+        self._room = MOST
 
     def feed(self, data: bytes) -> bool:
         self._kept.append(data)
@@ -146,7 +150,7 @@ class RelayedErrors:
         if self._is_held:
             whole = data.rfind(b"\n") + 1
             data, self._line = data[:whole], data[whole:]
-        _write_error(data)
+        self._pass_on(data)
         return False
 
     def hold(self, is_held: bool) -> None:
@@ -155,7 +159,15 @@ class RelayedErrors:
 
     def flush(self) -> None:
         line, self._line = self._line, b""
-        _write_error(line)
+        self._pass_on(line)
+
+    def _pass_on(self, data: bytes) -> None:
+        if not self._room:
+            return
+        _write_error(data[: self._room])
+        self._room -= min(self._room, len(data))
+        if not self._room:
+            _write_error(f"\ncru: {self._name} complains without end: the rest of that is left out\n".encode())
 
     def close(self) -> str:
         """The last of it as text."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
 
 P = TypeVar("P", bound=Struct)
+LONGEST_ERROR = 1000
 
 
 class TextFace:
@@ -386,7 +387,8 @@ class TextFace:
 
 
 def _describe_failure(call: ToolFailed | AgentCallFailed) -> str:
-    return f"{one_line(call.name)} {call.which}: {one_line(call.error.partition(chr(10))[0])}"
+    error = call.error[:LONGEST_ERROR].partition("\n")[0]
+    return f"{one_line(call.name)} {call.which}: {one_line(error, LONGEST_ERROR)}"
 
 
 def _open_progress() -> ProgressLine:

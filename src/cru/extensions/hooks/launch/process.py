@@ -64,7 +64,7 @@ async def run_hook_command(
         return await run_program(program, entry.timeout, out, err, ending=ending)
 
     try:
-        program = Program(argv, cwd, env, stdin)
+        program = Program(argv, cwd, env, stdin, is_marked=True)
         ended = await (run(program) if confine is None else _run_confined(confine, program, run, notes))
     except StartError as error:
         return HookRun(None, error=_not_started(error), ms=(time.perf_counter() - began) * 1000)

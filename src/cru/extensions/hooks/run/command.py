@@ -23,8 +23,8 @@ from cru.extensions.hooks.trust.updates import limit_updates
 
 AFTER_CALLS = ("tool:completed", "tool:failed")
 """Events of calls that have run."""
-_KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
-"""What may be a key of JSON."""
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)(?:"(\s*+:)?)?')
+"""A string of JSON, whether it is one to its end or not, so that each character is looked at once, and the colon that makes it a key."""
 PATIENCE = 1.0
 """Seconds after which a person is told what is waited for."""
 
@@ -127,8 +127,7 @@ class CommandHook:
         read, facts = self._mapping.answer, self._runtime.facts_of(event.stamp)
         if read is None:
             return HookResult()
-        keys = _KEY.findall(run.stdout)
-        if len(set(keys)) == len(keys):
+        if not _may_repeat_keys(run.stdout):
             return read(self._entry, event, run, facts)
         from cru.extensions.hooks.run.repeated_keys import read_every_value
 
@@ -184,6 +183,12 @@ def apply_failure_policy(entry: HookEntry, event: Event, result: HookResult) -> 
     elif event.name in AFTER_CALLS:
         answer = replace(answer, context=(*answer.context, reason), note="error")
     return replace(result, answer=answer, warning=_join(text, result.warning))
+
+
+def _may_repeat_keys(output: str) -> bool:
+    """Whether a key may stand twice in it: keys may be written in different ways (`\\u0061`)."""
+    keys = [match[1] for match in _STRING.finditer(output) if match[2]]
+    return len(set(keys)) < len(keys) or any("\\" in key for key in keys)
 
 
 def _join(*texts: str) -> str:
