@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from tests.kit import Call, HomeDir, Reply, cru, server, start, wait_until
+from tests.kit import Call, HomeDir, Reply, cru, pty, server, start, wait_until
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import ESCAPES, SECRET
 
@@ -259,3 +259,32 @@ def test_a_git_file_that_names_a_folder_of_somebody_else_opens_nothing(surroundi
 def test_a_run_that_a_confined_command_starts_takes_the_name_of_the_sandbox_for_no_setting(home: HomeDir) -> None:
     done = cru("/mode", home=home, env={"CRU_SANDBOX": "bubblewrap"})
     assert (done.code, done.err) == (0, "")
+
+
+@needs_sandbox
+def test_an_answer_about_a_run_outside_is_kept_for_runs_outside(surroundings: Surroundings) -> None:
+    """`docker` is a script on the PATH; the question offers to keep a rule only for a command that the project does not decide."""
+    here = surroundings.here
+    (surroundings.out / "docker").write_text('#!/bin/sh\necho "$1 $CRU_SANDBOX-" >> "$(dirname "$0")/new"\n')
+    (surroundings.out / "docker").chmod(0o755)
+    env = {"PATH": f"{surroundings.out}:{here.env['PATH']}"}
+    ask, other = (Call("bash", {"command": command, "outside_sandbox": True}) for command in ("docker ps", "make x"))
+    with server([Reply(calls=[ask, other]), Reply("ok"), Reply(calls=[ask, other]), Reply("ok")]) as model:
+        here.configure(url=model.url)
+        with pty("--sandbox", "hi", home=here, env=env) as terminal:
+            terminal.expect("s, p and a keep the rule  outside_sandbox:docker ps")
+            terminal.expect("no > ")
+            terminal.send("a")
+            terminal.expect("bash: make x")
+            terminal.expect("no > ")
+            terminal.send("?")
+            terminal.expect("decided by files that commands in the sandbox can change")
+            terminal.expect("no > ")
+            terminal.send("n")
+            assert terminal.wait() == 0
+        done = cru("--sandbox", "-C", "c", "again", home=here, env=env)
+    assert done.code == 0, done.err
+    assert (surroundings.out / "new").read_text() == "ps -\nps -\n"
+    assert "outside_sandbox:docker ps" in (here.cru / "grants.json").read_text()
+    results = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
+    assert "nobody can be asked here" in results[1]

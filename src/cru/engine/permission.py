@@ -269,11 +269,14 @@ def _describe_question(by: str, answer: Answer) -> str:
 def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
     """The rule that an answer may keep; "" if there is none."""
     tool = question.tool
-    if _is_outside(question):  # what is kept would hold inside only
-        return ""
     if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
         return ""
-    return parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
+    return parts.gate.rule_for(_name_in_rules(question), question.kind, question.detail, question.paths)
+
+
+def _name_in_rules(question: PermissionQuestion) -> str:
+    """A rule that is kept for a run outside of the sandbox says so."""
+    return "outside_sandbox" if _is_outside(question) else question.name
 
 
 async def _decide_by_person(
@@ -292,9 +295,9 @@ async def _decide_by_person(
     is_kept = not (by_hook or handler_asks or verdict.explicit)
     subject = PermissionSubject(
         question.name, question.kind, question.detail, verdict.reason, rule, show_call(parts, question),
-        why_once="" if is_kept else "a hook or a rule wants this question each time",
+        why_once=_why_once(question) if is_kept else "a hook or a rule wants this question each time",
         changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
-        editing=parts.gate.editing_for(rule, question.name, question.kind, question.detail, question.paths),
+        editing=parts.gate.editing_for(rule, _name_in_rules(question), question.kind, question.detail, question.paths),
         parts=show_parts(parts, question), folder=working_folder(parts),
     )  # fmt: skip
     try:
@@ -313,6 +316,15 @@ async def _decide_by_person(
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
     return PermissionDecision(HUMAN, reason=reply.choice)
+
+
+def _why_once(question: PermissionQuestion) -> str:
+    """Why no rule is offered, as far as that is known here."""
+    if not _is_outside(question):
+        return ""
+    from cru.permissions.kept_rules import WHY
+
+    return WHY
 
 
 def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:

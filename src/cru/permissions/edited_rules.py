@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cru.files.glob import escape
 from cru.permissions import BadRule, RuleEditing
 from cru.permissions.paths import is_inside
-from cru.permissions.rules import Rule, absolute_glob, find_allowing_rule, parse_rule
+from cru.permissions.rules import OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
 from cru.shell.programs import (
     CODE_RUNNERS,
     INTERPRETERS,
@@ -83,14 +83,15 @@ def why_not_kept(text: str, call: JudgedCall, places: PathRoots) -> str:
         rule = parse_rule(text)
     except BadRule as error:
         return f"{error.message}; {error.hint}"
-    if rule.tool not in (call.tool, call.kind):
+    if rule.tool not in ((OUTSIDE,) if call.tool == OUTSIDE else (call.tool, call.kind)):
         return f"the rule is about `{rule.tool}`, this call is `{call.tool}`"
     wide = _why_too_wide(rule, call, places)
     if wide:
         return wide
     if find_allowing_rule((rule,), call, places) is None:
         return "the rule does not cover this call"
-    return ""
+    is_wider = call.tool == OUTSIDE and len(rule.pieces) > 1 and text != propose_prefix(call)
+    return "of a run outside of the sandbox only this very command is kept" if is_wider else ""
 
 
 def _why_too_wide(rule: Rule, call: JudgedCall, places: PathRoots) -> str:

@@ -327,10 +327,10 @@ class Gate:
     def rule_for(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> str:
         """The rule that the answers session, project and always would store; "" if nothing should be: protected places,
         several paths, what cannot be named by one rule."""
-        from cru.permissions.rules import suggest_rule
+        from cru.permissions.kept_rules import suggest_kept_rule
 
         try:  # a rule that is kept for a copy would hold for the project itself
-            return "" if self._places.copy else suggest_rule(self._call(tool, kind, detail, paths), self._places)
+            return "" if self._places.copy else suggest_kept_rule(self._call(tool, kind, detail, paths), self._places)
         except ValueError:
             return ""
 
