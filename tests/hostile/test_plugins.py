@@ -47,7 +47,7 @@ def check(home: HomeDir, name: str, language: str) -> None:
         spent = processor_time() - before
         print(str(done)[:3000], spent)
         try:
-            checks.check_messages(done, row.codes)
+            checks.check_messages(done, row.codes, passed_on=1 << 20, may_be_defect=row.is_defect)
             said = done.err.replace(str(home.path.parent), "")
             assert not row.told or any(text in said for text in row.told), said[:3000]
             if done.code == 0 and "becomes" not in name:

@@ -113,6 +113,10 @@ def _failure(error: BaseException) -> Failure | None:
         return Failure(
             "there is not enough memory", "a shorter conversation, or smaller files, need less", ExitStatus.ERROR
         )
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return Failure(
+            "the system starts no more threads", "`ulimit -u` and `ulimit -v` say what it allows", ExitStatus.ERROR
+        )
     from cru.values.errors import CruError
 
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None

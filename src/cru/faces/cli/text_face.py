@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
 
 P = TypeVar("P", bound=Struct)
-LONGEST_ERROR = 1000
+LONGEST_NAME, LONGEST_ERROR = 100, 1000
 
 
 class TextFace:
@@ -326,7 +326,7 @@ class TextFace:
     def _say_call(self, call: ToolCalled | ToolCompleted | ToolFailed) -> None:
         from cru.faces.cli.call_summary import summarize_arguments
 
-        self.say(f"[tool {one_line(call.name)} {summarize_arguments(call.args)}".rstrip() + "]")
+        self.say(f"[tool {one_line(call.name, LONGEST_NAME)} {summarize_arguments(call.args)}".rstrip() + "]")
 
     def _end_call(self, call: ToolCompleted) -> None:
         if call.call_id not in self._running_calls and not self._hides_tools:  # a handler answered in its place
@@ -388,7 +388,7 @@ class TextFace:
 
 def _describe_failure(call: ToolFailed | AgentCallFailed) -> str:
     error = call.error[:LONGEST_ERROR].partition("\n")[0]
-    return f"{one_line(call.name)} {call.which}: {one_line(error, LONGEST_ERROR)}"
+    return f"{one_line(call.name, LONGEST_NAME)} {call.which}: {one_line(error, LONGEST_ERROR)}"
 
 
 def _open_progress() -> ProgressLine:
