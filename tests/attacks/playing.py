@@ -51,7 +51,8 @@ def play(
     **more: Any,
 ) -> Played:
     """inside: the project lies in the user's home, as most do"""
-    with server([Reply(calls=calls), Reply("done")]) as model:
+    named = [Call(call.name, call.args, f"c{number}") for number, call in enumerate(calls)]
+    with server([Reply(calls=named), Reply("done")]) as model:
         here = home(folder, url=model.url, config=config)
         if inside:
             here.project.rmdir()
@@ -60,6 +61,10 @@ def play(
         plant(here)
         done = cru("--mode", mode, *flags, "go", home=here, **more)
         requests = list(model.requests)
-    results = [str(entry["content"]) for entry in here.log() if entry["entry_type"] == "tool_result"]
+    results = {
+        str(entry["tool_call_id"]): str(entry["content"])
+        for entry in here.log()
+        if entry["entry_type"] == "tool_result"
+    }
     assert len(results) == len(calls), (done, len(results), len(calls))
-    return Played(here, done, requests, results)
+    return Played(here, done, requests, [results[call.id] for call in named])

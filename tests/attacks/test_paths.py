@@ -4,6 +4,7 @@ read is not shown by any of them, and what may not be written stays as it was.""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,13 @@ GROUPS: dict[str, list[dict[str, Any]]] = {
     "writes elsewhere allowed": [row for row in ROWS if row.get("allow") not in (None, ["read"], ["write", "edit"])],
 }
 """Rules of one group stand in one file: no row needs the absence of another's."""
-READING = {
+READING: dict[str, Callable[[str], Call]] = {
     "read": lambda path: Call("read", {"file_path": path}),
     "ls": lambda path: Call("ls", {"path": path}),
     "grep": lambda path: Call("grep", {"pattern": "crown|root:|PATH=", "path": path}),
     "glob": lambda path: Call("glob", {"pattern": "**/*", "path": path}),
 }
-WRITING = {
+WRITING: dict[str, Callable[[str], Call]] = {
     "write": lambda path: Call("write", {"file_path": path, "content": "overwritten"}),
     "edit": lambda path: Call("edit", {"file_path": path, "old_string": "crown", "new_string": "overwritten"}),
 }

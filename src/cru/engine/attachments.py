@@ -6,9 +6,12 @@ from pathlib import Path
 
 from cru.engine import EngineError
 from cru.events.payloads import Attachment
+from cru.files.regular import blocking_reason
 
 LIMIT = 1024 * 1024
 IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Pipes that a shell has opened already, as in `--attach <(command)`."""
 NOT_READABLE = "images are sent as PNG, JPEG, GIF or WebP; of other files, attach their text"
 
 
@@ -20,6 +23,8 @@ def read_attachment(name: str, cwd: Path) -> Attachment:
     """Read a text file of at most 1 MiB, or what an image is; raises BadAttachment."""
     path = cwd / name
     try:
+        if not str(path).startswith(HANDED_OVER) and (why := blocking_reason(str(path))):
+            raise BadAttachment(f"cannot attach {name}: {why}")
         with path.open("rb") as file:
             data = file.read(LIMIT + 1)  # the file may have no end
     except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cru.engine.system_prompt import GUIDE_LIMIT, ImportJudge, guide_span, leads_out, read_guide
+from cru.files.regular import open_regular
 from cru.values.messages import Span
 
 LEVELS = 5
@@ -73,7 +74,7 @@ def _refusal(file: Path, inside: Path | None, judge: ImportJudge, reading: Impor
         return f"is not imported: {why}"
     if reading.size + min(file.stat().st_size, GUIDE_LIMIT) > LIMIT_BYTES:
         return f"is not imported: the guides import more than {LIMIT_BYTES} bytes"
-    with open(file, "rb") as content:
+    with open(open_regular(file), "rb") as content:
         if b"\0" in content.read(8192):
             return "is not imported: it is no text"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cru.permissions.git_runs import git_runs
 from cru.permissions.paths import is_inside
 
 if TYPE_CHECKING:
@@ -52,11 +53,11 @@ REFLECTION = "update_reflection"
 
 def why_asked(special: str) -> str:
     """What makes changing a file with this special name a question of its own."""
-    return ASKED.get(special, _EDITOR)
+    return ASKED.get(special, _EDITOR if special.endswith(_WORKSPACE) else _GIT)
 
 
 def special_name(path: ResolvedPath, places: PathRoots) -> str:
-    """What of this path makes it one of `ASKED`; "" if it is none."""
+    """What of this path makes it one of `ASKED`, or the place below the root in which git runs or obeys it; "" if nothing does."""
     for spelling in (path.real, path.lexical):
         names = _inner_names(spelling, places)
         for at, name in enumerate(names):
@@ -65,7 +66,7 @@ def special_name(path: ResolvedPath, places: PathRoots) -> str:
             pair = "/".join(names[at : at + 2])
             if pair in ASKED:
                 return pair
-    return ""
+    return next((place for root in places.roots if (place := git_runs(path.real, root))), "")
 
 
 def note_on(call: JudgedCall, mode: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import errno
 from enum import Enum
 from pathlib import Path
 
+from cru.files.regular import open_regular
 from cru.values.errors import CruError
 
 
@@ -68,7 +69,7 @@ def _problem(error: OSError | ValueError, program: str, folder: Path) -> StartPr
 def has_windows_line_end(script: Path) -> bool:
     """Whether its line `#!` ends with CR LF: no interpreter has such a name."""
     try:
-        with script.open("rb") as file:
+        with open(open_regular(script), "rb") as file:
             first = file.readline(4096)
     except OSError:
         return False

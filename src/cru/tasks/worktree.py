@@ -18,7 +18,7 @@ from cru.files.regular import read_regular
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
-from cru.process.run import run_program
+from cru.process.run import find_program, run_program
 from cru.tasks import TaskError
 from cru.tasks.record import PATCH, WorktreeRecord
 
@@ -26,8 +26,15 @@ SECONDS = 120.0
 SHOWN = 20_000
 """Characters of a diff that the parent gets; the whole is in the patch."""
 LARGEST = 256 << 20
-# The project's hooks would run with the worktree; nobody has asked for that.
-_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+# What the repository's own settings name would run with the worktree; nobody has asked for that.
+_GIT = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "submodule.recurse=false",
+    "-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
+)  # fmt: skip
+_FILTERS = re.compile(r"git-lfs (clean -- %f|smudge( --skip)? -- %f|filter-process( --skip)?)")
+"""What Git LFS writes into the settings of a repository."""
+_NO_NETWORK = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+"""Objects that are not there are not fetched: settings say from where, and with which program."""
 _PATCH_OPTIONS = (
     "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "--ignore-submodules=none",
     "--src-prefix=a/", "--dst-prefix=b/",
@@ -73,8 +80,10 @@ class Worktree(Struct, frozen=True):
     ) -> Worktree:
         """From the last commit; what is not committed is not in it. It is announced before anything of it is there, so that a kill leaves
         nothing that nobody knows of. Raises TaskError, OSError."""
+        await _refuse_filters(project, env)
         base = (await _git(project, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
-        changed = await _git(project, env, "status", "--porcelain", "--untracked-files=no")
+        # into submodules it would go with their settings
+        changed = await _git(project, env, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
         inner = await _inner(project, env, base)
         path = Path(tempfile.gettempdir()) / f"{_prefix(task_folder.name)}{os.urandom(4).hex()}" / project.name
         known = WorktreeRecord(str(path), str(project), base, bool(changed.strip()), inner=inner)
@@ -155,6 +164,20 @@ async def _inner(project: Path, env: Mapping[str, str], base: str) -> str:
     return inner
 
 
+async def _refuse_filters(project: Path, env: Mapping[str, str]) -> None:
+    """Programs that a repository's own settings put between its files and a working tree would run with each new one. Raises TaskError."""
+    listed = await _git(project, env, "config", "--null", "--show-scope", "--list")
+    fields = listed.split("\0")
+    for scope, setting in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = setting.partition("\n")
+        is_filter = key.startswith("filter.") and key.endswith((".clean", ".smudge", ".process"))
+        if scope in ("local", "worktree") and is_filter and value and not _FILTERS.fullmatch(value):
+            raise TaskError(
+                f"the repository's own settings run a program over its files ({key}), and a worktree would run it unasked",
+                "move that setting into your own with `git config --global` if you want it",
+            )
+
+
 def _prefix(task_id: str) -> str:
     return f"cru-worktree-{task_id}-"
 
@@ -171,9 +194,12 @@ async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:
     """What git prints. Raises TaskError with what it complains about."""
     output, errors = TextCapture(limit=LARGEST, errors="surrogateescape"), TextCapture(limit=SHOWN)
     own = {name: value for name, value in env.items() if name not in _OF_ANOTHER_REPOSITORY}
-    quiet = {**own, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    quiet = {**own, **_NO_NETWORK, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
+    program = find_program("git", env.get("PATH", os.defpath))
+    if program is None:
+        raise TaskError("git is not there", "a worktree needs git")
     try:
-        ended = await run_program(Program((*_GIT, *words), folder, quiet), SECONDS, output, errors)
+        ended = await run_program(Program((program, *_GIT, *words), folder, quiet), SECONDS, output, errors)
     except StartError as error:
         raise TaskError(f"git cannot be started: {error.message}", "a worktree needs git") from error
     if ended.timed_out or ended.exit_status != 0 or ended.is_cut:

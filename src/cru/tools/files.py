@@ -11,6 +11,7 @@ from operator import add
 from pathlib import Path
 from typing import BinaryIO
 
+from cru.files.regular import open_regular, read_regular
 from cru.tools.arguments import Edit, Read, Write
 from cru.tools.paths import encode_text, os_failure, require_regular, require_replaceable, resolve, write_file
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult
@@ -54,7 +55,7 @@ def _write(running: ToolContext, tool: str, path: Path, text: str, data: bytes) 
 
 def _read(path: Path, args: Read, size: int, room: int) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             start = file.read(8192)
             if b"\0" in start:
                 wide = start[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -207,7 +208,7 @@ def _load(path: Path, name: str) -> str:
     if require_regular(path, name).st_size > LIMIT:
         raise ToolError(f"`{name}` is larger than {LIMIT // 1024 // 1024} MiB", "change it with `bash`")
     try:
-        return path.read_bytes().decode()
+        return read_regular(path).decode()
     except UnicodeDecodeError as error:
         raise ToolError(f"`{name}` is not UTF-8 text (byte {error.start})", "change it with `bash`") from error
     except OSError as error:

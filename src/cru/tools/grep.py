@@ -9,23 +9,25 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import stat
 import sys
 from pathlib import Path
 from time import monotonic
 
 from cru.files.glob import BadGlob, expand_braces
+from cru.files.regular import open_regular
 from cru.files.selection import select_by_glob
 from cru.permissions.hidden_files import HiddenFiles
 from cru.process.capture import TextCapture
-from cru.process.run import ProcessResult
+from cru.process.run import ProcessResult, find_program
 from cru.tools import ripgrep
 from cru.tools.arguments import Grep
 from cru.tools.hidden import HiddenCount, find_hidden
-from cru.tools.paths import printable, require_status, resolve
+from cru.tools.paths import os_failure, printable, require_regular, require_status, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
 from cru.tools.ripgrep import OUTPUT, WIDTH
 from cru.tools.scan import MATCHES, FoundLine, SearchJob, hidden_files, parse_lines
-from cru.tools.shell import find_program, run_command
+from cru.tools.shell import run_command
 from cru.tools.walk import WalkStopped, deadline
 
 SECONDS = 60.0
@@ -102,7 +104,7 @@ async def _search(
     program = find_program("rg", running.env.get("PATH", ""))
     if program is not None:
         ended, lines = await ripgrep.search(program, job, run, hidden.__contains__)
-        if ended.exit_status <= 1 or lines:
+        if ended.timed_out or 0 <= ended.exit_status <= 1 or lines:
             return ended, lines
     argv = [sys.executable, "-I", "-S", "-c", _START.format(path=[str(Path(__file__).resolve().parents[2]), *sys.path])]
     ended = await run(argv, OUTPUT, pickle.dumps(job))  # no ripgrep, or one that does not know these options
@@ -111,12 +113,25 @@ async def _search(
 
 def _job(args: Grep, root: Path, hidden: HiddenFiles | None) -> SearchJob:
     path = resolve(root, args.path)
-    require_status(path, args.path)
+    if not stat.S_ISDIR(require_status(path, args.path).st_mode):
+        _require_text(path, args.path)
     near = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
     include = _include(args.include)
     if "\n" in args.pattern or "\0" in args.pattern:
         raise ArgumentError("`pattern`: is matched line by line, so it cannot hold a line end or a NUL character")
     return SearchJob(args.pattern, near, str(root), include, args.ignore_case, args.context, hidden)
+
+
+def _require_text(path: Path, text: str) -> None:
+    """ripgrep would wait for a pipe, and look through a file of any size for what is no line of it. Raises ToolError."""
+    size = require_regular(path, text).st_size
+    try:
+        with open(open_regular(path), "rb", buffering=0) as file:
+            is_binary = b"\0" in file.read(8192)
+    except OSError as error:
+        raise os_failure("read", text, error) from error
+    if is_binary:
+        raise ToolError(f"`{text}` is a binary file ({size:,} bytes)", "search it with `bash`")
 
 
 def _include(pattern: str | None) -> tuple[str, ...]:

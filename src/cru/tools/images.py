@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cru.contexts import StoreUnwritable
 from cru.contexts.images import MOST_BYTES, BadImage, check_image, keep_image
+from cru.files.regular import open_regular
 from cru.tools.paths import os_failure
 from cru.tools.protocol import ToolError, ToolResult
 from cru.values.image_formats import identify
@@ -16,7 +17,7 @@ from cru.values.messages import Image
 def read_image(path: Path, name: str, folder: Path) -> ToolResult | None:
     """None: what is in it is no image. Raises ToolError."""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise os_failure("read", name, error) from error

@@ -4,19 +4,25 @@ in order here: asked to sort, it uses one thread."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from heapq import nsmallest
 from itertools import groupby
+from pathlib import Path
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from cru.process.run import ProcessResult
 from cru.tools.scan import MATCHES, FoundLine, SearchJob, parse_lines
+from cru.tools.walk import RULES_LIMIT
 
 WIDTH = 500
 OUTPUT = 2 * 1024 * 1024
 PATHS = 64 * 1024 * 1024
+MEMORY = 1 << 20
+"""KiB of data that ripgrep may hold: a `.gitignore` of a checkout may lead to a file without end."""
+IGNORE_FILES = (".gitignore", ".git/info/exclude")
 
 Run: TypeAlias = Callable[[list[str], int], Awaitable[ProcessResult]]
 """Runs a program and ends it when it has printed more than so many characters."""
@@ -43,12 +49,24 @@ async def search(
 
 
 def _argv(program: str, job: SearchJob) -> list[str]:
-    argv = [program, "--no-config", "--no-messages", "--color=never", "--null"]
+    argv = ["/bin/sh", "-c", f'ulimit -d {MEMORY} 2>/dev/null; exec "$@"', "sh"]
+    argv += [program, "--no-config", "--no-messages", "--color=never", "--null"]
+    argv += ["--no-ignore-vcs"] if _has_bad_ignore_file(job) else []
     argv += ["--hidden", "--glob=!.git", "--no-ignore-dot", "--no-ignore-global", "--no-require-git"]
     argv += ["--ignore-case"] if job.ignore_case else []
     names = [pattern for pattern in job.include if "/" not in pattern]
     argv += [f"--type-add=included:{name}" for name in names] + (["--type=included"] if names else [])
     return argv + [f"--glob=/{pattern}" for pattern in job.include if "/" in pattern]
+
+
+def _has_bad_ignore_file(job: SearchJob) -> bool:
+    """Whether ripgrep would wait for a file that says what is ignored, or read it without end. One of an inner folder ends with its
+    memory, or with its time."""
+    folders = [os.path.join(job.root, job.path), job.root, *map(str, Path(job.root).parents)]
+    files = [os.path.join(folder, name) for folder in folders for name in IGNORE_FILES]
+    return any(
+        os.path.exists(file) and (not os.path.isfile(file) or os.path.getsize(file) > RULES_LIMIT) for file in files
+    )
 
 
 def _line_options(job: SearchJob) -> list[str]:

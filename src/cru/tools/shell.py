@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
@@ -10,7 +9,7 @@ from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.confined import ConfinedCommand, describe_put_aside
 from cru.process.errors import StartError
-from cru.process.run import ProcessResult, run_program
+from cru.process.run import ProcessResult, find_program, run_program
 from cru.tools.arguments import Bash
 from cru.tools.protocol import (
     BackgroundTasks,
@@ -121,15 +120,6 @@ def _text(ended: ProcessResult) -> str:
     elif ended.exit_status:
         lines.append(f"[exit code {ended.exit_status}]")
     return "\n".join(lines)
-
-
-def find_program(name: str, path: str) -> str | None:
-    """The first executable of that name in the absolute folders of `path`."""
-    for folder in path.split(os.pathsep):
-        file = os.path.join(folder, name)
-        if folder.startswith("/") and os.access(file, os.X_OK) and os.path.isfile(file):
-            return file
-    return None
 
 
 @lru_cache(maxsize=4)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cru.extensions.discovery.manifest import Manifest, manifest_file, read_manifest
 from cru.extensions.errors import BadManifest
-from cru.files.regular import NOT_REGULAR
+from cru.files.regular import NOT_REGULAR, open_regular
 
 Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
@@ -163,7 +163,7 @@ def _locked_program(path: Path, name: str, folder: Path) -> DiscoveredPlugin | N
     if not path.is_file():
         return None
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:
             is_script = file.read(2) == b"#!"
     except OSError:
         return None

@@ -74,8 +74,7 @@ def _failure_reason(guard: Guard, error: Exception) -> str:
 async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
     from cru.process.capture import TextCapture
     from cru.process.child import Program
-    from cru.process.run import run_program
-    from cru.tools.shell import find_program
+    from cru.process.run import find_program, run_program
 
     shell = find_program("bash", parts.env.get("PATH", "")) or "/bin/sh"
     try:

@@ -16,6 +16,7 @@ from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.trust.references import known_variables
+from cru.files.regular import open_regular
 from cru.shell.analysis import analyze
 from cru.shell.command_starts import find_command_starts
 from cru.shell.programs import KEYWORDS, SHELLS, base_name, names
@@ -170,7 +171,7 @@ def _file(word: str, folder: str, env: dict[str, str], dispatches: bool) -> Iter
 def find_shebang_problems(word: str, path: str, env: dict[str, str], *, kernel: bool = True) -> Iterator[Trouble]:
     """Why the interpreter that a script names cannot run it. kernel: it is started as a file, not by a shell that looks for itself."""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             head = file.read(script_probe.WINDOW)
     except OSError:
         return

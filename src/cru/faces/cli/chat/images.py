@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -143,13 +143,14 @@ def _decode(text: bytes) -> bytes:
         return b""
 
 
-async def read_clipboard(env: Mapping[str, str], which: Callable[[str], str | None] = shutil.which) -> bytes:
+async def read_clipboard(env: Mapping[str, str], which: Callable[[str], str | None] | None = None) -> bytes:
     """The image in the clipboard. Raises ClipboardProblem."""
     from cru.process.capture import ByteCapture
     from cru.process.child import Program
     from cru.process.errors import StartError
-    from cru.process.run import AT_ONCE, run_program
+    from cru.process.run import AT_ONCE, find_program, run_program
 
+    which = which or partial(find_program, path=env.get("PATH", os.defpath))
     programs = [
         program for program in CLIPBOARDS if (not program.needs or env.get(program.needs)) and which(program.argv[0])
     ]
@@ -161,7 +162,8 @@ async def read_clipboard(env: Mapping[str, str], which: Callable[[str], str | No
     program = programs[0]
     output, errors = ByteCapture(2 * MOST_BYTES, 2 * MOST_BYTES), ByteCapture(1000, 1 << 20)
     try:
-        ended = await run_program(Program(program.argv, Path.cwd(), env), SECONDS, output, errors, ending=AT_ONCE)
+        argv = (which(program.argv[0]) or program.argv[0], *program.argv[1:])
+        ended = await run_program(Program(argv, Path.cwd(), env), SECONDS, output, errors, ending=AT_ONCE)
     except StartError as error:
         raise ClipboardProblem(f"the clipboard cannot be read: {error.message}") from error
     if ended.timed_out:

@@ -14,7 +14,7 @@ import cru
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 from cru.process.capture import TextCapture
 from cru.process.child import Program
-from cru.process.run import run_program
+from cru.process.run import find_program, run_program
 
 EXTRAS = {
     "keyring": ("keyring", "keys in the system's keyring"),
@@ -120,7 +120,7 @@ async def programs(patient: Patient) -> list[DoctorFinding]:
 
 
 async def _program(patient: Patient, name: str, without: FindingLevel, why: str) -> DoctorFinding:
-    path = shutil.which(name, path=patient.start.env.get("PATH"))
+    path = find_program(name, patient.start.env.get("PATH", os.defpath))
     if path is None:
         return DoctorFinding("programs", without, f"{name} is not on the PATH: {why}", f"install {name}")
     program = Program((path, "--version"), patient.start.cwd, patient.start.env)
