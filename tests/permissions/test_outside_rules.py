@@ -16,7 +16,7 @@ KEPT = [
 NEVER = [
     # code of the project, or of what it names
     "make", "make test", "npm test", "npm ci", "npx x", "pytest", "python x.py", "python3 -m pytest", "./run", "bin/run", "cargo test",
-    "go test ./...", "pip install x", "docker build .", "docker run x", "docker compose up", "sh x", "bash -c ls", "sudo ls", "env ls",
+    "pip install x", "docker build .", "docker run x", "docker compose up", "sh x", "bash -c ls", "sudo ls", "env ls",
     "xargs ls", "git commit -m x", "git add .", "git checkout main", "git rebase main", "git merge x", "git stash", "git clone x",
     "git submodule update", "git -C x push", "git -c core.hooksPath=x push", "git push --receive-pack=x", "git fetch --upload-pack=x",
     "git push && make", "git push; ls", "git push | cat", "git push $(ls)", "git push > x", "GIT_SSH_COMMAND=x git push", "PATH=. git push",
