@@ -32,9 +32,8 @@ def test_the_very_command_is_kept_and_covers_it_outside_only(tmp_path: Path, com
     rule = world.gate().rule_for(OUTSIDE, "shell", command)
     assert rule == f"outside_sandbox:{command}"
     gate = world.gate(allow=(rule,))
-    judge = {"why_ask": "outside", "is_outside": True}
-    assert gate.judge("bash", "shell", command, **judge).decision == "allow"
-    assert gate.judge("bash", "shell", f"{command} more", **judge).decision == "ask"
+    assert gate.judge("bash", "shell", command, why_ask="outside", is_outside=True).decision == "allow"
+    assert gate.judge("bash", "shell", f"{command} more", why_ask="outside", is_outside=True).decision == "ask"
     assert gate.judge("bash", "shell", command).decision == "ask", "inside it is another thing"
     editing = gate.editing_for(rule, OUTSIDE, "shell", command)
     assert editing is not None and editing.why_not(editing.proposal) == "" and editing.why_not(rule) == ""

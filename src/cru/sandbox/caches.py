@@ -18,6 +18,7 @@ from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
 from cru.sandbox import bubblewrap
+from cru.sandbox.detect import Detection, command_line
 from cru.sandbox.profile import CacheLayer, Profile
 
 PLACE = "/tmp/.caches"
@@ -51,10 +52,11 @@ CACHES = (
 class SessionCaches:
     """The layers of one session. One that a running program has is not lent to another one: that gets a layer that ends with it."""
 
-    def __init__(self, folder: str, program: str, env: Mapping[str, str]) -> None:
-        """folder: of the session; program: bubblewrap"""
+    def __init__(self, folder: str, detection: Detection, env: Mapping[str, str]) -> None:
+        """folder: of the session"""
         self._folder = folder
-        self._program = program
+        self._detection = detection
+        self._place = PLACE
         self._env = env
         self._has_layers: bool | None = None
         self._lent: set[str] = set()
@@ -63,7 +65,9 @@ class SessionCaches:
     async def lend(self, profile: Profile, places: PathRoots) -> tuple[Profile, Callable[[], None]]:
         """The profile with caches, and what gives them back."""
         if self._has_layers is None:
-            self._has_layers = await self._try_layer()
+            is_bubblewrap = self._detection.backend == bubblewrap.NAME
+            self._has_layers = is_bubblewrap and await self._try_layer()
+            self._place = PLACE if is_bubblewrap else f"{profile.temporary}/.caches"
         layers: list[CacheLayer] = []
         variables: list[tuple[str, str]] = []
         for kind in CACHES:
@@ -74,7 +78,7 @@ class SessionCaches:
             if self._has_layers and os.path.isdir(path) and _may_be_layered(path, profile, places):
                 layers.append(self._layer(path))
             elif kind.variable:
-                variables.append((kind.variable, f"{PLACE}/{kind.folder.strip('.').replace('/', '-')}"))
+                variables.append((kind.variable, f"{self._place}/{kind.folder.strip('.').replace('/', '-')}"))
         lent = {layer.changes for layer in layers} - self._lent
         self._lent |= lent
         profile = replace(profile, caches=tuple(layers), variables=tuple(variables))
@@ -98,7 +102,7 @@ class SessionCaches:
         for folder in (lower, changes, work):
             os.makedirs(folder, mode=0o700, exist_ok=True)
         profile = Profile("/", (), (), (), (), self._folder, caches=(CacheLayer(lower, changes, work),))
-        words = bubblewrap.command_line(self._program, profile, ("/bin/sh", "-c", 'echo > "$0/file"', lower))
+        words = command_line(self._detection, profile, ("/bin/sh", "-c", 'echo > "$0/file"', lower))
         trial = Program(words, Path("/"), self._env)
         ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
         return ended.exit_status == 0 and os.path.exists(os.path.join(changes, "file"))

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -17,7 +18,7 @@ from cru.permissions.paths import PathRoots
 from cru.process.confined import ConfinedCommand, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.caches import SessionCaches, open_up
-from cru.sandbox.detect import Detection, detect
+from cru.sandbox.detect import Detection, command_line, detect
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
 
@@ -108,14 +109,15 @@ class SessionSandbox:
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
+        is_bubblewrap = detection.backend == bubblewrap.NAME
         give_back: Callable[[], None] | None = None
         proxy: HostProxy | None = None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._session_caches(detection).lend(profile, places)
-            proxy = self._open_proxy() if self._settings.hosts else None
+            proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
             profile = replace(profile, proxy=proxy.path) if proxy is not None else profile
         before = look(profile.absent)
-        words = bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
+        words = command_line(detection, profile, argv, outlives_us=outlives_us)
 
         def settle() -> list[str]:
             if proxy is not None:
@@ -128,12 +130,12 @@ class SessionSandbox:
             refused = "; ".join(proxy.refused) if proxy is not None else ""
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", explain(output))))
 
-        return ConfinedCommand(words, explain_all, settle)
+        return ConfinedCommand(words, explain_all, settle, has_monitor=is_bubblewrap)
 
     def _session_caches(self, detection: Detection) -> SessionCaches:
         """Raises OSError."""
         if self._caches is None:
-            self._caches = SessionCaches(self._folder("caches"), detection.program, self._env)
+            self._caches = SessionCaches(self._folder("caches"), detection, self._env)
         return self._caches
 
     def _open_proxy(self) -> HostProxy:
@@ -176,7 +178,7 @@ class SessionSandbox:
         return f"it ran in the sandbox, as what a project brings does: {self._limits()} ([sandbox] in config.toml, docs/sandbox.md)"
 
     def _limits(self) -> str:
-        hosts = ", ".join(self._settings.hosts)
+        hosts = "" if sys.platform == "darwin" else ", ".join(self._settings.hosts)
         reaches = "the network" if self._settings.network else f"no network{f' but {hosts}' if hosts else ''}"
         return (
             "only the project and /tmp can be changed there, but not what guards them, secrets are hidden, and "

