@@ -156,7 +156,7 @@ def put(file: str, state: PathState, data: bytes) -> None:
         return
     if path.is_symlink():
         path.unlink()
-    replace_file(path, data, new_mode=0o666, in_place=True, follow=False, sync=False)
+    replace_file(path, data, new_mode=0o666, in_place=True, follow=False, sync=False, no_links=True)
     if state.mode != ANY_MODE:
         path.chmod(state.mode)
 
