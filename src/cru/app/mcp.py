@@ -26,7 +26,7 @@ from cru.mcp.ports import ServerRequests
 from cru.tools.mcp import OWNER, McpTool
 from cru.tools.mcp_search import SearchTool
 from cru.tools.web import sensitive_reason
-from cru.values.mcp_names import PREFIX, server_prefix
+from cru.values.mcp_names import PREFIX, note_owner, server_prefix
 
 AFTER_REQUEST = 0.05
 """Seconds after the first request began: it is on its way then, and nothing here slows it down."""
@@ -186,6 +186,8 @@ class McpSession:
             tools[tool.spec.name] = tool
         for text in (*self._parts.tools.update_source(f"{OWNER}{server.name}", tools.values()), *server.facts.left_out):
             self._warn_once(f"MCP server {server.name}: {text}")
+        for known in self._tools():  # rules about a server are not about one whose tool only wanted the name
+            note_owner(known.spec.name, *known.owner)
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warned:

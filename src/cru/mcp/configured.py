@@ -14,6 +14,7 @@ from cru.mcp.accepted import AcceptedServers
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.foreign import find_servers, foreign_files
 from cru.mcp.references import find_secrets
+from cru.values.mcp_names import server_prefix
 
 
 class ConfiguredServers(Struct):
@@ -52,10 +53,10 @@ def find_configured(
     servers = ConfiguredServers(
         chosen, own, [], [], [], foreign.problems + ([accepted.problem] if accepted.problem else [])
     )
-    taken = {definition.name for definition in own}
+    taken = {server_prefix(definition.name) for definition in own}  # for rules `a.b` and `a_b` are one name
     for definition in foreign.definitions.values():
         decision = accepted.decision(definition)
-        if definition.name in taken:
+        if server_prefix(definition.name) in taken:
             servers.hidden.append(definition)
         elif decision == "accepted":
             servers.definitions.append(definition)

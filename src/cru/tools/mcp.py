@@ -50,6 +50,11 @@ class McpTool:
         self.remote = remote
         self._server = server
 
+    @property
+    def owner(self) -> tuple[str, str]:
+        """The server, and the tool's name there."""
+        return self._server.name, self.remote.name
+
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Only that they are an object with what must be there; the server looks at the rest. Raises ArgumentError."""
         decoded = decode_object(arguments)

@@ -10,7 +10,9 @@ LONGEST = 64
 """Characters that every provider takes."""
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
 _PAIRS: dict[str, tuple[str, str]] = {}
-"""Joined name → pair, as it was joined in this process."""
+"""Joined name → pair, as it was joined in this process. Two pairs may have one joined name: that of the tool which has it counts."""
+_PREFIXES: set[str] = set()
+"""Of all servers that had tools in this process."""
 
 
 def server_prefix(server: str) -> str:
@@ -27,7 +29,13 @@ def join_names(server: str, tool: str) -> str:
         digest = sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
         name = f"{name[: LONGEST - 9]}_{digest}"
     _PAIRS[name] = (server, tool)
+    _PREFIXES.add(server_prefix(server))
     return name
+
+
+def note_owner(name: str, server: str, tool: str) -> None:
+    """Whose tool has this joined name now."""
+    _PAIRS[name] = (server, tool)
 
 
 def split_name(name: str) -> tuple[str, str] | None:
@@ -44,12 +52,14 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 def names_server(pattern: str, name: str) -> bool:
     """Whether a glob that matches a name of a tool means its server, too, and not one whose name begins the same: `mcp_git_*` is not about
-    the server `git_x`. True of a glob for every server, and where the name is no server's."""
+    the server `git_x`, nor `mcp_git_x_*` about a tool `x_push` of `git` if there is a server `git_x`. True of a glob for every server, and
+    where the name is no server's."""
     pair = split_name(name)
     head, star, _ = pattern.partition("*")
     if pair is None or not star or not head.startswith(PREFIX) or head == PREFIX:
         return True
-    return head.startswith(server_prefix(pair[0]))
+    own = server_prefix(pair[0])
+    return head.startswith(own) and not any(len(prefix) > len(own) and head.startswith(prefix) for prefix in _PREFIXES)
 
 
 def plain_text(written: str) -> str:
