@@ -5,6 +5,7 @@ BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
 SOAK_SECONDS ?= 60
+SOAK_SEED ?= 0
 
 .PHONY: setup demo test test-long soak differential lint bench docs clean
 
@@ -25,8 +26,10 @@ test-long: $(STAMP)
 	ulimit -Sn 1024; $(BIN)/python -m pytest -m 'long and not soak' -s
 	ulimit -Sn 1024; CRU_TEST_RANDOM=1 $(BIN)/python -m pytest -n 4 -m 'hypothesis and not long'
 
-# Every hostile guest on every road: about an hour on two processors.
+# Fuzzing, so many seconds for each reader, then every hostile guest on every road (half an hour on two processors).
 soak: $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz --seconds $(SOAK_SECONDS) --seed $(SOAK_SEED)
 	ulimit -Sn 1024; $(BIN)/python -m pytest -n 2 -m soak
 
 differential: $(STAMP)
