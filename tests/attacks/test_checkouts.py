@@ -269,7 +269,10 @@ def test_a_worktree_runs_nothing_that_the_repository_names(tmp_path: Path, name:
 PROGRAMS = ("git", "rg", "bwrap", "bash", "sh")
 
 
-@pytest.mark.parametrize("path", [".:{path}", ":{path}", "{path}:", "bin:{path}", "./bin:{path}"])
+PATHS = (".:{path}", ":{path}", "{path}:", "bin:{path}", "./bin:{path}")
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_no_program_of_the_project_stands_in_for_one_that_cru_needs(tmp_path: Path, path: str) -> None:
     """A PATH with an empty or relative entry is a mistake that many people have in their settings."""
 

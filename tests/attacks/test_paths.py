@@ -60,7 +60,7 @@ def _tree(here: HomeDir) -> dict[str, str]:
     return {str(path.relative_to(top)): path.read_text("utf-8", "replace") for path in files}
 
 
-def _calls(row: dict[str, Any], here: Path) -> dict[str, Call]:
+def calls_of(row: dict[str, Any], here: Path) -> dict[str, Call]:
     places = {"{root}": here / "home/project", "{user}": here / "home", "{outside}": here / "outside", "{etc}": "/etc"}
     path = row["path"]
     for place, target in places.items():
@@ -78,7 +78,7 @@ def test_no_spelling_of_a_path_gets_around_a_rule_or_a_protected_place(tmp_path:
         deny=[rule for row in rows for rule in row.get("deny", ())],
         allow=[rule for row in rows for rule in row.get("allow", ())],
     )
-    calls = [(row["path"], tool, call) for row in rows for tool, call in _calls(row, tmp_path).items()]
+    calls = [(row["path"], tool, call) for row in rows for tool, call in calls_of(row, tmp_path).items()]
     before: dict[str, str] = {}
 
     def plant(here: HomeDir) -> None:

@@ -90,9 +90,10 @@ def _mentions(here: HomeDir) -> str:
     return " and ".join(f"@{path.replace('{home}', str(here.path))}" for path in OUTER)
 
 
-@pytest.mark.parametrize(
-    "road", ["a guide", "a guide below", "a rule", "a command of the project", "piped text", "a message", "a file read"]
-)
+ROADS = ("a guide", "a guide below", "a rule", "a command of the project", "piped text", "a message", "a file read")
+
+
+@pytest.mark.parametrize("road", ROADS)
 def test_a_mention_in_a_strangers_text_brings_nothing_from_outside(tmp_path: Path, road: str) -> None:
     with server([Reply(calls=[Call("read", {"file_path": "a/text.txt"})]), Reply("done")]) as model:
         here = home(tmp_path, url=model.url)

@@ -61,7 +61,13 @@ def pages(root: Path) -> list[Path]:
     guides = sorted((root / "src" / "cru" / "bundled" / "guide").glob("*.md"))
     return [
         p
-        for p in (root / "README.md", root / "AGENTS.md", *sorted((root / "docs").rglob("*.md")), *guides)
+        for p in (
+            root / "README.md",
+            root / "AGENTS.md",
+            root / "SECURITY.md",
+            *sorted((root / "docs").rglob("*.md")),
+            *guides,
+        )
         if p.exists()
     ]
 

@@ -20,6 +20,7 @@ Generator = Callable[[], str]
 # Name of a part → what writes it.
 GENERATORS: dict[str, Generator] = {
     "api": tables.api,
+    "attack_rows": tables.attack_rows,
     "commands": tables.commands,
     "event_aliases": tables.event_aliases,
     "event_fields": tables.event_fields,

@@ -222,3 +222,9 @@ ABSENT_NOTE = (
     "These answer as they do in crucible where the thing is missing, so that a plugin that looks for it lives; each plugin is told "
     "once. In Python they are awaited."
 )
+
+
+def attack_rows() -> str:
+    from tests.attacks.counts import table
+
+    return table()
