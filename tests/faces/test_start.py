@@ -44,7 +44,8 @@ WITHOUT_HOOKS = {
 def loaded(home: HomeDir, *words: str) -> set[str]:
     run = subprocess.run(
         [sys.executable, "-c", REPORT, *words],
-        env=home.env, cwd=home.project, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env={**home.env, "TMPDIR": str(home.path)},  # where no run that keeps nothing has been, whose remains a start looks at
+        cwd=home.project, stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     return set(run.stderr.rpartition("MODULES ")[2].split())

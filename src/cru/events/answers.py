@@ -14,7 +14,11 @@ import msgspec
 from msgspec import Struct, defstruct
 
 from cru.events import BadAnswer
-from cru.events.bounds import LONGEST_VALUE, is_too_large
+
+LONGEST_NOTICE = LONGEST_REASON = 8_000
+"""Characters of a message for a person, and of why something was refused: nobody reads more."""
+LONGEST_VALUE = 16_000_000
+"""Characters of a text that a handler puts into an event."""
 
 Decision = Literal["none", "allow", "ask", "deny"]
 Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
@@ -285,3 +289,17 @@ _OPS: dict[str, Callable[[Any, Any], Any]] = {
     "drop": _drop,
 }
 OPERATIONS = frozenset(_OPS)
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or its beginning and how much is missing."""
+    return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit:,} more characters are left out]"
+
+
+def is_too_large(value: object) -> bool:
+    """Whether a text, or one in a table, has more characters than an event may hold."""
+    if type(value) is str:
+        return len(value) > LONGEST_VALUE
+    if type(value) is dict:
+        return sum(len(item) for item in value.values() if type(item) is str) > LONGEST_VALUE
+    return False

@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events import BadAnswer, TooSlow
-from cru.events.answers import OPERATIONS, PASS, STRENGTH, Answer, Change
-from cru.events.bounds import LONGEST_NOTICE, cut
+from cru.events.answers import LONGEST_NOTICE, OPERATIONS, PASS, STRENGTH, Answer, Change, cut
 from cru.events.registry import Handler
 from cru.events.stamp import Event
 from cru.values.errors import CruError

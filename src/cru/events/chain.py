@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events import BadAnswer
-from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
-from cru.events.bounds import LONGEST_REASON, cut
+from cru.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply, cut, stopped, strength
 from cru.events.calling import (
     SLOW,
     LastSlowStep,

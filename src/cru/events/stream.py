@@ -14,13 +14,19 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from cru.events import TooDeep
-from cru.events.answers import PASS, Answer
-from cru.events.bounds import ALLOWANCE, LINE, LONGEST_NOTICE, PER_SECOND, cut
+from cru.events.answers import LONGEST_NOTICE, PASS, Answer, cut
 from cru.events.payloads import AgentThinking, StreamingDelta
 from cru.events.stamp import FRAME, Frame, PayloadT, Stamp
 
 if TYPE_CHECKING:
     from cru.values.oil.model import OilNode
+
+ALLOWANCE = 100_000
+"""Characters that one owner may say to a person at once: a few hundred messages."""
+PER_SECOND = 1_000
+"""Characters that it may say again each second."""
+LINE = 100
+"""What a message costs beside its characters."""
 
 P = TypeVar("P", bound=Struct)
 

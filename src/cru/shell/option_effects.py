@@ -30,8 +30,8 @@ class ProgramOptions(Struct, frozen=True):
     """The options of one program that a rule must name before it covers them.
 
     Each is written as the program takes it. With a `=` it takes a value: the rest of its word, or the next word. What stands behind the `=`
-    must be in the value, behind `=^` at its beginning, behind `=!^` not there, else the option is harmless. A `*` at the end: any word that
-    begins so (`@*`).
+    must be in the value, behind `=^` at its beginning, behind `=!^` not there, else the option is harmless. With `[=]` it may have a value
+    in its own word. A `*` at the end: any word that begins so (`@*`).
 
     runs, writes, sends: options by what they do
     subcommands: first words that do something of their own (RUNS); `bisect/run`: with this word behind
@@ -49,6 +49,13 @@ class ProgramOptions(Struct, frozen=True):
     is_abbreviated: bool = True
     has_words: bool = False
     has_bare_letters: bool = False
+
+
+def split_option(text: str) -> tuple[str, str, str]:
+    """Of an option in a table: its name, how it takes a value ("", "=" or "[=]"), and what must be in that."""
+    if text.endswith("[=]"):
+        return text.removesuffix("[=]"), "[=]", ""
+    return text.partition("=")
 
 
 def _options(
@@ -258,7 +265,7 @@ GIT_OPTIONS: dict[str, ProgramOptions] = {
     "diagnose": _options("", "-o="),
     "diff": _options("", "", "--no-index"),
     "format-patch": _options("", "-o=", "--signature-file=", valued="lUv"),
-    "grep": _options("-O", "", "--no-index", valued="ABCefm"),
+    "grep": _options("-O[=]", "", "--no-index", valued="ABCefm"),
     "merge": _options("-s= --strategy=", "", "-F= --file=", valued="mSX"),
     "notes": _options("", "", "-F= --file=", valued="cCm"),
     "pull": _options("-s= --strategy=", valued="SX"),

@@ -18,6 +18,7 @@ from cru.shell.option_effects import (
     READING_WORDS,
     OptionEffect,
     ProgramOptions,
+    split_option,
 )
 from cru.shell.programs import base_name
 from cru.shell.scripts import is_plain_awk, is_plain_sed
@@ -46,6 +47,7 @@ class OptionUse(Struct, frozen=True):
 class _TableOption(Struct, frozen=True):
     """An option of the table, read.
 
+    takes_value: in its word or the next one; may_take_value: in its word
     condition: what must be in its value; beginning with `^`, at its start, with `!^`, not at its start
     """
 
@@ -53,6 +55,7 @@ class _TableOption(Struct, frozen=True):
     takes_value: bool
     condition: str
     effect: OptionEffect
+    may_take_value: bool = False
 
 
 def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
@@ -132,8 +135,8 @@ def _index(table: ProgramOptions) -> _OptionIndex:
     options: list[_TableOption] = []
     by_effect = {OptionEffect.RUNS: table.runs, OptionEffect.WRITES: table.writes, OptionEffect.SENDS: table.sends}
     for effect, texts in by_effect.items():
-        for name, equals, condition in (text.partition("=") for text in sorted(texts)):
-            options.append(_TableOption(name, bool(equals), condition, effect))
+        for name, taking, condition in map(split_option, sorted(texts)):
+            options.append(_TableOption(name, taking == "=", condition, effect, bool(taking)))
     prefixes = tuple(
         _TableOption(option.name[:-1], False, "", option.effect) for option in options if option.name.endswith("*")
     )
@@ -222,7 +225,7 @@ class _Reader:
                 use = OptionUse(word, index + 1, use.effect if use else applying.effect)
             if start and letter == "e" and letter in self._table.valued:
                 self.scripts.append((word if index + 1 < len(word) else value, value))
-            if letter in self._table.valued or any(option.takes_value for option in options):
+            if letter in self._table.valued or any(option.may_take_value for option in options):
                 if start:
                     break
                 taken += 1

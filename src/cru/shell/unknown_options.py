@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from cru.shell.harmless import HarmlessOptions, KnownCommand, options_of
-from cru.shell.option_effects import ProgramOptions
+from cru.shell.option_effects import ProgramOptions, split_option
 
 _NUMBER = re.compile(r"-\d+")
 
@@ -99,5 +99,5 @@ class _KnownNames:
 def _names_of(effects: Sequence[ProgramOptions]) -> Iterator[tuple[str, str]]:
     for table in effects:
         for option in (*table.runs, *table.writes, *table.sends):
-            name, equals, _ = option.partition("=")
-            yield name, equals
+            name, taking, _ = split_option(option)
+            yield name, taking

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from cru.process.capture import TextCapture
 from cru.process.child import Program
-from cru.process.confined import ConfinedCommand, describe_put_aside
 from cru.process.errors import StartError
 from cru.process.run import ProcessResult, find_program, run_program
 from cru.tools.arguments import Bash
@@ -23,6 +23,9 @@ from cru.tools.protocol import (
     require,
 )
 from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.process.confined import ConfinedCommand
 
 END_OF_INPUT = "\x04"
 """Typed alone (Ctrl-D) it closes the input of a command."""
@@ -58,12 +61,19 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
             "a larger `timeout` (at most 3600) gives it more time",
             ended.output,
         )
-    lines = [_text(ended), bracketed(describe_put_aside(put_aside))]
-    if confined is not None and ended.exit_status:
-        lines.append(bracketed(confined.explain(ended.output)))
+    lines = [_text(ended)]
+    if confined is not None:
+        lines += _notes_of_sandbox(confined, put_aside, ended)
     if running.secrets.names:
         lines.append(running.secrets.explain(args.command, ended.output if ended.exit_status else None))
     return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)
+
+
+def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended: ProcessResult) -> list[str]:
+    from cru.process.confined import describe_put_aside
+
+    why = confined.explain(ended.output) if ended.exit_status else ""
+    return [bracketed(describe_put_aside(put_aside)), bracketed(why)]
 
 
 async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand | None:

@@ -272,7 +272,6 @@ class SessionHooks:
         if why:
             is_withheld = self._trust is not None and not self._trust.is_refused(entry)
             return HookRun(None, error=why, withheld=is_withheld)
-        from cru.extensions.hooks.launch.confined import confinement
         from cru.extensions.hooks.launch.process import run_hook_command
 
         secret = self.facts.secret_names if entry.of_project else ()
@@ -280,7 +279,11 @@ class SessionHooks:
         environment = {name: value for name, value in merged.items() if value is not None}
         rules = self._dialects[entry.dialect].launch
         cwd = self.facts.cwd / entry.cwd
-        confine = confinement(entry, self.facts_of(stamp), cwd, stdin, environment)
+        confine = None
+        if (facts := self.facts_of(stamp)).confine is not None:
+            from cru.extensions.hooks.launch.confined import confinement
+
+            confine = confinement(entry, facts, cwd, stdin, environment)
         return await run_hook_command(entry, stdin, environment, cwd, rules, confine)
 
     def redact(self, result: HookResult) -> HookResult:

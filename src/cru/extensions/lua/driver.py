@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -57,7 +57,7 @@ class LuaCall(Struct):
 
     full: seconds of run time at the start
     wait: seconds of waiting that are left; None: no limit, and each stretch between two waits has the whole run time
-    budget: seconds of run time that are left
+    budget: seconds of run time that are left, on a processor: on a busy machine a call takes longer, and runs no longer
     longest: the seconds of waiting at the start
     owner: whose it is
     deadline: when the run time is over, while it runs
@@ -115,7 +115,7 @@ class HostCallbacks:
             return b"a finalizer ran too long"
         if call.fatal is not None:
             return b"the program stopped this call"
-        if perf_counter() <= call.deadline:
+        if thread_time() <= call.deadline:
             return None
         call.is_overdue = True
         return b"ran longer than %g s" % call.full
@@ -188,7 +188,7 @@ class HostCallbacks:
 
     def _answer(self, function: Callable[..., object], *args: object) -> object:
         """Time in Python is not the extension's own, up to a limit."""
-        call, begun = self.current, perf_counter()
+        call, begun = self.current, thread_time()
         try:
             return self._reply_or_wait(function(*args))
         except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
@@ -197,7 +197,7 @@ class HostCallbacks:
             return self._stop(error)
         finally:
             if call is not None:
-                spent = min(perf_counter() - begun, call.host)
+                spent = min(thread_time() - begun, call.host)
                 call.host -= spent
                 call.deadline += spent
 
@@ -350,7 +350,7 @@ class Driver:
             memory.switch(call.owner)
         if call.wait is None:
             call.budget, call.host = call.full, HOST_SECONDS
-        call.deadline = perf_counter() + call.budget
+        call.deadline = thread_time() + call.budget
         try:
             outcome = function(call.id, *args)
         except Exception as error:  # of lupa: the driver itself failed, for want of memory or of readable data
@@ -359,7 +359,7 @@ class Driver:
         finally:
             if outer is not None and memory.owner != outer.owner:
                 memory.switch(outer.owner)
-            call.budget = call.deadline - perf_counter()
+            call.budget = call.deadline - thread_time()
             callbacks.current = outer
             callbacks.depth -= 1
         if outcome is None or outcome[0] == WAITING:
