@@ -196,6 +196,29 @@ def test_a_command_of_ones_own_in_the_chat_gets_them(tmp_path: Path) -> None:
             assert terminal.eof() == 0
 
 
+@pytest.mark.parametrize(
+    ("whose", "typed", "gets"), [("own", True, True), ("own", False, False), ("project", True, False)]
+)
+def test_commands_of_a_file_get_them_if_it_is_the_persons_and_typed(
+    tmp_path: Path, whose: str, typed: bool, gets: bool
+) -> None:
+    """What the model loads as a skill, with arguments of its choice, is the model's."""
+    text = "---\nname: look\ndescription: looks\nallowed-tools: Bash(env)\n---\n!`env`\n"
+    with server([Reply("done")] if typed else [Reply(calls=[Call("skill", {"name": "look"})]), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url)
+        file = (here.path if whose == "own" else here.project) / ".claude/skills/look/SKILL.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+        if whose == "project":
+            trust_project(here)
+        done = cru(
+            "-t", "/look" if typed else "go", home=here, env={"GITHUB_TOKEN": "ghp_123456789", "PLAIN": "it ran"}
+        )
+        sent = b"".join(request.raw for request in model.requests)
+    assert done.code == 0 and b"PLAIN=it ran" in sent, done
+    assert (b"ghp_123456789" in sent) is gets
+
+
 def test_the_doctor_lists_them(tmp_path: Path) -> None:
     here = home(tmp_path, config='[tools]\nenv_pass = ["HF_TOKEN"]\n')
     out = cru("doctor", "--offline", home=here, env={"GITHUB_TOKEN": "ghp_123456789", "HF_TOKEN": "hf_1234567"}).out

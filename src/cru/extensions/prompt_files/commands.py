@@ -62,7 +62,7 @@ class FileCommands:
         if not file.switch("user-invocable", True):
             raise BadPromptFile(f"the skill {file.name} is for the model alone", "ask for it in words")
         self._runner.tell_oddities(file)
-        prompt = await self._runner.expand(file, typed)
+        prompt = await self._runner.expand(file, typed, by_person=True)
         if not prompt.strip():
             raise BadPromptFile(f"{file.path} has no text: there is nothing to send", "write what the model is to do")
         model = file.keys.get("model")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from cru.engine import side_calls
 from cru.engine.parts import Parts
@@ -19,6 +20,7 @@ from cru.extensions.prompt_files.trusted import check_trusted
 from cru.files.regular import read_regular
 from cru.permissions.trust import TrustStore
 from cru.tools.output import is_too_long, save_output
+from cru.tools.protocol import SecretVariables
 from cru.values.visible import visible
 
 ORIGIN = "command"
@@ -36,9 +38,11 @@ class PromptFileRunner:
         self._parts = parts
         self._granted: list[str] = []
 
-    async def expand(self, file: PromptFile, typed: str, parts: Parts | None = None) -> str:
-        """parts: of the agent that wants it; None: the main one. Raises PromptFileError, NotAccepted."""
+    async def expand(self, file: PromptFile, typed: str, parts: Parts | None = None, *, by_person: bool = False) -> str:
+        """parts: of the agent that wants it; None: the main one. by_person: a person has typed it, and a file of theirs runs its commands
+        with their keys. Raises PromptFileError, NotAccepted."""
         check_usable(file)
+        is_own = by_person and file.origin is FileOrigin.USER
         parts = parts or self._parts
         check_trusted(file, self.places, TrustStore(self.places.home / "trust.json"))
         if parts is self._parts:
@@ -48,7 +52,8 @@ class PromptFileRunner:
         pieces = expand(file.body, typed, file.argument_names, variables)
         plain = "\n".join(piece.text for piece in pieces if not piece.is_command)
         files = [] if is_skill else list(self._mentioned(file, find_mentions(plain)))
-        texts = [await self._output(parts, file, piece) if piece.is_command else piece.text for piece in pieces]
+        runs = replace(parts, secrets=SecretVariables()) if is_own else parts
+        texts = [await self._output(runs, file, piece) if piece.is_command else piece.text for piece in pieces]
         heading = [f"Base directory for this skill: {file.folder}"] if is_skill else []
         return "\n\n".join([*heading, "".join(texts).strip("\n"), *files])
 
