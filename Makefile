@@ -7,7 +7,7 @@ STAMP   = $(VENV)/.installed
 SOAK_SECONDS ?= 60
 SOAK_SEED ?= 0
 
-.PHONY: setup demo test test-long soak differential lint bench docs clean
+.PHONY: setup demo test test-long soak differential lint bench docs pins audit clean
 
 setup: $(STAMP)
 
@@ -49,5 +49,16 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m tests.kit.docs --write
 
+# requirements.txt anew: what a plain install brings, with hashes.
+pins: $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[pins]'
+	$(BIN)/python -m tests.kit.pins
+
+# What of it is known to be vulnerable; its own environment, so that nothing of pip-audit is among what the tests see.
+audit: $(STAMP)
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install -q --disable-pip-version-check pip-audit
+	$(BIN)/python -m tests.kit.audit $(VENV)-audit/bin/pip-audit
+
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(VENV)-audit build dist src/*.egg-info
