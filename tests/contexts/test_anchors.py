@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.contexts.support import again, fresh, said, start, texts
+from tests.kit.waiting import PATIENCE
 
 from cru.contexts import ContextError
 from cru.contexts.store import FileContext
@@ -113,7 +114,7 @@ def test_a_rotation_killed_between_its_steps_loses_and_doubles_nothing(tmp_path:
     context.anchor("compaction", "s", ["b"])
     expected = [e.id for e in context.everything()]
     with start(_KILLED, context.folder) as child:
-        child.communicate(timeout=10)
+        child.communicate(timeout=PATIENCE)
     assert child.returncode == -signal.SIGKILL
     archive = context.folder / "transcript_archive.jsonl"
     assert archive.read_bytes().count(b"\n") == 5

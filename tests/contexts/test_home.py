@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.contexts.support import Home, run, said, start, texts
+from tests.kit.waiting import PATIENCE
 
 from cru.contexts import DOCS, BadName, ContextError, ContextHeld, ContextSettings, NameTaken, NoSuchContext, TooLong
 from cru.contexts.store import ContextStore
@@ -84,7 +85,7 @@ print(Home(Path(sys.argv[1])).resolve("new"))
 
 def test_processes_that_ask_at_the_same_moment_get_different_names(home: Home) -> None:
     children = [start(_NEW, home.path) for _ in range(6)]
-    names = {child.communicate("go\n", timeout=10)[0] for child in children}
+    names = {child.communicate("go\n", timeout=PATIENCE)[0] for child in children}
     assert len(names) == 6
 
 

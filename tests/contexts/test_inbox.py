@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.contexts.support import Home, fresh, start
+from tests.kit.waiting import PATIENCE
 
 from cru.contexts import BadName, ContextHeld, inbox
 from cru.contexts.inbox import InboxMessage, make_message
@@ -159,7 +160,7 @@ def test_eight_processes_lose_no_message_while_a_reader_empties_the_inbox(tmp_pa
         with context.inbox() as messages:
             got += [m.content for m in messages]
     for child in children:
-        _, err = child.communicate(timeout=10)
+        _, err = child.communicate(timeout=PATIENCE)
         assert child.returncode == 0, err
     with context.inbox() as messages:
         got += [m.content for m in messages]

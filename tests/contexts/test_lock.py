@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.contexts.support import Home, again, fresh, start
+from tests.kit.waiting import PATIENCE
 
 from cru.contexts import ContextHeld, ContextSettings, NoSuchContext, StoreUnwritable
 from cru.contexts.entries import now
@@ -87,7 +88,7 @@ def test_another_process_is_told_who_holds_it(tmp_path: Path) -> None:
         with pytest.raises(ContextHeld) as caught:
             with context.lock("mine"):
                 pass
-        child.communicate("", timeout=10)
+        child.communicate("", timeout=PATIENCE)
     for part in (str(child.pid), os.uname().nodename, "cru hello", "since 20"):
         assert part in caught.value.message
     assert caught.value.hint and caught.value.code == 4
@@ -186,7 +187,7 @@ def test_of_many_processes_that_want_it_at_once_one_gets_it(tmp_path: Path) -> N
         assert sorted(said) == ["held\n"] + ["refused\n"] * 5
     finally:
         for child in children:
-            child.communicate("", timeout=10)
+            child.communicate("", timeout=PATIENCE)
     assert not (context.folder / ".lock").exists()
 
 
@@ -230,7 +231,7 @@ def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
         assert child.poll() is None
         with context.lock("again"):
             assert context.is_held
-        child.communicate("", timeout=10)
+        child.communicate("", timeout=PATIENCE)
 
 
 def test_a_context_deleted_meanwhile_cannot_be_locked(tmp_path: Path) -> None:
@@ -265,7 +266,7 @@ with FileContext(Path(sys.argv[1])).lock("cru"):
     pass
 """
     with start(code, context.folder) as child:
-        child.communicate("", timeout=10)
+        child.communicate("", timeout=PATIENCE)
     assert child.returncode == -signal.SIGKILL and (context.folder / ".lock").exists()
     with context.lock("mine"):
         assert context.is_held
@@ -331,7 +332,7 @@ def test_a_clock_that_is_a_little_ahead_is_no_reason_to_take_a_live_lock(tmp_pat
 def test_a_process_that_is_dead_is_not_named_to_be_ended(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     with start("", "") as dead:
-        dead.communicate(timeout=10)
+        dead.communicate(timeout=PATIENCE)
     owner = {"pid": dead.pid, "host": os.uname().nodename, "command": "cru hello", "since": now()}
     fd = os.open(context.folder, os.O_RDONLY)
     try:

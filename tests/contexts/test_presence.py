@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.contexts.support import Home, again, fresh, start
+from tests.kit.waiting import PATIENCE
 
 from cru.contexts import ContextHeld
 
@@ -35,7 +36,7 @@ def test_a_context_that_is_open_somewhere_is_not_deleted_and_can_be_worked_on(tm
         assert caught.value.code == 4 and f"kill {child.pid}" in caught.value.hint
         with context.lock("mine"):
             assert home.status("desk") == "active"
-        child.communicate("", timeout=10)
+        child.communicate("", timeout=PATIENCE)
     assert not (context.folder / ".seat").exists()
     assert home.delete("desk")
 
@@ -88,7 +89,7 @@ def test_a_process_that_has_left_is_not_named_to_be_ended(tmp_path: Path) -> Non
     stays.attend("cru chat in desk")
     with start(_SIT, context.folder) as child:
         assert child.stdout and child.stdout.readline() == "sits\n"
-        child.communicate("", timeout=10)
+        child.communicate("", timeout=PATIENCE)
     with pytest.raises(ContextHeld) as caught:
         home.delete("desk")
     assert str(child.pid) not in str(caught.value) and "open in another process" in caught.value.message

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.engine.support import Ext, MadeTool, World, always, payload
+from tests.kit.waiting import PATIENCE
 
 from cru.events.answers import Answer, cancel, halt
 from cru.events.payloads import ToolCompleted, ToolFailed
@@ -63,7 +64,7 @@ def test_all_parallel_calls_of_a_reply_run_at_once_and_none_beside_one_that_must
         if len(running) == 50:
             at_once.append(list(running))
             all_run.set()
-        await asyncio.wait_for(all_run.wait(), 10)
+        await asyncio.wait_for(all_run.wait(), PATIENCE)
         running.pop()
         return f"did {args['n']}"
 

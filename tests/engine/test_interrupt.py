@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.engine.support import Ext, MadeTool, World, always
+from tests.kit.waiting import PATIENCE
 
 from cru.engine import Interrupted
 from cru.engine.states import LegState
@@ -197,7 +198,7 @@ def test_an_interrupt_while_a_person_is_asked_whether_an_idle_session_goes_on(tm
         async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
             assert subject.is_limit
             asyncio.get_running_loop().call_later(0.01, world.session.interrupt)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await asyncio.Event().wait()
             return None
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.events.world import CALL, GATES, World, example
+from tests.kit.waiting import PATIENCE
 
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject
@@ -183,7 +184,7 @@ def test_a_thread_is_abandoned_at_its_limit_and_keeps_no_exit_waiting() -> None:
         "bus.registry.on('tool:before_call', lambda e: time.sleep(60), owner='stuck', thread=True, limit=0.05)\n"
         "print(asyncio.run(bus.dispatch(ToolBeforeCall('bash', {}, 'c'))).answer.reason)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == "the handler of stuck failed: no answer within 0.05 s\n"
     assert done.returncode == 0
 

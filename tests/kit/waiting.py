@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds: what a busy machine may need for what takes an idle one a moment. Only a failure takes so long."""
 INTERVAL = 0.005
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.waiting import PATIENCE
 from tests.mcp.scripted_http import Exchange, Rule, ScriptedServer, call, connected, scripted
 
 from cru.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood
@@ -18,7 +19,7 @@ from cru.mcp.facts import ServerState
 Work = Callable[[ServerConnection, ScriptedServer], Awaitable[None]]
 
 
-def use(folder: Path, rule: Rule, work: Work, *, session: str = "", call_timeout: float = 20) -> None:
+def use(folder: Path, rule: Rule, work: Work, *, session: str = "", call_timeout: float = PATIENCE) -> None:
     with scripted(rule) as server:
         server.session = session
 
@@ -276,7 +277,7 @@ def test_a_flood_without_end_ends_the_connection_and_says_why(tmp_path: Path, mo
     async def work(connection: ServerConnection, server: ScriptedServer) -> None:
         with pytest.raises(ServerUnavailable, match="may have run"):
             await call(connection)
-        await asyncio.wait_for(connection._settled.wait(), 10)
+        await asyncio.wait_for(connection._settled.wait(), PATIENCE)
         assert connection.facts.state is ServerState.FAILED and "notifications without end" in connection.facts.why
         assert await call(connection) == "worked"  # it is started again when somebody wants it
 
@@ -300,7 +301,7 @@ def test_tools_that_change_in_the_middle_are_listed_again(tmp_path: Path) -> Non
 
     async def work(connection: ServerConnection, server: ScriptedServer) -> None:
         await call(connection)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while len(connection.facts.tools) < 2:
                 await asyncio.sleep(0.01)
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.waiting import PATIENCE
 from tests.mcp.scripted_http import call, connected
 
 from cru.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood, stdio
@@ -45,7 +46,9 @@ for line in sys.stdin:
 """
 
 
-def use(folder: Path, body: str, work: Callable[[ServerConnection], Awaitable[None]], call_timeout: float = 20) -> None:
+def use(
+    folder: Path, body: str, work: Callable[[ServerConnection], Awaitable[None]], call_timeout: float = PATIENCE
+) -> None:
     async def run() -> None:
         program = PROGRAM.replace("BODY", body.replace("\n", "\n        "))
         server = McpServer(command=sys.executable, args=("-c", program), call_timeout=call_timeout)
@@ -77,14 +80,14 @@ def test_an_answer_that_is_none_ends_the_call_and_the_next_one_works(
         assert says in str(caught.value)
         assert await call(connection) == "worked"
 
-    use(tmp_path, body, work, call_timeout=1 if error is CallTimeout else 20)
+    use(tmp_path, body, work, call_timeout=1 if error is CallTimeout else PATIENCE)
 
 
 def test_a_line_without_end_ends_the_connection_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(connection: ServerConnection) -> None:
         with pytest.raises(ServerUnavailable, match="may have run"):
             await call(connection)
-        await asyncio.wait_for(connection._settled.wait(), 10)
+        await asyncio.wait_for(connection._settled.wait(), PATIENCE)
         assert "a message is longer than 1,000,000 bytes" in connection.facts.why
         assert await call(connection) == "worked"
 
@@ -96,7 +99,7 @@ def test_a_flood_without_end_ends_the_connection_and_says_why(tmp_path: Path, mo
     async def work(connection: ServerConnection) -> None:
         with pytest.raises(ServerUnavailable, match="may have run"):
             await call(connection)
-        await asyncio.wait_for(connection._settled.wait(), 10)
+        await asyncio.wait_for(connection._settled.wait(), PATIENCE)
         assert connection.facts.state is ServerState.FAILED and "notifications without end" in connection.facts.why
         assert await call(connection) == "worked"
 

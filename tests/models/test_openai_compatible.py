@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.kit.waiting import PATIENCE
 from tests.models.harness import KEY, LS, Harness, calls_of, request_of, text_of
 from tests.models.wire import Step, broken_stream, delta, finish, open_stream, serve, sse, status, stream, whole
 
@@ -357,7 +358,7 @@ def test_cancelling_closes_the_connection_at_once(after_first_delta: bool) -> No
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await seen.gone.wait()
 
     asyncio.run(main())
@@ -370,7 +371,7 @@ def test_leaving_the_loop_early_closes_the_connection_too() -> None:
             deltas = harness.model.stream(harness.model.encode(request_of("hi")))
             assert await anext(deltas) == Text("a")
             await deltas.aclose()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await wire.requests[0].gone.wait()
 
     asyncio.run(main())

@@ -6,6 +6,7 @@ import socket
 from typing import Any
 
 import pytest
+from tests.kit.waiting import PATIENCE
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
 from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TimeLimits, TooManyRedirects, WholeResponse
@@ -70,7 +71,7 @@ def test_cancelling_closes_the_connection(answered: bool) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await seen.gone.wait()
 
     asyncio.run(main())
@@ -335,9 +336,9 @@ def test_an_answer_that_comes_before_the_body_was_read_counts(body: tuple[bytes,
         assert (response.status, await response.read(9)) == (413, b"big")
         await response.close()
         if len(body[0]) > 1000:
-            await asyncio.wait_for(closed.wait(), 5)
+            await asyncio.wait_for(closed.wait(), PATIENCE)
         await transport.close()
-        await asyncio.wait_for(closed.wait(), 5)
+        await asyncio.wait_for(closed.wait(), PATIENCE)
         server.close()
         await server.wait_closed()
 

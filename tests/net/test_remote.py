@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.kit.waiting import PATIENCE
 from tests.models.wire import Peer, Step, Wire, broken_stream, hang, open_stream, serve, status, stream
 
 from cru.net import CertificateUntrusted, ConnectFailed, ConnectionLost, TimedOut, TimeLimits
@@ -96,10 +97,10 @@ def test_chunks_come_when_they_are_sent(tls: ssl.SSLContext) -> None:
     async def main() -> None:
         async with serve(open_stream(b"first"), tls=tls) as wire:
             response = await Transport().post_stream(wire.url, {}, (b"{}",))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 assert await anext(response.chunks) == b"first"
             await response.close()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await wire.requests[0].gone.wait()
 
     asyncio.run(main())
@@ -115,7 +116,7 @@ def test_cancelling_in_the_middle_of_an_answer_closes_the_connection(tls: ssl.SS
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await seen.gone.wait()
 
     asyncio.run(main())
@@ -140,7 +141,7 @@ def test_cancelling_before_the_answer_closes_the_connection_when_the_answer_begi
             with pytest.raises(asyncio.CancelledError):
                 await task
             begin.set()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 await seen.gone.wait()
 
     asyncio.run(main())

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from tests.kit import HomeDir
+from tests.kit.waiting import PATIENCE
 
 from cru.net.seeding import start_seeding
 
@@ -77,7 +78,7 @@ def test_it_is_a_handshake_with_a_socket_of_this_process_that_reads_nothing_of_w
         monkeypatch.setenv("SSL_CERT_FILE", trusted)
         monkeypatch.setenv("SSL_CERT_DIR", trusted)
     server = socket.create_server(("127.0.0.1", 0))
-    server.settimeout(10)
+    server.settimeout(PATIENCE)
     monkeypatch.setattr(socket, "create_server", lambda address: server.dup())
     before = set(threading.enumerate())
     start_seeding()

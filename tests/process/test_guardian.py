@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.kit import wait_until
 from tests.kit.processes import is_running
+from tests.kit.waiting import PATIENCE
 
 from cru.process import guardian as guardian_module
 from cru.process.child import Child, Program
@@ -140,7 +141,7 @@ def test_a_shell_that_was_ended_while_commands_run_is_replaced_at_once_and_told_
     async def end_shell() -> int:
         before = guardian.pid
         os.kill(before, signal.SIGKILL)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while guardian.pid == before:
                 await asyncio.sleep(0.01)
         return guardian.pid
@@ -171,7 +172,7 @@ def test_a_shell_that_cannot_be_replaced_is_told_and_tried_again(
     os.kill(first, signal.SIGKILL)
 
     async def wait_for_shell() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.sleep(0.3)
             assert guardian.pid == first
             monkeypatch.setattr(guardian_module, "SHELL", "/bin/sh")

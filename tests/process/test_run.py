@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.kit.waiting import PATIENCE
 
 from cru.process.capture import ByteCapture, TextCapture
 from cru.process.child import Child, Program
@@ -127,6 +128,6 @@ def test_a_pipe_that_is_closed_lets_go_of_who_waits_for_it() -> None:
         waiting = asyncio.ensure_future(reader.read())
         await asyncio.sleep(0.01)
         reader.close()
-        return await asyncio.wait_for(waiting, 5)
+        return await asyncio.wait_for(waiting, PATIENCE)
 
     assert asyncio.run(main()) == b""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.kit.waiting import PATIENCE
 
 from cru.shell.parser import parse
 from cru.shell.syntax import Compound, CompoundKind, PartKind, Redirection, ShellNode, SimpleCommand, Word, WordPart
@@ -325,5 +326,5 @@ def test_bash_runs_nothing_that_the_tree_does_not_have(tmp_path_factory: pytest.
 
 @needs_bash
 def test_the_probe_of_bash_sees_what_runs() -> None:
-    done = subprocess.run(["bash", "--norc", "-c", _HANDLER + "aa 'b c'"], capture_output=True, timeout=10)
+    done = subprocess.run(["bash", "--norc", "-c", _HANDLER + "aa 'b c'"], capture_output=True, timeout=PATIENCE)
     assert done.stdout == b"aa\x1fb c\x1f\x1e"

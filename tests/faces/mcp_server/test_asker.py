@@ -17,6 +17,7 @@ from mcp_types import (
     FormElicitationCapability,
     InputRequiredResult,
 )
+from tests.kit.waiting import PATIENCE
 
 from cru.faces.mcp_server import calls
 from cru.faces.mcp_server.asker import CHANNEL, ClientAsker, ElicitedAnswer, answer_schema, render_question
@@ -162,7 +163,7 @@ def test_a_call_whose_client_has_gone_asks_on_and_comes_to_its_end(monkeypatch: 
         asking = Asking(4)
         call = suspended(asking)
         assert isinstance(await call.next(), ElicitRequest)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not call.is_over:
                 await asyncio.sleep(0.01)
         assert asking.replies == [None] * 4
