@@ -12,6 +12,7 @@ from tests.kit import Call, HomeDir, Reply, cru, pty, server, start, wait_until
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import ESCAPES, SECRET
 
+from cru.contexts.home import private_parents
 from cru.sandbox.detect import detect
 
 DETECTED = asyncio.run(detect(dict(os.environ)))
@@ -222,11 +223,16 @@ def test_a_confined_command_ends_with_a_run_that_is_killed(surroundings: Surroun
     command = "setsid -f sleep 987655; touch started; sleep 987655"
     with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
         surroundings.here.configure(url=model.url)
-        with start("-t", "--sandbox", "go", home=surroundings.here, env=_temporary(surroundings)) as running:
+        env = _temporary(surroundings)
+        with start("-t", "--sandbox", "go", home=surroundings.here, env=env) as running:
             wait_until((surroundings.here.project / "started").exists)
             assert runs("987655")
             running.kill()
             wait_until(lambda: not runs("987655"))
+    (left,) = private_parents(env)
+    assert len(os.listdir(left)) == 1
+    assert cru("-L", home=surroundings.here, env=env).code == 0
+    assert not os.path.exists(left)  # the next start clears it away
 
 
 @needs_sandbox

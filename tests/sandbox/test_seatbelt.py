@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -103,6 +104,6 @@ def test_it_is_used_on_a_mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     name, folder, agent, cache, seconds = asyncio.run(run()).split()
     assert (name, agent, seconds) == ("sandbox-exec", "none", "5")
-    assert folder.startswith(f"{tmp_path}/cru-sandbox-") and cache == f"{folder}/.caches/npm"
+    assert folder.startswith(f"{tmp_path}/cru-{os.getuid()}/run-") and cache == f"{folder}/.caches/npm"
     assert f'(allow file-read* file-write* (subpath "{project}"))' in (tmp_path / "profile").read_text()
-    assert not list(tmp_path.glob("cru-sandbox-*"))
+    assert not list(tmp_path.glob("cru-*"))

@@ -1,4 +1,5 @@
-"""Folders of runs that keep nothing (`--no-session`): in memory where the system has a disk there, and gone with their process.
+"""Folders that go with their process: of runs that keep nothing (`--no-session`), in memory where the system has a disk there, and of
+sandboxes.
 
 A folder is held by a `flock` on itself, which the kernel releases however its process dies; what a kill left is nobody's, and goes
 at the next start.
@@ -11,7 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,15 +23,12 @@ from cru.contexts.lock import NO_FLOCK, close_locked, keep_from_forks
 _TRIES = 20
 
 
-class PrivateFolder:
-    """A folder of this process alone, until it is removed. Raises StoreUnwritable if none can be made."""
+class HeldFolder:
+    """A folder of this process alone, until it is removed; in the first of these parents where one can be made. Raises OSError."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
-        self.path, self._fd = _make_folder(env)
+    def __init__(self, parents: Sequence[str]) -> None:
+        self.path, self._fd = _make_folder(parents)
         self._process = os.getpid()
-        self.home = self.path / "home"
-        """The folder for what a home holds: homes lock themselves."""
-        self.home.mkdir(mode=0o700)
 
     def remove(self) -> str:
         """Remove it; what a person is to know of that, "" = nothing. What was forked off this process removes nothing."""
@@ -38,6 +36,7 @@ class PrivateFolder:
             return ""
         problem = ""
         try:
+            _open_up(self.path)
             shutil.rmtree(self.path)
         except OSError as error:
             problem = f"{self.path} could not be removed: {os_error_text(error)}"
@@ -48,23 +47,48 @@ class PrivateFolder:
         return problem
 
 
+class PrivateFolder(HeldFolder):
+    """Of a run that keeps nothing. Raises StoreUnwritable if none can be made."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        try:
+            super().__init__(private_parents(env))
+        except OSError as error:
+            text = f"{error.filename}: {os_error_text(error)}: --no-session finds no place for a folder"
+            raise StoreUnwritable(text, "set TMPDIR to a folder of yours") from error
+        self.home = self.path / "home"
+        """The folder for what a home holds: homes lock themselves."""
+        self.home.mkdir(mode=0o700)
+
+
 def sweep(parent: str) -> None:
     """Remove what killed runs left in one of `private_parents`. What cannot be removed, or is somebody else's, stays."""
     with suppress(OSError, BlockingIOError), _locked(parent, fcntl.LOCK_EX | fcntl.LOCK_NB):
         for entry in os.scandir(parent):
             if entry.is_dir(follow_symlinks=False) and _is_nobodys(entry.path):
+                with suppress(OSError):
+                    _open_up(entry.path)
                 shutil.rmtree(entry.path, ignore_errors=True)
         os.rmdir(parent)
 
 
-def _make_folder(env: Mapping[str, str]) -> tuple[Path, int]:
-    problem = ""
-    for parent in private_parents(env):
+def _open_up(folder: str | Path) -> None:
+    """Make all folders below removable: the kernel closes the work folders of layers, and some caches are closed. Raises OSError."""
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+
+
+def _make_folder(parents: Sequence[str]) -> tuple[Path, int]:
+    first: OSError | None = None
+    for parent in parents:
         try:
             return _make_below(parent)
         except OSError as error:
-            problem = problem or f"{parent}: {os_error_text(error)}"
-    raise StoreUnwritable(f"{problem}: --no-session finds no place for a folder", "set TMPDIR to a folder of yours")
+            first = first or error
+    raise first or FileNotFoundError(2, os.strerror(2), "no folder")
 
 
 def _make_below(parent: str) -> tuple[Path, int]:

@@ -112,12 +112,3 @@ def _may_be_layered(path: str, profile: Profile, places: PathRoots) -> bool:
     """Whether it is a folder of its own: what is hidden stays so, and a variable does not make all of a home a cache."""
     is_broad = any(is_inside(folder, path) for folder in (places.user_home, places.home, *places.roots))
     return not is_broad and not any(is_inside(path, hidden) for hidden in profile.hidden)
-
-
-def open_up(folder: str) -> None:
-    """Make all folders below removable: the kernel's work folders are closed, and some caches are."""
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            path = os.path.join(parent, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.contexts.home import private_parents
+from cru.contexts.private import HeldFolder
 from cru.permissions.paths import PathRoots
 from cru.process.confined import ConfinedCommand, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
-from cru.sandbox.caches import SessionCaches, open_up
+from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
@@ -48,7 +48,7 @@ class SessionSandbox:
         self._env = env
         self._warn = warn
         self._readable = readable
-        self._temporary = ""
+        self._temporary: HeldFolder | None = None
         self._is_told = False
         self._count = 0
         self._caches: SessionCaches | None = None
@@ -158,9 +158,9 @@ class SessionSandbox:
 
     def _folder(self, name: str) -> str:
         """A folder for the session. Raises OSError."""
-        if not self._temporary:
-            self._temporary = tempfile.mkdtemp(prefix="cru-sandbox-", dir=self._env.get("TMPDIR") or None)
-        folder = os.path.join(self._temporary, name)
+        if self._temporary is None:
+            self._temporary = HeldFolder(private_parents(self._env)[::-1])  # on a disk rather than in memory
+        folder = os.path.join(self._temporary.path, name)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return folder
 
@@ -190,11 +190,7 @@ class SessionSandbox:
         for proxy in tuple(self._proxies):
             self._close_proxy(proxy)
         await asyncio.gather(*self._closing)
-        if self._temporary:
-            folder, self._temporary = self._temporary, ""
-            await asyncio.to_thread(_remove, folder)
-
-
-def _remove(folder: str) -> None:
-    open_up(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+        if self._temporary is not None:
+            folder, self._temporary = self._temporary, None
+            if problem := await asyncio.to_thread(folder.remove):
+                self._warn(problem)
