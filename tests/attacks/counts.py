@@ -32,7 +32,7 @@ def rows_by_class() -> dict[str, int]:
     return {
         "paths that are read, searched, written": _path_rows(),
         "files that run later, repositories of strangers": sum(
-            map(len, (places.RUN_LATER, places.EVERYDAY, places.NOTED, checkouts.PLACES, checkouts.BARE, checkouts.LAYOUTS))
+            map(len, (places.RUN_LATER, places.NOTED, checkouts.PLACES, checkouts.BARE, checkouts.INNER, checkouts.LAYOUTS))
         ),
         "checkouts that stop or start something": len(checkouts.GIT_FILES) + 20 + len(checkouts.FILTERS) + len(checkouts.PATHS),
         "files that cru reads by itself, mentions": len(files.FILES) * len(files.KINDS) + len(files.ROADS) * len(files.OUTER),

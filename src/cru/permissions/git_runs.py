@@ -26,13 +26,16 @@ _FOLDERS = ("core.hookspath", "include.path", "includeif.path")
 
 
 def git_runs(path: str, root: str) -> str:
-    """The place below the project's root in which this file lies and that git runs or obeys; "" if it is none."""
-    for place in (*repository_folders(root), *named_places(root)):
-        if path == place or path.startswith(f"{place}/"):
-            return os.path.relpath(place, root).casefold()
+    """The place below the project's root in which this file lies and that git runs or obeys, in small letters; "" if it is none.
+    Repositories in the project count, too."""
+    top, file = root.rstrip("/"), path.casefold()
     folder = os.path.dirname(path)
-    while folder.startswith(f"{root.rstrip('/')}/"):
-        if _is_repository(folder):
+    while folder == top or folder.startswith(f"{top}/"):
+        if folder == top or os.path.lexists(f"{folder}/.git"):
+            for place in (*repository_folders(folder), *named_places(folder)):
+                if file == place.casefold() or file.startswith(f"{place.casefold()}/"):
+                    return os.path.relpath(place, root).casefold()
+        if folder != top and _is_repository(folder):
             return os.path.relpath(folder, root).casefold()
         folder = os.path.dirname(folder)
     return ""
