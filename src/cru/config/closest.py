@@ -18,7 +18,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     for name in known:
         candidate = name.casefold()
         if abs(len(candidate) - len(folded)) <= limit:
-            steps = distance(folded, candidate)
+            steps = distance(folded, candidate, limit)
             if steps <= limit:
                 best, limit = name, steps - 1
                 if steps == 0:
@@ -28,10 +28,12 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     return best or longer
 
 
-def distance(a: str, b: str) -> int:
-    """How many single-character insertions, deletions, replacements and swaps of neighbours turn `a` into `b`."""
+def distance(a: str, b: str, limit: int | None = None) -> int:
+    """How many single-character insertions, deletions, replacements and swaps of neighbours turn `a` into `b`; something above the limit if
+    they are more than that."""
     before: list[int] = []
     last = list(range(len(b) + 1))
+    nearest = 0
     for i, x in enumerate(a, 1):
         row = [i]
         for j, y in enumerate(b, 1):
@@ -39,7 +41,9 @@ def distance(a: str, b: str) -> int:
             if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
                 cost = min(cost, before[j - 2] + 1)
             row.append(cost)
-        before, last = last, row
+        if limit is not None and min(nearest, min(row)) > limit:  # a swap reaches over one row
+            return limit + 1
+        before, last, nearest = last, row, min(row)
     return last[-1]
 
 

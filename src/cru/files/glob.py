@@ -6,12 +6,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from cru.values.errors import CruError
-
-if TYPE_CHECKING:
-    import re
 
 T = TypeVar("T")
 
@@ -203,18 +200,24 @@ def matches_identifier(pattern: str, identifier: str | None) -> bool:
     Raises BadGlob."""
     if not pattern or (pattern == "*" and not identifier):
         return True
-    return identifier is not None and compile_identifier_glob(pattern)(identifier) is not None
+    return identifier is not None and bool(compile_identifier_glob(pattern)(identifier))
 
 
 @functools.lru_cache(maxsize=512)
-def compile_identifier_glob(pattern: str) -> Callable[[str], re.Match[str] | None]:
+def compile_identifier_glob(pattern: str) -> NameTest:
     """The test for a whole identifier. Raises BadGlob."""
     import re  # only patterns need it
 
+    regex = _identifier_regex(pattern)
     try:
-        return re.compile(_identifier_regex(pattern), re.DOTALL).fullmatch
+        test = re.compile(regex, re.DOTALL).fullmatch
     except re.error as error:
         raise BadGlob(f"bad pattern `{pattern}`: {error}", "as in: bash, edit*, notes/**/*.md, {read,write}") from error
+    if pattern.count("*") - pattern.count("**") + pattern.count("{") < 2:
+        return test
+    from cru.files.linear_regex import finds  # several stars or choices have more ways than a long name leaves time for
+
+    return lambda identifier: finds(rf"(?s)\A(?:{regex})\Z", identifier) is not False
 
 
 def _identifier_regex(pattern: str) -> str:

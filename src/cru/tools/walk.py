@@ -4,7 +4,8 @@ without asking git)."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from time import monotonic
@@ -19,6 +20,10 @@ RULES_LIMIT = 4 << 20
 """Bytes of a .gitignore; a larger one is not read."""
 LINE_LIMIT = 4096
 """Characters of a line in it: no path is longer."""
+LINES_LIMIT = 20_000
+"""Lines of it; those behind are passed over, as what follows says. The largest that people write have some hundred."""
+WILDCARDS_LIMIT = 1_000
+"""Names in it that need a regular expression, which takes a hundred times as long to prepare as a plain name."""
 
 
 class WalkStopped(Exception):
@@ -108,7 +113,7 @@ class IgnoreFile:
         ends = {pattern for pattern in patterns if pattern[0] == "*" and is_plain_name(pattern[1:])}
         self._names = frozenset(plain)
         self._ends = tuple(pattern[1:] for pattern in ends)
-        self._tests = tuple(compile_name(pattern) for pattern in patterns - plain - ends)
+        self._tests = tuple(compile_name(pattern) for pattern in sorted(patterns - plain - ends))
 
     def find_match(self, names: Sequence[str], folder: bool) -> IgnoreRule | None:
         """The last line that matches a path below its folder."""
@@ -160,7 +165,19 @@ def read_rules(path: str) -> tuple[IgnoreRule, ...]:
         text = read_regular(path, RULES_LIMIT).decode("utf-8-sig", "surrogateescape")
     except OSError:
         return ()
-    return tuple(rule for line in text.split("\n") if (rule := parse_line(line)))
+    lines = islice((line for line in text.split("\n") if line), LINES_LIMIT)
+    return tuple(rule for line in _with_few_wildcards(lines) if (rule := parse_line(line)))
+
+
+def _with_few_wildcards(lines: Iterable[str]) -> Iterator[str]:
+    """Without the lines behind the last that may need a regular expression."""
+    left = WILDCARDS_LIMIT
+    for line in lines:
+        names = line.rstrip("/").split("/")
+        left -= sum(1 for name in names if name not in ("*", "**") and not is_plain_name(name.removeprefix("*")))
+        if left < 0:
+            return
+        yield line
 
 
 def parse_line(line: str) -> IgnoreRule | None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MAX_CONFIG_BYTES = 1 << 20
 """Bytes of a configuration; of a larger one nothing is read."""
+MAX_CONFIG_TABLES = 2_000
+"""Brackets that open a table or a list in one, each hook has at least one. The largest that people write have some hundred."""
+MAX_CONFIG_VALUES = 20_000
+"""Commas and ends of lines in one: no fewer than its values."""
 ENV_FOLDER = "hook_env"
 """Below the folder of a context: what hooks of SessionStart set for commands."""
 OF_USER = {

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cru.extensions.hooks import MAX_CONFIG_BYTES
+from cru.extensions.hooks import MAX_CONFIG_BYTES, MAX_CONFIG_TABLES, MAX_CONFIG_VALUES
 from cru.extensions.hooks.discovery import is_dead_link
 from cru.extensions.hooks.model.entry import (
     RUNNING,
@@ -52,8 +52,22 @@ def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list
                 text = f"cannot be read: {error.strerror or error}"
                 problems.append(HookFileProblem(path, 0, text, kind=ProblemKind.WHOLE_FILE))
                 continue
+            if reason := _why_too_large(text):
+                problems.append(
+                    HookFileProblem(path, 0, reason, "split it, or take out what is no hook", ProblemKind.WHOLE_FILE)
+                )
+                continue
             sources.append(HookSource(dialect.name, layer, path, text, own=dialect.footprint.own))
     return sources, problems
+
+
+def _why_too_large(text: str) -> str:
+    """Why a file would take too long to read although it is short enough, "" if it would not."""
+    if text.count("{") + text.count("[") > MAX_CONFIG_TABLES:
+        return f"it holds more than {MAX_CONFIG_TABLES:,} tables and lists"
+    if text.count(",") + text.count("\n") > MAX_CONFIG_VALUES:
+        return f"it holds more than {MAX_CONFIG_VALUES:,} values"
+    return ""
 
 
 def _describe_link(path: Path) -> str:

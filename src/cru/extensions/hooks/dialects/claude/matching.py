@@ -10,6 +10,7 @@ from msgspec import Struct
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing.reading import check_regex
 from cru.files import glob
+from cru.files.linear_regex import finds
 from cru.permissions import paths, rules
 
 LITERAL = re.compile(r"[A-Za-z0-9_\-,| ]*")
@@ -53,8 +54,8 @@ def matcher_fits(event: str, matcher: str, tool: str, value: str) -> bool:
         return not {word.strip() for word in words}.isdisjoint(known)
     if _NEGATIVE.search(matcher):
         known = known[:1]  # "anything but Bash" is not to hear of it by another name
-    compiled = re.compile(_python(matcher))
-    return any(compiled.search(name) for name in known)
+    pattern = _python(matcher)
+    return any(finds(pattern, name) is not False for name in known)
 
 
 def _is_all(matcher: str) -> bool:

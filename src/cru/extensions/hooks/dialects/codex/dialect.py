@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,6 +34,7 @@ from cru.extensions.hooks.model.mapping import (
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.common import spill_context
+from cru.files.linear_regex import finds
 
 
 class CodexStops(Struct):
@@ -98,8 +98,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     known = TOOLS.agent_names(subject) if entry.event in AGENT_EVENTS else TOOLS.names(subject)
     if is_plain(matcher):
         return any(word in known for word in matcher.split("|"))
-    pattern = re.compile(matcher)
-    return any(pattern.search(name) for name in known)
+    return any(finds(matcher, name) is not False for name in known)
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:

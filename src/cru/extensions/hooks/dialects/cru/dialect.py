@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -26,6 +25,7 @@ from cru.extensions.hooks.model.mapping import (
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
+from cru.files.linear_regex import finds
 from cru.permissions.modes import KINDS
 from cru.values.mcp_names import double_name
 
@@ -73,7 +73,7 @@ def canonical(event: str) -> str:
 def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     """An unanchored regular expression on what the event is about, in our words."""
     words = (subject, double_name(subject))  # a tool of an MCP server goes by either name
-    return not entry.matcher or any(re.search(entry.matcher, word) for word in words)
+    return not entry.matcher or any(finds(entry.matcher, word) is not False for word in words)
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:

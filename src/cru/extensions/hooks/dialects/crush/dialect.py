@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Sequence
 
@@ -29,6 +28,7 @@ from cru.extensions.hooks.model.mapping import (
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
+from cru.files.linear_regex import finds
 
 DENY, HALT = 2, 49
 MARKERS = {"CRUSH": "1", "AGENT": "crush", "AI_AGENT": "crush"}
@@ -64,8 +64,8 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     """An unanchored regular expression on the tool's name: Crush's, or ours. Raises re.error: one that is broken fits nothing."""
     if not entry.matcher:
         return True
-    pattern = re.compile(to_python(entry.matcher)[0])
-    return any(pattern.search(name) for name in TOOLS.names(subject))
+    pattern = to_python(entry.matcher)[0]
+    return any(finds(pattern, name) is not False for name in TOOLS.names(subject))
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:

@@ -15,6 +15,7 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.extensions.hooks.parsing import common
+from cru.files.linear_regex import finds
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
@@ -31,10 +32,9 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
         return matcher == subject
     known = TOOLS.names(subject)
     try:
-        pattern = re.compile(matcher)
+        return any(finds(matcher, name) is not False for name in known)
     except re.error:
         return matcher in known
-    return any(pattern.search(name) for name in known)
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
