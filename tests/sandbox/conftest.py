@@ -105,6 +105,11 @@ def _below(folder: Path, leave_out: str = "") -> list[Path]:
     return [folder, *(path for path in sorted(folder.rglob("*")) if leave_out not in path.relative_to(folder).parts)]
 
 
+def snapshot(paths: list[Path]) -> dict[str, object]:
+    """How these files, and those below these folders, are now."""
+    return {str(path): _state(path) for top in paths for path in (_below(top) if top.is_dir() else [top])}
+
+
 def _state(path: Path) -> object:
     if path.is_symlink():
         return f"-> {path.readlink()}"

@@ -46,12 +46,24 @@ def command_line(
         words.append("--unshare-net")
     if not outlives_us:
         words.append("--die-with-parent")
-    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
+    words += [
+        "--bind" if "/" in profile.writable else "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--tmpfs",
+        "/run",
+    ]
     if profile.network:
         words += [word for folder in RESOLVERS for word in ("--ro-bind-try", folder, folder)]
     words += ["--bind", profile.temporary, "/tmp"]
     for mount in sorted(_mounts(profile), key=lambda mount: mount[-1].count("/")):
         words += mount
+    # at last: in a folder that cannot be changed nothing can be mounted that is not there
+    words += [word for path in profile.hidden if os.path.isdir(path) for word in ("--remount-ro", path)]
     for name in FORGOTTEN:
         words += ["--unsetenv", name]
     for name, value in profile.variables:
@@ -75,7 +87,8 @@ def _through(proxy: str) -> Iterator[str]:
 def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:
     """The inner path comes later: sorting them keeps the order of those that are equally deep."""
     for path in profile.writable:
-        yield ("--bind", path, path)
+        if path != "/":  # which is the first of all
+            yield ("--bind", path, path)
     for layer in profile.caches:
         yield ("--overlay-src", layer.path, "--overlay", layer.changes, layer.work, layer.path)
     for path in profile.hidden:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -77,20 +77,28 @@ def make_profile(
     what is hidden."""
     own = [path for text in settings.writable if (path := _resolved(text, places)) is not None]
     roots = [root for root in (*places.roots, *own) if os.path.isdir(root)]
-    git_folders = [folder for root in places.roots for folder in (*_git_folders(root), *repository_folders(root))]
+    git_folders = [folder for root in roots for folder in (*_git_folders(root), *repository_folders(root))]
     guards = [os.path.join(root, name) for root in roots for name in GUARDS]
     guards += [os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS]
     guards += [os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git"))]
-    guards += [place for root in places.roots for place in named_places(root)]
+    guards += [place for root in roots for place in named_places(root)]
     at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
     guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
     secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
-    hidden = [path for text in settings.hidden if (path := _resolved(text, places)) is not None]
+    own_hidden = [path for text in settings.hidden if (path := _resolved(text, places)) is not None]
+    hidden = _real((*secrets, *SECRET_FILES, places.home, *own_hidden))
+    opened = _real((*roots, *git_folders))
+    # a guard that lies in what is hidden, or is that itself, would show it
+    read_only = tuple(
+        path
+        for path in _real(path for path in guards if not os.path.islink(path))
+        if _depth(path, hidden) < _depth(path, opened)
+    )
     return Profile(
         root=places.root,
-        writable=_real((*roots, *git_folders, *writable)),
-        read_only=_real(path for path in guards if not os.path.islink(path)),
-        hidden=_real((*secrets, *SECRET_FILES, places.home, *hidden)),
+        writable=_real((*opened, *holders(opened, (*read_only, *hidden)), *writable)),
+        read_only=read_only,
+        hidden=hidden,
         readable=_real((*places.readable, *readable)),
         temporary=temporary,
         network=settings.network,
@@ -99,6 +107,21 @@ def make_profile(
         ),
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
     )
+
+
+def holders(opened: Sequence[str], shut: Sequence[str]) -> Iterator[str]:
+    """The folders between what may be changed and what in it may not: whoever could move one away could make what is in it anew."""
+    for path in shut:
+        folder = os.path.dirname(path)
+        while (depth := _depth(folder, opened)) and folder != "/":
+            if folder not in opened and depth > _depth(folder, shut):
+                yield folder
+            folder = os.path.dirname(folder)
+
+
+def _depth(path: str, folders: Iterable[str]) -> int:
+    """The length of the innermost of these in which it lies, or which it is; 0: it lies in none."""
+    return max((len(folder) for folder in folders if is_inside(path, folder)), default=0)
 
 
 def _resolved(text: str, places: PathRoots) -> str | None:
