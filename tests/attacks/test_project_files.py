@@ -189,3 +189,37 @@ def test_a_note_leads_nowhere_else(notes: tuple[Played, dict[tuple[str, str], st
     assert waits_for_nobody or text.startswith(REFUSED) or any(words in text for words in refused), text
     assert sorted(file.name for file in (played.here.path / ".ssh").iterdir()) == ["id", "id.md"]
     assert (played.here.project / "notes/denied.md").read_text() == SECRET and not Path("/tmp/evil.md").exists()
+
+
+# conversations about other projects ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "allow", "is_read"),
+    [
+        ("ask", [], False), ("auto", [], False), ("plan", [], False), ("trust", [], True), ("ask", ["read_context:theirs"], True),
+        ("ask", ["read_context", "read"], False), ("auto", ["read_context:their*"], True), ("ask", ["read_context:mine"], False),
+    ],
+)  # fmt: skip
+def test_a_conversation_about_another_project_needs_leave(
+    tmp_path: Path, mode: str, allow: list[str], is_read: bool
+) -> None:
+    """Who has the model of one project obey must not get what was said about another."""
+    calls = [
+        Call("read_context", {"context_name": name}) for name in ("theirs", "THEIRS", "./theirs", "theirs ", "mine")
+    ]
+    with server([Reply(SECRET), Reply("mine"), Reply(calls=calls), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url, config=rules(allow=allow))
+        other = here.path / "other"
+        for folder in (other, here.project):
+            (folder / ".git").mkdir(parents=True)
+        assert cru("-C", "theirs", "what is the secret?", home=here, cwd=other).code == 0
+        assert cru("-C", "mine", "hello", home=here).code == 0
+        assert cru("--mode", mode, "-C", "mine", "go", home=here).code == 0
+        sent = model.requests[3].raw
+    assert (SECRET.encode() in sent) is is_read
+    results = [str(entry["content"]) for entry in here.log("mine") if entry["entry_type"] == "tool_result"]
+    assert len(results) == 5 and any('"name":"mine"' in text for text in results)
+    assert is_read or any("a conversation about another project" in text for text in results)
+    by_hand = cru("-P", "read_context", '{"context_name": "theirs"}', home=here)
+    assert SECRET in by_hand.out  # the person reads what they like

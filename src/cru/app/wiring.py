@@ -16,6 +16,7 @@ from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings, StoreUnwritable, read_error
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
+from cru.contexts.identity import is_name, known_origin
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 from cru.engine.model_pool import ModelPool
@@ -34,7 +35,7 @@ from cru.extensions.packages import installed_packages
 from cru.files.regular import read_regular
 from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
-from cru.permissions.gate import Asker, Gate, Verdict
+from cru.permissions.gate import Asker, Gate
 from cru.permissions.grants import Grants
 from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.tools.builtin import BuiltInTools
@@ -350,8 +351,9 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
 
         return FetchLeave(gate)
 
-    def judge_read(path: str) -> Verdict:
-        return gate.judge("read", "read", path, [("read", path)])
+    def why_foreign(name: str) -> str:
+        origin = known_origin(home.path / "contexts" / name) if is_name(name) and gate.mode != "trust" else ""
+        return f"it is a conversation about another project, {origin}" if origin not in ("", home.project) else ""
 
     return ToolServices(
         store=store,
@@ -360,7 +362,8 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         fetch=fetch,
         todos_changed=todos_changed,
         web_rules=web_rules,
-        judge_read=judge_read,
+        judge_read=lambda path: gate.judge("read", "read", path, [("read", path)]),
+        why_foreign=why_foreign,
         hidden_files=gate.hidden_files,
     )
 

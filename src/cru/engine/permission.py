@@ -118,7 +118,7 @@ class PermissionQuestion(Struct, frozen=True):
 def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
     why_ask = getattr(question.tool, "why_ask", None)
-    reason = why_ask(question.args) if why_ask is not None else ""
+    reason = why_ask(question.args, parts.tool_services) if why_ask is not None else ""
     tool = question.tool
     receiver = tool.receiver(question.args, parts.tool_services) if isinstance(tool, ContinuingTool) else ""
     verdict = parts.gate.judge(

@@ -39,6 +39,7 @@ class ToolRow(Struct, frozen=True):
     receiver: the argument that names the task which gets what the call is about
     aliases: other names of what the subject names; calls have the one that rules know
     keeps_files: it hands what it replaces to `ToolServices.keep_file` itself
+    of_context: the subject is a context, which may be another project's
     """
 
     arguments: type[Struct]
@@ -53,6 +54,7 @@ class ToolRow(Struct, frozen=True):
     receiver: str = ""
     aliases: Mapping[str, str] = {}
     keeps_files: bool = False
+    of_context: bool = False
 
 
 TABLE: dict[str, ToolRow] = {
@@ -79,7 +81,9 @@ TABLE: dict[str, ToolRow] = {
     "update_todos": ToolRow(a.Content, "conversation.update_todos", "memory"),
     "update_goals": ToolRow(a.Content, "conversation.update_goals", "memory"),
     "update_reflection": ToolRow(a.Content, "conversation.update_reflection", "memory"),
-    "read_context": ToolRow(a.ReadContext, "conversation.read_context", "read", "context_name", parallel=True),
+    "read_context": ToolRow(
+        a.ReadContext, "conversation.read_context", "read", "context_name", parallel=True, of_context=True
+    ),
     "send_message": ToolRow(a.SendMessage, "conversation.send_message", "message", "to"),
     "task": ToolRow(AgentRequest, "delegation.task", "flow", "agent", parallel=True, aliases=AGENT_ALIASES),
     "call_user": ToolRow(a.CallUser, "conversation.call_user", "flow"),
@@ -124,8 +128,10 @@ class BuiltInTool:
 
         return preview_call(self.spec.name, args)
 
-    def why_ask(self, args: Mapping[str, object]) -> str:
+    def why_ask(self, args: Mapping[str, object], services: ToolServices | None = None) -> str:
         """Why this call needs a rule or a person, whatever the mode; "" for most."""
+        if self._row.of_context and services is not None and services.why_foreign is not None:
+            return services.why_foreign(self.subject(args))
         if args.get(self._row.receiver) and _may_edit(self.subject(args)):
             return "it has control characters, with which a program that has a terminal may read something else than what is shown"
         if self.kind == "fetch":

@@ -199,6 +199,7 @@ class ToolServices(Struct, kw_only=True):
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     spawner: makes what starts work beside the conversation, when it is first needed
     confine: (argv, whether it outlives us) -> the same in a sandbox, None if nothing confines here
+    why_foreign: why reading this context needs a rule or a person: it is another project's; "": it is not
     keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
 
@@ -212,6 +213,7 @@ class ToolServices(Struct, kw_only=True):
     hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
     spawner: Callable[[], Spawner] | None = None
     confine: Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None = None
+    why_foreign: Callable[[str], str] | None = None
     keep_file: Callable[[str, bytes, str, str], None] | None = None
 
 
