@@ -167,6 +167,7 @@ def test_commands_in_the_background_are_confined_too(surroundings: Surroundings)
         before = surroundings.outside()
         done = cru("-t", "--sandbox", "-C", "c", "go", home=surroundings.here)
     assert done.code == 0, done.err
+    assert not any(b"left running" in request.raw for request in model.requests), "its namespace ends with it"
     assert surroundings.outside() == before
     outputs = [path.read_text() for path in surroundings.here.cru.rglob("output*") if path.is_file()]
     assert outputs and not any(SECRET in text for text in outputs)

@@ -103,7 +103,7 @@ class CommandRun:
             try:
                 timed_out = await self._wait(child, task)
             finally:
-                left_running = await _end_rest(child)
+                left_running = await _end_rest(child, is_confined=self._has_monitor)
         finally:
             task.send = None
             if writer is not None:
@@ -152,7 +152,7 @@ class CommandRun:
             if task.is_released:
                 child.release()
             else:
-                await _end_rest(child)
+                await _end_rest(child, is_confined=self._has_monitor)
         return self._outcome(task, child.exit_status, False, False, None)
 
     def _outcome(
@@ -176,8 +176,9 @@ class CommandRun:
         return TaskOutcome("\n".join(filter(None, lines)), error, exit_status)
 
 
-async def _end_rest(child: Child) -> bool:
-    """End what still runs of it, and reap it; whether it had ended itself and left something running."""
+async def _end_rest(child: Child, *, is_confined: bool) -> bool:
+    """End what still runs of it, and reap it; whether it had ended itself and left something running. What is confined leaves nothing: the
+    kernel ends it, and may still be at it."""
     try:
         if not child.ended:
             await end(child)
@@ -185,7 +186,7 @@ async def _end_rest(child: Child) -> bool:
         if not child.alive():
             return False
         await end(child)
-        return True
+        return not is_confined
     finally:
         child.close()
 
