@@ -130,7 +130,7 @@ def test_what_bash_rejects_is_a_problem(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["$[1]", "$((a) | b)", '"${a:-\'}"', "${a:-{b}}", "$((\"1\"))", "cat <<A\nb\\\nA\nA", "cat <<A\nb", "a\\"]
+    "source", ["a[1 2]=3 b", "a[;]=3 b", "x=1 >y a[ ]+=3 b", 'a["]" 1]=3 b', "a[b c", "a[[1] 2]=3", "$[1]", "$((a) | b)", '"${a:-\'}"', "${a:-{b}}", "$((\"1\"))", "cat <<A\nb\\\nA\nA", "cat <<A\nb", "a\\"]
 )  # fmt: skip
 def test_what_shells_read_in_different_ways_is_a_problem(source: str) -> None:
     assert parse(source).problem is not None

@@ -362,7 +362,7 @@ class _Parser(WordReader):
                 return
             if not self.peek() or (self.peek() in WORD_ENDS and not self.text.startswith(("<(", ">("), self.at)):
                 break
-            word = self.read_word(command.words)
+            word = self.read_word(command.words, is_first=not command.words)
             if word.assigned_name and len(command.words) == 1:
                 command.assignments.append(command.words.pop())
         command.end = end

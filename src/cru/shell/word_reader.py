@@ -17,6 +17,7 @@ _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*!$-]|\{\w+\})", re.ASCII)
 _ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
 _BACKQUOTED = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _ARRAY = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_INDEXED = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
 
 
 class WordReader:
@@ -53,8 +54,8 @@ class WordReader:
         if self.depth > DEEPEST:
             raise Unreadable(self.at, reason)
 
-    def read_word(self, words: list[Word], *, may_be_array: bool = True) -> Word:
-        """Add the word that begins here."""
+    def read_word(self, words: list[Word], *, may_be_array: bool = True, is_first: bool = False) -> Word:
+        """Add the word that begins here. is_first: it may be an assignment, in whose index bash reads on over blanks and operators."""
         word = Word(self.at, len(self.text))
         words.append(word)
         while (char := self.peek()) and (char not in WORD_ENDS or self._at_process()):
@@ -63,6 +64,8 @@ class WordReader:
             self._read_array(word.parts)
         word.end = self.at
         word.source = self.text[word.start : word.end]
+        if is_first and _INDEXED.match(word.source) and _is_open(word):
+            raise Unreadable(word.start, "an index with blanks or operators in it")
         return word
 
     def read_document(self, parts: list[WordPart], end: int) -> None:
@@ -250,3 +253,9 @@ class WordReader:
     def _end(self, part: WordPart) -> None:
         part.end = self.at
         part.value = self.text[part.start : part.end]
+
+
+def _is_open(word: Word) -> bool:
+    """Whether brackets of an index are open at the end of the word."""
+    plain = [part.value for part in word.parts if part.kind is PartKind.TEXT and not part.quoted]
+    return sum(text.count("[") - text.count("]") for text in plain) > 0
