@@ -175,8 +175,7 @@ def test_nobody_but_the_person_widens_it(tmp_path: Path, layer: str) -> None:
             file.parent.mkdir(parents=True)
             file.write_text(setting)
         if layer.endswith("to be trusted"):
-            refused = cru("trust", "--show", home=here)
-            assert refused.code == 1 and "`tools` cannot be set for one project" in refused.err
+            assert "`tools` is ignored: it counts only in ~/.cru/config.toml" in trust_project(here).out
         if layer == "the environment":
             env |= {"CRU_TOOLS": "GITHUB_TOKEN", "CRU_ENV_PASS": "GITHUB_TOKEN"}
         request = json.dumps({"prompt": "go", "config": {"tools": {"env_pass": ["GITHUB_TOKEN"]}}})

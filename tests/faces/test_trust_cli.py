@@ -291,3 +291,23 @@ def test_what_fails_in_a_trusted_plugin_names_the_file_that_was_edited(home: Hom
     assert f"{folder}/lua/helper.lua:2: no luck" in run.err, run.err
     assert f"{broken}:2: not today" in run.err and f"{typo}:3: " in run.err
     assert str(home.cru / "trusted") not in run.err
+
+
+def test_what_only_the_home_folder_sets_is_ignored_in_one_sentence_and_the_rest_is_accepted(home: HomeDir) -> None:
+    plugin(home, "a.lua")
+    file = home.project / ".cru" / "config.toml"
+    file.write_text('fuel = 7\n[sandbox]\nmode = "on"\n[tools]\nenv_pass = ["GITHUB_TOKEN"]\n')
+    (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"command": "true"}]}}')
+    sentences = (
+        f"{file}:2: `sandbox` is ignored: it counts only in ~/.cru/config.toml (a project must not loosen what confines it)",
+        f"{file}:4: `tools` is ignored: it counts only in ~/.cru/config.toml (only you say which keys commands get)",
+    )
+    err = turn(home).err
+    assert all(err.count(f"{sentence}\n") == 1 for sentence in sentences), err
+    assert f"{file}:1: `fuel` is ignored: this project is not trusted" in err
+    shown = trust_project(home).out
+    assert f"what has no effect, accepted or not:\n  {sentences[0]}\n  {sentences[1]}\n" in shown, shown
+    assert "! 1 file of plugins" in shown and "1 hook of this project awaits trust" in shown
+    run = turn(home)
+    assert "a.lua ran" in run.err and all(sentence in run.err for sentence in sentences), run.err
+    assert cru("-n", "fuel", home=home).out == "7\n" and cru("-n", "sandbox.mode", home=home).out == "off\n"

@@ -16,6 +16,7 @@ from cru.config.layers import (
     ConfigError,
     Layer,
     Settings,
+    drop_forbidden,
     environment_layer,
     merge_layers,
     read_layer,
@@ -191,8 +192,12 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
         _ignore(start, notices, [f"{path} leads out of the project and is ignored"])
         return None
     try:
-        project = read_layer("project", path)
-        return None if project is None else _as_trusted(start, path, project, notices)
+        layer = read_layer("project", path)
+        if layer is None:
+            return None
+        project, problems = drop_forbidden(layer)
+        notices += [str(problem) for problem in problems]
+        return _as_trusted(start, path, project, notices)
     except ConfigError as error:  # a stranger's file must not keep cru from starting
         _ignore(start, notices, [f"{problem}: the file is ignored" for problem in error.problems])
         return None

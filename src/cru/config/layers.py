@@ -147,6 +147,18 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
     return Layer(layer.name, kept, layer.file, layer.text), problems
 
 
+def drop_forbidden(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
+    """A project's layer without what only the home folder may set, trusted or not, and a problem for each setting that is left out."""
+    forbidden = [key for key in layer.data if key in NOT_LOCAL]
+    if not forbidden:
+        return layer, ()
+    problems = tuple(
+        SettingsProblem(f"`{key}` is ignored: {ONLY_AT_HOME}", layer.place((key,)), NOT_LOCAL[key]) for key in forbidden
+    )
+    kept = {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
+    return Layer(layer.name, kept, layer.file, layer.text), problems
+
+
 def _trust_hint(layer: Layer) -> str:
     return f"read {layer.file}, then `cru trust`"
 
@@ -161,6 +173,7 @@ NOT_LOCAL = {
     "lock_heartbeat_seconds": "every process must judge a lock's age by the same measure",
     "contexts": "it is needed before a project's or a context's settings are read",
 }
+ONLY_AT_HOME = "it counts only in ~/.cru/config.toml"
 
 # Lists that add up over the layers instead of replacing each other: no layer may drop another one's refusals.
 JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("hooks", "disabled")})

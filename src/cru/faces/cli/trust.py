@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.config.layers import Layer, read_layer
+from cru.config.layers import Layer, SettingsProblem, drop_forbidden, read_layer
 from cru.extensions.discovery.places import project_folder
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind
 from cru.faces.cli.arguments import CommandArguments
@@ -25,6 +26,7 @@ from cru.faces.cli.trust_display import (
     render_cards,
     render_foreign,
     render_hooks,
+    render_ignored,
     render_plugins,
     render_prompt_files,
     render_settings,
@@ -62,9 +64,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         _revoke(trust, *(source.path for source, _ in find_foreign(parsed)), *_accepted_cards(start, trust))
         _forget_hooks(trust, start.root)
         return 0
-    layer = read_layer("project", path)
-    if layer is not None:
-        _check_usable(layer)
+    layer, ignored = _read_settings(path)
     plugins = project_folder(start.home, start.root)
     seen = None if plugins is None else take_snapshot(plugins, start.root)
     hooks = render_hooks(parsed)
@@ -74,7 +74,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 1
     digest = _digest(layer, seen, files)
     if not args.has("--yes"):
-        _show_all(layer, seen, start.root, [*shown, *hooks])
+        _show_all(layer, ignored, seen, start.root, [*shown, *hooks])
     if args.has("--show"):
         show(f"\nto accept this: cru trust, or without a terminal: cru trust --yes {digest}")
         return 0
@@ -116,8 +116,10 @@ def _digest(layer: Layer | None, seen: Snapshot | None, files: list[ProjectFile]
     return sha256(b"".join(b"%d:%s" % (len(part), part) for part in (settings, listing, *others))).hexdigest()[:DIGITS]
 
 
-def _show_all(layer: Layer | None, seen: Snapshot | None, root: Path, hooks: list[str]) -> None:
-    lines = render_settings(layer) if layer is not None else []
+def _show_all(
+    layer: Layer | None, ignored: Sequence[SettingsProblem], seen: Snapshot | None, root: Path, hooks: list[str]
+) -> None:
+    lines = [*render_settings(layer), *render_ignored(ignored)] if layer is not None else []
     lines += render_plugins(seen, root) if seen is not None else []
     for line in (*lines, *hooks):
         show(line)
@@ -152,12 +154,17 @@ def _accept(
         show(f"{file.path} is trusted as it is; `cru trust --revoke` takes that back")
 
 
-def _check_usable(layer: Layer) -> None:
-    """Raises ConfigError for a file that no run could use: accepted, it would end each one."""
+def _read_settings(path: Path) -> tuple[Layer | None, tuple[SettingsProblem, ...]]:
+    """The project's file, and what of it has no effect. Raises ConfigError for one that no run could use."""
+    layer = read_layer("project", path)
+    if layer is None:
+        return None, ()
     from cru.app.start import API_TABLES, settings_structs
     from cru.config.layers import merge_layers
 
-    merge_layers(settings_structs([layer]), [layer], tables=API_TABLES)
+    used, ignored = drop_forbidden(layer)
+    merge_layers(settings_structs([used]), [used], tables=API_TABLES)
+    return used, ignored
 
 
 def _revoke(trust: TrustStore, *paths: Path) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.config.layers import Layer
+from cru.config.layers import Layer, SettingsProblem
 from cru.engine.parts import EngineSettings
 from cru.extensions.prompt_files import PromptFileKind
 from cru.faces.cli.console import one_line
@@ -50,6 +50,12 @@ def render_settings(layer: Layer) -> list[str]:
                 f"! {layer.place(item.path)}: {'.'.join(item.path)} = {one_line(text, COLUMNS)}: {item.effect}"
             )
     return lines
+
+
+def render_ignored(problems: Iterable[SettingsProblem]) -> list[str]:
+    """Settings that have no effect in a project's file, accepted or not."""
+    lines = [f"  {one_line(str(problem), 2 * COLUMNS)}" for problem in problems]
+    return ["", "what has no effect, accepted or not:", *lines] if lines else []
 
 
 def render_plugins(seen: Snapshot, root: Path) -> list[str]:
