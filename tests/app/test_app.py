@@ -10,6 +10,7 @@ import pytest
 from tests.kit.closing import closed_later
 
 from cru.app import Start, build, load_settings, project_root
+from cru.config.layers import ConfigError
 from cru.engine.parts import EngineSettings
 from cru.models import ModelSettings
 from cru.permissions import PermissionSettings
@@ -142,3 +143,12 @@ def test_problems_found_while_building_and_opening_are_told_to_whoever_watches(t
     assert any("state.json" in text for text in heard)
     asyncio.run(built.session.open())
     assert any("bahs" in text for text in heard)
+
+
+@pytest.mark.parametrize("key", ["include", "exclude", "exclude_categories"])
+def test_the_tools_table_of_chibi_stops_the_run_and_says_how_to_write_it(tmp_path: Path, key: str) -> None:
+    start = start_in(tmp_path)
+    write(start.home / "config.toml", f'[tools]\n{key} = ["bash"]\n')
+    with pytest.raises(ConfigError, match=f"`tools.{key}` of chibi is not known here") as raised:
+        load_settings(start)
+    assert "[permissions] deny" in raised.value.hint

@@ -77,6 +77,9 @@ class SettingsChecker:
         from cru.config.closest import closest
         from cru.config.positions import join_key
 
+        if (key := ".".join(path)) in CHIBI_TOOLS:
+            self.unknown.append((path, f"`{key}` of chibi is not known here", CHIBI_RULES["tools"]))
+            return
         name = closest(path[-1], known)
         hint = f"did you mean `{join_key((*path[:-1], name))}`?" if name else ""
         self.unknown.append((path, f"unknown setting `{join_key(path)}`", hint))
@@ -241,3 +244,6 @@ CHIBI_RULES: dict[str, str] = {
     "url_policy": 'write it as rules: `[permissions] deny = ["fetch:http://10.*"]`',
 }
 """They forbid something, so nothing runs before they are rewritten."""
+
+CHIBI_TOOLS = frozenset(f"tools.{key}" for key in ("include", "exclude", "exclude_categories", "tiers", "http", "env"))
+"""What chibi has in a table that means something else here."""
