@@ -20,7 +20,7 @@ from cru.shell.syntax import (
 )
 from cru.shell.word_reader import WORD_ENDS, WordReader
 
-_RESERVED = re.compile(r"(?:[a-z]+|[{}!]|\[\[)(?=[ \t\n;|&<>()]|\Z)")
+_RESERVED = re.compile(r"(?:[a-z]+|[{}!]|\[\[|\]\])(?=[ \t\n;|&<>()]|\Z)")
 _REDIRECTION = re.compile(r"([0-9]*|\{[A-Za-z_]\w*\})(<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|&>>|&>")
 _FUNCTION = re.compile(r"\([ \t]*\)")
 _TIME_OPTION = re.compile(r"-p(?=[ \t\n;|&<>()]|\Z)")
@@ -30,7 +30,7 @@ _COPROCESS_NAME = re.compile(
 _LIST_OPERATORS = re.compile(r"&&|\|\||;(?![;&])|&|\n")
 _TOKEN = re.compile(r"&&|\|\||;;|.|\n")
 _CASE_ENDS = (";;", ";&")
-_MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "}"])
+_MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "}", "]]"])
 _LOOPS = {"while": CompoundKind.WHILE, "until": CompoundKind.UNTIL}
 _NAMED_LOOPS = {"for": CompoundKind.FOR, "select": CompoundKind.SELECT}
 
