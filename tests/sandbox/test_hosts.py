@@ -155,3 +155,55 @@ def test_a_rule_that_cannot_be_meant_is_told(home: HomeDir, rule: str) -> None:
     home.configure(f"[sandbox]\nhosts = [{rule!r}]\n")
     done = cru("config", home=home)
     assert done.code != 0 and BAD_RULES[rule] in done.err and "Traceback" not in done.err
+
+
+def test_what_has_no_end_waits_in_the_kernel_and_not_in_memory(tmp_path: Path) -> None:
+    """A server that reads nothing, and a client that sends without end, in a tunnel and in a body."""
+
+    async def send_all(path: str, head: bytes) -> int:
+        _, writer = await asyncio.open_unix_connection(path)
+        writer.transport.set_write_buffer_limits(1)
+        writer.write(head)
+        sent = 0
+        try:
+            while sent < 1 << 30:
+                writer.write(b"x" * 65536)
+                async with asyncio.timeout(0.5):
+                    await writer.drain()
+                sent += 65536
+        except TimeoutError:
+            pass
+        writer.transport.abort()
+        return sent
+
+    async def play(named: int) -> list[int]:
+        proxy = HostProxy(str(tmp_path), "p", parse_rules([f"127.0.0.2:{named}"]))
+        where = f"127.0.0.2:{named}".encode()
+        heads = [b"CONNECT %s HTTP/1.1\r\n\r\n" % where]
+        heads += [b"POST http://%s/ HTTP/1.1\r\ncontent-length: 999999999999\r\n\r\n" % where]
+        try:
+            return await asyncio.gather(*(send_all(proxy.path, head) for head in heads))
+        finally:
+            proxy.close()
+            await proxy.finish()
+
+    with socket.create_server(("127.0.0.2", 0)) as deaf:
+        sent = asyncio.run(play(deaf.getsockname()[1]))
+    assert all(0 < size < 64 << 20 for size in sent), sent
+
+
+def test_a_client_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cru.sandbox.proxy.HEAD_SECONDS", 0.05)
+
+    async def play() -> tuple[bytes, bytes, bytes]:
+        proxy = HostProxy(str(tmp_path), "p", parse_rules(["known.example"]))
+        try:
+            return await asyncio.gather(
+                exchange(proxy.path, b"GET"), exchange(proxy.path, b"GET"), exchange(proxy.path, b"\r\n\r\n")
+            )
+        finally:
+            proxy.close()
+            await proxy.finish()
+
+    silent, other, answered = asyncio.run(play())
+    assert (silent, other) == (b"", b"") and answered.startswith(b"HTTP/1.1 400")

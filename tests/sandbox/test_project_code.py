@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 
 import pytest
@@ -152,3 +153,29 @@ def test_doctor_says_what_is_covered(surroundings: Surroundings) -> None:
     surroundings.here.configure("[sandbox]\nmode = 'auto'\n")
     done = cru("doctor", "--offline", home=surroundings.here)
     assert "the hooks, programs and MCP servers of a project are confined by bubblewrap" in done.out
+
+
+@needs_sandbox
+def test_a_hook_of_a_sub_agent_works_in_its_copy_of_the_project(surroundings: Surroundings) -> None:
+    """A hook that formats what was written: the sub-agent's worktree lies outside of the project."""
+    here = surroundings.here
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    (here.project / "a.txt").write_text("old\n")
+    format_file = (
+        'cd "$(python3 -c \'import json,sys; print(json.load(sys.stdin)["cwd"])\')" && echo formatted >> a.txt'
+    )
+    hook = {"type": "command", "command": f"{format_file}; echo x > {surroundings.out}/new"}
+    (here.project / ".claude" / "settings.json").write_text(
+        json.dumps({"hooks": {"PostToolUse": [{"matcher": "Write", "hooks": [hook]}]}})
+    )
+    subprocess.run([*git, "add", "-A"], cwd=here.project, check=True, env=here.env)
+    subprocess.run([*git, "commit", "-qm", "first"], cwd=here.project, check=True, env=here.env)
+    task = Call("task", {"agent": "general", "prompt": "write", "isolation": "worktree"})
+    write = Call("write", {"file_path": "a.txt", "content": "new\n"})
+    with server([Reply(calls=[task]), Reply(calls=[write]), Reply("written"), Reply("done")]) as model:
+        here.configure(url=model.url)
+        done = cru("--sandbox", *FLAGS, home=here, env={"TMPDIR": str(surroundings.temporary)})
+    assert done.code == 0, done.err
+    (result,) = read_results(here, "c")
+    assert "+formatted" in result, result
+    assert (here.project / "a.txt").read_text() == "old\n" and not (surroundings.out / "new").exists()
