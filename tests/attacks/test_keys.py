@@ -9,13 +9,17 @@ import pytest
 from msgspec import Struct
 from tests.kit import Call, Done, HomeDir, Received, Reply, cru, home, pty, server, trust_project
 
+from cru.tools.protocol import HIDDEN_KEY
+
 KEYS = (
     "OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CRU_API_KEY", "GROQ_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY",
     "SOME_NEW_API_KEY", "WATSONX_APIKEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
     "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "HF_TOKEN", "NPM_TOKEN", "NODE_AUTH_TOKEN", "CLOUDFLARE_API_TOKEN", "ANTHROPIC_AUTH_TOKEN",
     "SLACK_BOT_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN", "SENTRY_AUTH_TOKEN", "TWINE_PASSWORD", "VAULT_TOKEN", "MINIO_SECRET_ACCESS_KEY",
+    "DB_PASSWORD", "PGPASSWORD", "MYSQL_PWD", "STRIPE_SECRET_KEY", "SECRET_KEY", "JWT_SECRET", "OPENAI_KEY", "TF_TOKEN_app_terraform_io",
 )  # fmt: skip
 OWN = KEYS[:4]
+SECRET = "the-key-of-cru-itself-1234"
 PLAIN = ("EDITOR", "API_KEY_FILE", "MY_TOKENS", "SSH_AUTH_SOCK", "DATABASE_URL")
 VALUES = {name: f"value-of-{name.lower()}" for name in (*KEYS, *PLAIN)}
 PROGRAM = """#!/bin/sh
@@ -41,9 +45,9 @@ class Ran(Struct):
     results: dict[str, str]
 
 
-def _program(folder: Path, name: str) -> None:
+def _program(folder: Path, name: str, command: str = "env; false") -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(PROGRAM.replace("NAME", name))
+    (folder / name).write_text(PROGRAM.replace("NAME", name).replace("env; false", command))
     (folder / name).chmod(0o755)
 
 
@@ -150,10 +154,44 @@ def test_what_the_person_passes_by_name(tmp_path: Path, passed: list[str], names
         here = home(tmp_path, url=model.url, config=f"[tools]\nenv_pass = {json.dumps(passed)}\n")
         cru("-t", "--debug", "all", "go", home=here, env=VALUES)
     [result] = [str(e["content"]) for e in here.log() if e["entry_type"] == "tool_result"]
-    assert {name for name in KEYS if f"{name}={VALUES[name]}" in result} == names
+    shown = {name: HIDDEN_KEY if name in OWN else VALUES[name] for name in KEYS}
+    assert {name for name in KEYS if f"{name}={shown[name]}" in result} == names
     assert "withheld" not in result
     records = [path for path in here.context().rglob("*") if path.is_file() and path.name != "context.jsonl"]
     assert [path.name for path in records if b"value-of-github" in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("key", ["api_key", "variable", "kept"])
+def test_no_result_shows_a_key_of_cru_itself(tmp_path: Path, key: str) -> None:
+    """Neither of a command, nor of a file, a search, a sub-agent, or a plugin that is a program."""
+    look = Call("bash", {"command": "cat key.txt; cat key.txt >&2; false"})
+    calls = [
+        look,
+        Call("read", {"file_path": "key.txt"}),
+        Call("grep", {"pattern": "mine", "path": "."}),
+        Call("show", {}),
+        Call("task", {"description": "look", "prompt": "look", "agent": "general"}),
+    ]
+
+    def work(request: Received) -> Reply:
+        last = request.body["messages"][-1]
+        if last["role"] == "user":
+            return Reply(calls=[look] if "look" in str(last["content"]) else calls)
+        return Reply("done")
+
+    with server(work) as model:
+        here = home(tmp_path)
+        here.configure(f'api_key = "{SECRET if key == "api_key" else ""}"\n', url=model.url)
+        if key == "kept":
+            cru("login", model.url, "--file", "--no-check", home=here, input=SECRET)
+        _program(here.cru / "plugins", "show", "cat key.txt")
+        (here.project / "key.txt").write_text(f"mine is {SECRET}\n")
+        done = cru("-t", "go", home=here, env={"CRU_API_KEY": SECRET} if key == "variable" else {})
+    assert done.code == 0, done
+    results = [str(entry["content"]) for entry in here.log() if entry["entry_type"] == "tool_result"]
+    assert [HIDDEN_KEY in result for result in results[:4]] == [True] * 4, results
+    assert len(model.requests) == 4 and not [request for request in model.requests if SECRET.encode() in request.raw]
+    assert not [path for path in here.context().rglob("*.jsonl") if SECRET in path.read_text()]
 
 
 WIDENED = {

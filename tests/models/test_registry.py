@@ -12,7 +12,7 @@ from tests.models.wire import Step, hello, serve, status, whole
 from cru.models import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
 from cru.models.failures import RequestFacts
 from cru.models.protocol import ModelRefused, NoModel
-from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for, secrets
+from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for, own_keys
 from cru.models.pull import weights_path
 from cru.models.registry import ModelChoice, build_model, choose_model
 from cru.net.transport import Transport
@@ -238,7 +238,7 @@ def test_no_key_shows_in_what_may_be_printed() -> None:
 
 
 def test_secrets_are_all_keys_and_children_lose_their_variables() -> None:
-    assert secrets(ModelSettings(api_key="own"), {**ALL, "CRU_API_KEY": "k-or"}) == ["own", "k-or", "k-oa", "k-an"]
+    assert own_keys(ModelSettings(api_key="own"), {**ALL, "CRU_API_KEY": "k-or"}) == ["own", "k-or", "k-oa", "k-an"]
     assert {*ALL, "CRU_API_KEY"} <= set(KEY_VARIABLES)
     assert set(DOCS) == set(ModelSettings.__struct_fields__)
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from cru.models import ModelSettings
-from cru.models.providers import key_for, secrets
+from cru.models.providers import key_for, own_keys
 from cru.models.stored_keys import KeysUnusable, StoredKeys, key_environment
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -80,7 +80,7 @@ def test_the_environment_wins_and_the_keyring_is_asked_for_what_is_wanted_only(t
     env = key_environment({"PATH": "/bin"}, tmp_path)
     assert key_for("anthropic", "https://api.anthropic.com/v1", settings, env).value == "" and ring.reads == 0
     key = key_for("openai", OPENAI_URL, settings, env)
-    assert (key.value, key.name) == ("kept", "the keyring (Memory)") and secrets(settings, env) == ["kept"]
+    assert (key.value, key.name) == ("kept", "the keyring (Memory)") and own_keys(settings, env) == ["kept"]
     assert set(env) == {"OPENAI_API_KEY", "PATH"} and ring.reads == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +28,7 @@ from cru.app.wiring import BadExtension
 from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings
 from cru.contexts.home import Home
-from cru.contexts.line_file import make_redactor
+from cru.contexts.line_file import SHORTEST_SECRET, make_redactor
 from cru.contexts.store import FileContext
 from cru.engine.commands import Command, Commands
 from cru.engine.history import History
@@ -39,7 +39,7 @@ from cru.engine.spending import UsageLedger
 from cru.events.bus import Bus
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.models import ModelSettings
-from cru.models.providers import BASE_URL, KEY_VARIABLES, secret_names, secrets, secrets_in_base_url
+from cru.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
 from cru.permissions.gate import Asker, NoAsker
 from cru.tasks import TaskTable
 from cru.tools.builtin import ToolRegistry as Tools
@@ -105,8 +105,8 @@ def build(
     problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.store) for p in problems), *notices))
-    servers = find_servers(start, settings, layers)
-    redact = _remove_keys_from_env(start, settings, layers, servers)
+    servers, secrets = find_servers(start, settings, layers), secret_variables(start, settings, bus.stream.warn)
+    redact = _remove_keys_from_env(start, settings, layers, servers, secrets.hidden)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     vault, files = _find_vault(start, settings), find_prompt_files(start, settings)
@@ -116,7 +116,7 @@ def build(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings, start), *sources]), gate=gate,
         asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=children_env(start, settings), secrets=secret_variables(start, settings, bus.stream.warn), history=History(),
+        env=children_env(start, settings), secrets=secrets, history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
         username=context_settings.username, parent=parent_name,
         sections=wiring.section_source(start, store, context_settings, guides, files),
@@ -262,19 +262,21 @@ def children_env(start: Start, settings: Settings) -> dict[str, str]:
 
 
 def secret_variables(start: Start, settings: Settings, warn: Callable[[str], None]) -> SecretVariables:
-    """What of it the model's commands do not get."""
-    return SecretVariables(secret_names(start.env, _passed_keys(settings)), warn)
+    """What of it the model's commands do not get, and which keys of cru itself no result shows."""
+    own = own_keys(settings.of(ModelSettings), with_keys(start.env, start.home))
+    hidden = tuple(key for key in own if len(key) >= SHORTEST_SECRET)
+    return SecretVariables(secret_names(start.env, _passed_keys(settings)), warn, hidden=hidden)
 
 
 def _remove_keys_from_env(
-    start: Start, settings: Settings, layers: Iterable[Layer], servers: ConfiguredServers | None
+    start: Start, settings: Settings, layers: Iterable[Layer], servers: ConfiguredServers | None, own: Sequence[str]
 ) -> Callable[[bytes], bytes] | None:
     """What takes the keys, and secrets of MCP servers, out of records; None if there are none. Code that runs in this process need not
     see them."""
     passed = merge_options(settings.of(HookSettings).options, layers).env_pass
     for name in set(KEY_VARIABLES).difference(passed):
         os.environ.pop(name, None)
-    known = secrets(settings.of(ModelSettings), with_keys(start.env, start.home))
+    known = [*own, *other_keys(start.env)]
     known += servers.secrets(start.env) if servers is not None else ()
     return make_redactor(known) if known else None
 

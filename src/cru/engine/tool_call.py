@@ -246,7 +246,8 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
             result, kind = await _run_tool(parts, tool, prepared)
     milliseconds = round((time.perf_counter() - started) * 1000, 3)
     async with finishing or asyncio.Lock():
-        return await _finish(parts, prepared, result, kind, milliseconds, halted_by)
+        shown = parts.secrets.hide(result) if parts.secrets.hidden else result
+        return await _finish(parts, prepared, shown, kind, milliseconds, halted_by)
 
 
 async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
@@ -255,11 +256,10 @@ async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[T
     # handlers may have taken their time since the first look
     if _real_paths(parts, prepared.paths) != prepared.real_paths:
         return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
-    call_id = prepared.call.id
-    emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
+    emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(prepared.call.id, text))  # noqa: E731
     secrets = SecretVariables() if prepared.origin == "user" else parts.secrets
     env = {**(secrets.without(parts.env) if secrets.names else parts.env), **prepared.env}
-    context = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services, secrets)
+    context = ToolContext(prepared.call.id, parts.root, parts.store.folder, env, emit, parts.tool_services, secrets)
     try:
         if parts.services.changes.needs_record(tool, parts.root):
             from cru.engine.recorded_changes import run_recorded

@@ -54,17 +54,14 @@ KEYED: tuple[Provider, ...] = tuple(row for row in PROVIDERS.values() if row.key
 OWN_KEY = "CRU_API_KEY"
 KEY_VARIABLES: tuple[str, ...] = (*(row.key_variable for row in KEYED), OWN_KEY)
 """Variables that hold the keys that cru itself uses: neither tools nor code inside the process see them."""
+KEY_SUFFIXES = ("_KEY", "_APIKEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_PWD")
+KEY_PREFIXES = ("TF_TOKEN_", "POETRY_PYPI_TOKEN_")
 OTHER_KEYS: frozenset[str] = frozenset((
-    "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACEHUB_API_TOKEN",
-    "REPLICATE_API_TOKEN", "GROQ_KEY", "WATSONX_APIKEY", "AZURE_CLIENT_SECRET", "GOOGLE_APPLICATION_CREDENTIALS",
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
-    "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GITHUB_PAT", "GITLAB_TOKEN", "GITLAB_PRIVATE_TOKEN",
-    "CI_JOB_TOKEN", "BITBUCKET_TOKEN", "NPM_TOKEN", "NODE_AUTH_TOKEN", "PYPI_TOKEN", "TWINE_PASSWORD", "UV_PUBLISH_TOKEN",
-    "CARGO_REGISTRY_TOKEN", "DOCKER_PASSWORD", "SLACK_TOKEN", "SLACK_BOT_TOKEN", "DISCORD_TOKEN", "TELEGRAM_BOT_TOKEN", "NOTION_TOKEN",
-    "VERCEL_TOKEN", "VAULT_TOKEN", "TFE_TOKEN", "GROQ_TOKEN", "GEMINI_KEY", "DIGITALOCEAN_TOKEN", "ATLAS_TOKEN",
+    "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK", "GITHUB_PAT", "GOOGLE_APPLICATION_CREDENTIALS", "PASSWORD", "PGPASSWORD",
+    "REDISCLI_AUTH", "SECRET", "TOKEN",
 ))  # fmt: skip
-KEY_SUFFIXES = ("_API_KEY", "_APIKEY", "_API_TOKEN", "_ACCESS_TOKEN", "_AUTH_TOKEN", "_SECRET_ACCESS_KEY")
-"""What holds keys of others: what a person runs needs them, what the model or a project runs gets them only if the person says so."""
+"""What holds keys of others, by its end, its beginning or its name: what a person runs needs them, what the model or a project runs
+gets them only if the person says so."""
 NO_SECRETS = frozenset(("GOOGLE_APPLICATION_CREDENTIALS", "AWS_ACCESS_KEY_ID"))
 """Of these, a file's name and a user's: records keep them."""
 BASE_URL = "CRU_BASE_URL"
@@ -199,7 +196,9 @@ def refuse_misspelt(identity: str) -> None:
 def key_variables(env: Iterable[str]) -> frozenset[str]:
     """Which variables of an environment hold keys, anybody's."""
     return frozenset(
-        name for name in env if name in KEY_VARIABLES or name in OTHER_KEYS or name.upper().endswith(KEY_SUFFIXES)
+        name
+        for name in env
+        if name in OTHER_KEYS or name.upper().endswith(KEY_SUFFIXES) or name.startswith(KEY_PREFIXES)
     )
 
 
@@ -216,15 +215,22 @@ def secret_names(env: Iterable[str], passed: Sequence[str] = ()) -> frozenset[st
     )
 
 
-def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
-    """Every key value that is known here, of other programs and in a base_url too, so that journals and traces can leave them out."""
-    names = (*KEY_VARIABLES, *sorted(key_variables(env) - NO_SECRETS))
-    values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in names)]
+def own_keys(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
+    """The values of the keys that cru itself uses, in a base_url too: what no result of a tool shows to a model."""
+    values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in KEY_VARIABLES)]
     values += secrets_in_base_url(env.get(BASE_URL, ""))
     values += secrets_in_base_url(settings.base_url)
     if isinstance(env, KeyEnvironment):
         values.append(env.key_at(settings.base_url).value)
     return [value for value in dict.fromkeys(values) if value]
+
+
+def other_keys(env: Mapping[str, str]) -> list[str]:
+    """Those of other programs: journals and traces leave them out, too. Not what is a plain word: a password of `postgres` would take that
+    word out of everything."""
+    names = sorted(key_variables(env) - NO_SECRETS - {*KEY_VARIABLES})
+    values = dict.fromkeys(env.get(name, "").strip() for name in names)
+    return [value for value in values if value and not value.isalpha()]
 
 
 def secrets_in_base_url(base_url: str) -> tuple[str, ...]:

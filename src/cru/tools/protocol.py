@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from cru.values.errors import CruError
 from cru.values.messages import Image, ToolSpec
@@ -224,19 +225,32 @@ def require(service: T | None, name: str) -> T:
     return service
 
 
+HIDDEN_KEY = "[a key that cru uses]"
+
+
 class SecretVariables(Struct):
     """Variables with keys, which what the model runs does not get.
 
     warn: tells the person
     reported: those that it has told of
+    hidden: keys that cru itself uses, by their values: no result shows them to the model
     """
 
     names: frozenset[str] = frozenset()
     warn: Callable[[str], None] = lambda text: None
     reported: set[str] = field(default_factory=set)
+    hidden: tuple[str, ...] = ()
 
     def without(self, env: Mapping[str, str]) -> dict[str, str]:
         return {name: value for name, value in env.items() if name not in self.names}
+
+    def hide(self, result: ToolResult) -> ToolResult:
+        """The result without cru's own keys."""
+        content, brief = result.content, result.brief
+        for key in self.hidden:
+            if key in content or key in brief:
+                content, brief = content.replace(key, HIDDEN_KEY), brief.replace(key, HIDDEN_KEY)
+        return result if content is result.content else replace(result, content=content, brief=brief)
 
     def explain(self, command: str, output: str | None) -> str:
         """What the model is told if what was run may have missed one of them, "" if not. `output`: what it printed if it failed."""
