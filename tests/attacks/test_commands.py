@@ -1,4 +1,5 @@
-"""Ways around rules on commands (tests/data/permissions/commands.json), through the real command: nothing of them runs."""
+"""Ways around rules on commands (tests/data/permissions/commands.json), and options that no rule writes out (options.json, unknown.json),
+through the real command: nothing of them runs."""
 
 from __future__ import annotations
 
@@ -9,11 +10,21 @@ import pytest
 from tests.attacks.playing import REFUSED, play, rules, table
 from tests.kit import Call, HomeDir
 
-ROWS = [row for row in table("permissions/commands.json") if row["decision"] != "allow"]
+WAYS = [row for row in table("permissions/commands.json") if row["decision"] != "allow"]
+UNKNOWN = [{"allow": [f"bash:{row['rule']}"], "command": row["command"]} for row in table("permissions/unknown.json")]
+DANGEROUS = [
+    {"allow": [f"bash:{row['program']} *"], "command": f"{row['program']} {option} v"}
+    for row in table("permissions/options.json")
+    for effect in ("runs", "writes", "sends")
+    for option in row.get(effect, ())
+]
+ROWS = [*WAYS, *UNKNOWN, *DANGEROUS]
 GROUPS: dict[str, list[dict[str, Any]]] = {
-    "denied": [row for row in ROWS if "deny" in row],
-    "an allow rule for git": [row for row in ROWS if row.get("allow") == ["bash:git *"]],
-    "an allow rule for another program": [row for row in ROWS if row.get("allow") not in (None, ["bash:git *"])],
+    "denied": [row for row in WAYS if "deny" in row],
+    "an allow rule for git": [row for row in WAYS if row.get("allow") == ["bash:git *"]],
+    "an allow rule for another program": [row for row in WAYS if row.get("allow") not in (None, ["bash:git *"])],
+    "an option that nobody knows": UNKNOWN,
+    "an option that does more": DANGEROUS,
 }
 """Rules of one group stand in one file: no row needs the absence of another's."""
 
