@@ -254,6 +254,17 @@ def test_on_a_terminal_it_asks(home: HomeDir, answer: str, code: int) -> None:
     assert accepted(home) == (code == 0)
 
 
+def test_a_program_that_a_server_of_the_project_is_is_marked(home: HomeDir) -> None:
+    (home.project / ".cru").mkdir()
+    (home.project / ".cru" / "config.toml").write_text('[mcp.servers.w]\ncommand = "python3"\nargs = ["srv.py"]\n')
+    marked = [line for line in cru("trust", "--show", home=home).out.splitlines() if line.startswith("! ")]
+    assert [line.partition(": mcp.")[2].partition(": ")[0] for line in marked] == [
+        'servers.w.command = "python3"',
+        'servers.w.args = "srv.py"',
+    ]
+    assert "the files that it runs are not looked at" in marked[0]
+
+
 def test_what_was_typed_before_the_question_accepts_nothing(home: HomeDir) -> None:
     """Lines that are pasted behind the command, as a page may ask for it."""
     plugin(home, "a.lua")

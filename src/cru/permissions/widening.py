@@ -29,6 +29,7 @@ def _always(value: object) -> bool:
 
 SERVER = "decides who gets your prompts, and with them your key"
 CODE = "runs code of that folder"
+PROGRAM = "starts a program with your rights; the files that it runs are not looked at, now or when they change"
 # A pattern of keys ("*": any name) → what it does, and when.
 TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
     ("mode",): ("the model acts without asking you", lambda value: value in ("auto", "trust")),
@@ -41,6 +42,11 @@ TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
     ("runtimepath",): (CODE, bool),
     ("lua", "fennel"): ("decides what the code of your plugins in Fennel is turned into", bool),
     ("plugins", "*", "enabled"): ("switches a plugin on or off, one of yours too", _always),
+    ("mcp", "servers", "*", "command"): (PROGRAM, _always),
+    ("mcp", "servers", "*", "args"): (PROGRAM, bool),
+    ("mcp", "servers", "*", "env"): (PROGRAM, bool),
+    ("mcp", "servers", "*", "url"): ("gets what the model writes to it, and answers what the model reads", _always),
+    ("mcp", "servers", "*", "trust_read_only"): ("is used without asking you where the server calls it harmless", bool),
     ("hooks", "dialects"): ("runs the hooks of other programs in your own files", bool),
     ("max_nested_runs",): ("lets runs start one another more deeply", _always),
     ("fuel",): ("decides how long the model may go on by itself", _always),
