@@ -5,7 +5,8 @@ BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
 SOAK_SECONDS ?= 60
-SOAK_SEED ?= 0
+SOAK_SEED ?= $(shell date +%s)
+SOAK_SEED := $(SOAK_SEED)
 
 .PHONY: setup demo test test-long soak differential lint bench docs pins audit clean
 
@@ -29,8 +30,9 @@ test-long: $(STAMP)
 # Fuzzing, so many seconds for each reader, then every hostile guest on every road (half an hour on two processors).
 soak: $(STAMP)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
-	$(BIN)/python -m tests.fuzz --seconds $(SOAK_SECONDS) --seed $(SOAK_SEED)
-	ulimit -Sn 1024; $(BIN)/python -m pytest -n 2 -m soak
+	@echo "make soak SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED)"
+	$(BIN)/python -m tests.fuzz --seconds $(SOAK_SECONDS) --seed $(SOAK_SEED); status=$$?; \
+	ulimit -Sn 1024; SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest -n 2 -m soak && exit $$status
 
 differential: $(STAMP)
 	$(BIN)/python -m tests.kit.differential $(CASES)
