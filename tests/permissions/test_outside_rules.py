@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from tests.permissions.world import World
 
+from cru.permissions.outside_runs import OutsideRuns
+from cru.permissions.paths import JudgedCall
 from cru.permissions.rules import OUTSIDE
 
 KEPT = [
@@ -26,9 +29,24 @@ NEVER = [
 ]  # fmt: skip
 
 
+REMOTE = """[remote "origin"]
+\turl = git@github.com:me/it.git
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+[branch "main"]
+\tremote = origin
+"""
+
+
+def world_with(tmp_path: Path, config: str = REMOTE) -> World:
+    """One whose project has this configuration of git."""
+    world = World(tmp_path)
+    (world.root / ".git" / "config").write_text(config)
+    return world
+
+
 @pytest.mark.parametrize("command", KEPT)
 def test_the_very_command_is_kept_and_covers_it_outside_only(tmp_path: Path, command: str) -> None:
-    world = World(tmp_path)
+    world = world_with(tmp_path)
     rule = world.gate().rule_for(OUTSIDE, "shell", command)
     assert rule == f"outside_sandbox:{command}"
     gate = world.gate(allow=(rule,))
@@ -49,7 +67,71 @@ def test_the_very_command_is_kept_and_covers_it_outside_only(tmp_path: Path, com
 
 @pytest.mark.parametrize("command", NEVER)
 def test_none_is_kept_of_what_the_project_decides_or_what_reads_files(tmp_path: Path, command: str) -> None:
-    assert World(tmp_path).gate().rule_for(OUTSIDE, "shell", command) == ""
+    assert world_with(tmp_path).gate().rule_for(OUTSIDE, "shell", command) == ""
+
+
+PLACES = [
+    "git push ./evilbare master", "git push evilbare", "git push {root}/evilbare", "git push file://{root}/evilbare", "git fetch ./x",
+    "git fetch ../x", "git pull x", "git ls-remote .", "git push ext::sh", "git push ssh://localhost{root}/evilbare", "git push upstream",
+    "git push me@127.0.0.1:evilbare", "git push [::1]:x", "git fetch https://0x7f.1/x", "git push -q ./evilbare",
+]  # fmt: skip
+"""Repositories whose hooks may be written by commands inside."""
+
+
+@pytest.mark.parametrize("command", PLACES)
+def test_none_is_kept_of_git_that_leads_to_a_repository_on_this_machine(tmp_path: Path, command: str) -> None:
+    world = world_with(tmp_path)
+    assert world.gate().rule_for(OUTSIDE, "shell", command.replace("{root}", str(world.root))) == ""
+
+
+REMOTES = {
+    "there is none": "",
+    "it is a folder": '[remote "origin"]\nurl = ./evilbare',
+    "it is a folder in quotes": '[remote "origin"]\n\turl = "/srv/x" # mine',
+    "it is a file": '[remote "origin"]\nurl = file:///srv/x',
+    "it is pushed elsewhere": '[remote "origin"]\nurl = https://h.example/x\npushurl = ./evilbare',
+    "another one is a folder": '[remote "origin"]\nurl = https://h.example/x\n[remote "up"] url = ./x',
+    "the branch has a folder": '[remote "origin"]\nurl = https://h.example/x\n[branch "main"]\nremote = .',
+    "pushes go to a folder": '[remote]\npushDefault = evilbare\n[remote "origin"]\nurl = https://h.example/x',
+    "addresses are replaced": '[remote "origin"]\nurl = https://h.example/x\n[url "./evil"]\ninsteadOf = https://h.example/',
+    "in the old writing": "[remote.origin]\nurl = ./evilbare",
+}
+
+
+@pytest.mark.parametrize("case", REMOTES)
+def test_none_is_kept_of_git_whose_settings_lead_to_a_repository_on_this_machine(tmp_path: Path, case: str) -> None:
+    gate = world_with(tmp_path, REMOTES[case]).gate()
+    assert gate.rule_for(OUTSIDE, "shell", "git push") == ""
+    is_kept = case in ("the branch has a folder", "pushes go to a folder")
+    assert bool(gate.rule_for(OUTSIDE, "shell", "git push origin main")) == is_kept
+
+
+def test_git_that_a_rule_permits_and_what_is_confined_do_not_run_at_one_time() -> None:
+    async def play() -> None:
+        outside = OutsideRuns()
+        outside.is_confined = True
+
+        def judge(command: str) -> str:
+            call = JudgedCall("bash", "shell", command)
+            call.is_outside = True
+            return outside.judge_rule(call, True)
+
+        assert judge("git push") == ""
+        end = outside.begin("make")
+        assert outside.hold("git push") is None, "it began since"
+        assert "`make` runs there" in judge("git push") and judge("docker ps") == ""
+        assert outside.hold("git push") is not None, "a person has permitted it"
+        end()
+        assert judge("git push") == ""
+        release = outside.hold("git push")
+        assert release is not None
+        waiting = asyncio.ensure_future(outside.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        release()
+        await waiting
+
+    asyncio.run(play())
 
 
 SETTINGS = {

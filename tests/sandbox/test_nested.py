@@ -25,7 +25,7 @@ WRITES = [
     "echo k >> {home}/.ssh/authorized_keys && echo TOP-SECRET-9",
     "echo k >> {home}/.netrc && echo TOP-SECRET-9",
     "echo x >> {home}/.profile; echo x > {home}/.config/git/config; echo x > {home}/.claude/settings.json",
-    "mv {home}/.config {home}/moved && mkdir -p {home}/.config/git && echo x > {home}/.config/git/config; mv {home}/moved/git {home}/.config/git",
+    "mv {home}/.config {home}/moved && mkdir -p {home}/.config/git && echo x > {home}/.config/git/config",
     "mv {home}/code {home}/moved; mkdir -p {home}/code/own/.git/hooks && echo x > {home}/code/own/.git/hooks/pre-commit",
     "echo x > {home}/code/own/.git/hooks/pre-commit; echo x > {home}/code/own/.claude/settings.json; echo x > {home}/code/own/.mcp.json",
     "cd {home}/code/own; mv tools t2; mkdir -p tools/hooks; echo x > tools/hooks/pre-commit",
@@ -37,7 +37,8 @@ PLACES = {
     "the project is, and what is around it, too": ("code/own", "['~', '~/code']"),
 }
 GUARDED = (
-    ".profile", ".config/git/config", ".claude/settings.json", ".git/config", ".git/hooks", ".cru/config.toml", ".cru/plugins", ".ssh", ".netrc",
+    ".profile", ".config/git/config", ".claude/settings.json", ".git/config", ".git/hooks", ".cru/config.toml", ".cru/plugins",
+    ".ssh", ".netrc",
 )  # fmt: skip
 OF_THE_PROJECT = (".git/config", ".git/hooks", ".claude/settings.json", ".mcp.json", "tools/hooks")
 """Where it is `~/code/own`: guards in folders below a project are not held."""

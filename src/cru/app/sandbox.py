@@ -40,6 +40,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
         return await sandbox.confine_project(parts.gate.places, program)
 
     parts.services.confine_project = confine_project
+    parts.gate.watch_outside(sandbox.outside)
     _lend(sandbox, parts)
     parts.lifecycle.opening.insert(0, open_sandbox)
     parts.lifecycle.closing.append(sandbox.close)
@@ -78,6 +79,7 @@ def _lend(sandbox: SessionSandbox, parts: Parts) -> None:
             keep(path, content, tool, call_id)
 
     parts.tool_services.confine = confine
+    parts.tool_services.outside = sandbox.outside
     parts.tool_services.keep_file = keep_file
 
 

@@ -118,21 +118,25 @@ class PermissionQuestion(Struct, frozen=True):
 def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
     why_ask = getattr(question.tool, "why_ask", None)
-    reason = why_ask(question.args, parts.tool_services) if why_ask is not None else ""
+    is_outside = _is_outside(parts, question)
+    # where nothing confines the word means nothing
+    args = question.args if is_outside else {name: v for name, v in question.args.items() if name != "outside_sandbox"}
+    reason = why_ask(args, parts.tool_services) if why_ask is not None else ""
     tool = question.tool
     receiver = tool.receiver(question.args, parts.tool_services) if isinstance(tool, ContinuingTool) else ""
     verdict = parts.gate.judge(
         question.name, question.kind, question.detail, question.paths, why_ask=reason, receiver=receiver,
-        is_outside=_is_outside(question),
+        is_outside=is_outside,
     )  # fmt: skip
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict
 
 
-def _is_outside(question: PermissionQuestion) -> bool:
-    """Whether a command is to run outside of the sandbox."""
-    return question.kind == "shell" and bool(question.args.get("outside_sandbox"))
+def _is_outside(parts: Parts, question: PermissionQuestion) -> bool:
+    """Whether a command is to run outside of the sandbox, if there is one."""
+    is_wanted = question.kind == "shell" and bool(question.args.get("outside_sandbox"))
+    return is_wanted and parts.gate.outside is not None
 
 
 def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
@@ -271,12 +275,14 @@ def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
     tool = question.tool
     if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
         return ""
-    return parts.gate.rule_for(_name_in_rules(question), question.kind, question.detail, question.paths)
+    if _why_not_by_rule(parts, question):
+        return ""
+    return parts.gate.rule_for(_name_in_rules(parts, question), question.kind, question.detail, question.paths)
 
 
-def _name_in_rules(question: PermissionQuestion) -> str:
+def _name_in_rules(parts: Parts, question: PermissionQuestion) -> str:
     """A rule that is kept for a run outside of the sandbox says so."""
-    return "outside_sandbox" if _is_outside(question) else question.name
+    return "outside_sandbox" if _is_outside(parts, question) else question.name
 
 
 async def _decide_by_person(
@@ -295,9 +301,9 @@ async def _decide_by_person(
     is_kept = not (by_hook or handler_asks or verdict.explicit)
     subject = PermissionSubject(
         question.name, question.kind, question.detail, verdict.reason, rule, show_call(parts, question),
-        why_once=_why_once(question) if is_kept else "a hook or a rule wants this question each time",
+        why_once=_why_once(parts, question) if is_kept else "a hook or a rule wants this question each time",
         changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
-        editing=parts.gate.editing_for(rule, _name_in_rules(question), question.kind, question.detail, question.paths),
+        editing=parts.gate.editing_for(rule, _name_in_rules(parts, question), question.kind, question.detail, question.paths),
         parts=show_parts(parts, question), folder=working_folder(parts),
     )  # fmt: skip
     try:
@@ -318,13 +324,23 @@ async def _decide_by_person(
     return PermissionDecision(HUMAN, reason=reply.choice)
 
 
-def _why_once(question: PermissionQuestion) -> str:
+def _why_once(parts: Parts, question: PermissionQuestion) -> str:
     """Why no rule is offered, as far as that is known here."""
-    if not _is_outside(question):
+    if not _is_outside(parts, question):
         return ""
     from cru.permissions.kept_rules import WHY
 
-    return WHY
+    return _why_not_by_rule(parts, question) or WHY
+
+
+def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:
+    """Why no rule permits this run outside of the sandbox just now; "" if one may, or it is none."""
+    outside = parts.gate.outside
+    if outside is None or not _is_outside(parts, question):
+        return ""
+    from cru.permissions.paths import JudgedCall
+
+    return outside.why_not_by_rule(JudgedCall(question.name, question.kind, question.detail))
 
 
 def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:

@@ -72,6 +72,8 @@ class StdioTransport:
         except BaseException:
             self._reader.close()
             self._writer.close()
+            if confined is not None:
+                confined.settle()
             raise
         self._reader.started()
         self._writer.started()

@@ -5,13 +5,16 @@ What can go wrong with permissions themselves. A refused call is no error: it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, convert
 
 from cru.config.layers import Layer
 from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.permissions.rules import Rule
 
 
 class PermissionsError(CruError):
@@ -106,6 +109,19 @@ def layer_rules(layers: Iterable[Layer]) -> tuple[LayerRules, ...]:
         LayerRules(layer.name, convert(layer.data["permissions"], RuleLists), layer.file, layer.text)
         for layer in layers
         if isinstance(layer.data.get("permissions"), dict)
+    )
+
+
+def parse_layers(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:
+    """The rules of all layers with one decision."""
+    if not layers:
+        return ()
+    from cru.permissions.rules import parse_rule
+
+    return tuple(
+        parse_rule(text, layer.file or f"the {layer.layer}", layer)
+        for layer in layers
+        for text in getattr(layer.lists, name)
     )
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions import Asker as Asker
-from cru.permissions import BadRule, RuleEditing
+from cru.permissions import BadRule, RuleEditing, parse_layers
 from cru.permissions import NoAsker as NoAsker
 from cru.permissions import PermissionReply as PermissionReply
 from cru.permissions import PermissionSubject as PermissionSubject
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cru.permissions import LayerRules, PermissionSettings
     from cru.permissions.grants import Grants
     from cru.permissions.hidden_files import HiddenFiles
+    from cru.permissions.outside_runs import OutsideRuns
     from cru.permissions.rules import Rule
 
 Access = Literal["read", "write"]
@@ -70,6 +71,7 @@ class _GateState(Struct):
     deny: tuple[Rule, ...] = ()
     folders: tuple[str, ...] = ()
     granted: GrantedLists | None = None
+    outside: OutsideRuns | None = None
     notes: list[str] = []
     noted: set[str] = set()
 
@@ -118,9 +120,9 @@ class Gate:
     def take_over(self, foreign: Sequence[LayerRules], folders: Sequence[str] = ()) -> None:
         """Rules and folders of other programs' settings, behind cru's own and in place of those before. Raises BadRule."""
         layers, state = (*self._rules, *foreign), self._state
-        state.allow = _rules(layers, "allow")
-        state.ask = _rules(layers, "ask")
-        state.deny = _rules(layers, "deny")
+        state.allow = parse_layers(layers, "allow")
+        state.ask = parse_layers(layers, "ask")
+        state.deny = parse_layers(layers, "deny")
         state.folders, state.granted = tuple(folders), None
 
     @property
@@ -170,6 +172,15 @@ class Gate:
     def places(self) -> PathRoots:
         """Where this agent works, and what is protected there."""
         return self._places
+
+    @property
+    def outside(self) -> OutsideRuns | None:
+        """What is known of runs outside of the sandbox; None: nothing confines here."""
+        return outside if (outside := self._state.outside) is not None and outside.is_confined else None
+
+    def watch_outside(self, outside: OutsideRuns) -> None:
+        """There is a sandbox, or may be one."""
+        self._state.outside = outside
 
     @property
     def is_narrowed(self) -> bool:
@@ -267,6 +278,8 @@ class Gate:
             self._note(call)
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
         rule = self._find_allowing(call, named_only=bool(why_ask) and not call.is_outside)
+        if self.outside is not None and (why_not := self.outside.judge_rule(call, rule is not None)):
+            return Verdict("ask", why_not, needs_rule=True)
         if rule is not None:
             reason = f"allowed by the rule `{rule.text}` of {rule.source}"
             return Verdict("allow", reason, rule.text, explicit=True, source=rule)
@@ -385,15 +398,3 @@ class Gate:
             path_is_covered(rule, call, path, self._places) and (not special or writes_out(rule, special))
             for rule in rules
         )
-
-
-def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:
-    if not layers:
-        return ()
-    from cru.permissions.rules import parse_rule
-
-    return tuple(
-        parse_rule(text, layer.file or f"the {layer.layer}", layer)
-        for layer in layers
-        for text in getattr(layer.lists, name)
-    )

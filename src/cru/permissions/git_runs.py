@@ -125,10 +125,10 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
         if match := _SECTION.match(line):
             section, line = match[1].lower(), line[match.end() :]
         if (match := _KEY.match(line)) and section:
-            yield f"{section}.{match[1].lower()}", _plain(match[2])
+            yield f"{section}.{match[1].lower()}", plain_value(match[2])
 
 
-def _plain(value: str) -> str:
+def plain_value(value: str) -> str:
     """Without quotes, escapes and remarks."""
     out, quoted, chars = "", False, iter(value)
     for char in chars:

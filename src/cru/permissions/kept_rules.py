@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cru.files.glob import escape
 from cru.files.regular import read_regular
@@ -33,7 +33,19 @@ def suggest_kept_rule(call: JudgedCall, places: PathRoots) -> str:
     is_network = words[0] == "git" and len(words) > 1 and words[1] in OVER_THE_NETWORK
     if not (propose_prefix(call) or is_network) or (words[0] == "git" and _has_hooks_elsewhere(places)):
         return ""
+    if is_network and not _leads_elsewhere(words, places):
+        return ""
     return f"{OUTSIDE}:{escape(text)}"
+
+
+def is_decided_by_files(call: JudgedCall) -> bool:
+    """Whether files that commands inside can change may decide what this command does: all but what only shows what is elsewhere."""
+    return runs_hooks(call) or propose_prefix(call) == ""
+
+
+def runs_hooks(call: JudgedCall) -> bool:
+    """Whether git is part of it, or may be: what it runs is decided as it goes on, too."""
+    return bool(call.command.opaque) or any("git" in words for words in call.command.parts)
 
 
 def _has_hooks_elsewhere(places: PathRoots) -> bool:
@@ -47,6 +59,16 @@ def _has_hooks_elsewhere(places: PathRoots) -> bool:
         except OSError:
             return True
     return not os.path.isdir(os.path.join(places.root, ".git"))
+
+
+def _leads_elsewhere(words: Sequence[str], places: PathRoots) -> bool:
+    """Hooks of a repository on this machine may be written by commands inside, if it lies where they write."""
+    from cru.permissions.git_remotes import leads_elsewhere
+
+    try:
+        return leads_elsewhere(words, _git_settings(places))
+    except OSError:
+        return False
 
 
 def _git_settings(places: PathRoots) -> Iterator[str]:

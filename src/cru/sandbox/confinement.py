@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from cru.contexts.home import private_parents
 from cru.contexts.private import HeldFolder
+from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
 from cru.process.confined import ConfinedCommand, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
@@ -49,6 +50,7 @@ class SessionSandbox:
         self._warn = warn
         self._readable = readable
         self._temporary: HeldFolder | None = None
+        self.outside = OutsideRuns()
         self._is_told = False
         self._count = 0
         self._caches: SessionCaches | None = None
@@ -61,6 +63,7 @@ class SessionSandbox:
         """What confines here. Raises SandboxUnavailable if a sandbox is demanded and nothing does."""
         detection = await detect(self._env)
         if detection.backend:
+            self.outside.is_confined = True
             return detection
         if self._settings.mode == "on":
             raise SandboxUnavailable(
@@ -116,6 +119,8 @@ class SessionSandbox:
             profile, give_back = await self._session_caches(detection).lend(profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
             profile = replace(profile, proxy=proxy.path) if proxy is not None else profile
+        await self.outside.wait()
+        end = self.outside.begin(" ".join(argv[2:] if argv[1:2] == ("-c",) else argv).strip())
         before = look(profile.absent)
         words = command_line(detection, profile, argv, outlives_us=outlives_us)
 
@@ -124,7 +129,9 @@ class SessionSandbox:
                 self._close_proxy(proxy)
             if give_back is not None:
                 give_back()
-            return put_aside(before, self._accepted)
+            moved = put_aside(before, self._accepted)
+            end()
+            return moved
 
         def explain_all(output: str) -> str:
             refused = "; ".join(proxy.refused) if proxy is not None else ""

@@ -46,7 +46,12 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     if args.background:
         explain = partial(running.secrets.explain, args.command)
         request = CommandRequest(args.command, argv, args.timeout, args.stdin, args.detached, confined, explain)
-        return await tasks_of(running.services).start_command(request, running)
+        try:
+            return await tasks_of(running.services).start_command(request, running)
+        except ToolError:
+            if confined is not None:
+                confined.settle()
+            raise
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     try:
         ended = await run_command(
@@ -79,12 +84,36 @@ def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended
 async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand | None:
     """None: it runs as it is. Raises ToolError."""
     confine = running.services.confine
-    if confine is None or args.outside_sandbox:
+    if confine is None:
         return None
+    if args.outside_sandbox:
+        return _run_outside(args, argv, running)
     try:
         return await confine(argv, args.detached)
     except (CruError, OSError) as error:
         raise ToolError(f"the command has not run, since there is no sandbox for it: {error}") from error
+
+
+def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand:
+    """It runs as it is; if a rule permits it, and not a person, alone. Raises ToolError."""
+    from cru.process.confined import ConfinedCommand
+
+    outside = running.services.outside
+    release = outside.hold(args.command) if outside is not None else None
+    if outside is not None and release is None:
+        raise ToolError(
+            "the command has not run: something has begun in the sandbox since a rule permitted this run outside",
+            "call it again when that has ended, or so that a person is asked",
+        )
+
+    def settle() -> list[str]:
+        if release is not None:
+            release()
+        return []
+
+    if args.detached:  # nobody sees its end
+        settle()
+    return ConfinedCommand(argv, lambda output: "", settle, has_monitor=False)
 
 
 def bracketed(text: str) -> str:
