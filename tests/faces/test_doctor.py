@@ -112,10 +112,10 @@ def test_plugins_say_how_they_are_and_those_that_cannot_be_loaded_too(home: Home
     code, findings = doctor(home, "--offline")
     assert code == 1
     assert "old: it is old -> update it" in of(findings, "plugins", "warn")
-    errors = of(findings, "plugins", "error").splitlines()
-    assert (
-        errors[0].startswith("lost: ") and "init.lua:1: no" in errors[0] and errors[1] == "sick: it is old -> update it"
-    )
+    told, *errors = of(findings, "plugins", "error").splitlines()
+    assert "lost/init.lua: this plugin has no effect" in told  # what its text alone shows
+    assert errors[0].startswith("lost: ") and "init.lua:1: no" in errors[0]
+    assert errors[1:] == ["sick: it is old -> update it"]
 
 
 def test_lines_for_people_say_how_to_mend(home: HomeDir) -> None:
@@ -143,3 +143,32 @@ def test_a_probe_that_raises_or_hangs_hides_no_other(tmp_path: Path, monkeypatch
     findings = asyncio.run(command._probe_all(patient))
     assert [(finding.area, finding.level) for finding in findings] == [("a", "error"), ("b", "error"), ("c", "ok")]
     assert "RuntimeError: it broke" in findings[0].text and "within 0.05 s" in findings[1].text
+
+
+def test_what_waits_for_trust_is_told_once_with_what_helps_and_each_thing_in_its_place(home: HomeDir) -> None:
+    home.configure('model = "ollama:m"\n[permissions]\nallow = ["wirte:src"]\n')
+    folder = home.project / ".cru" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "prog").write_text("#!/bin/sh\ntrue\n")
+    (folder / "prog").chmod(0o755)
+    (folder.parent / "config.toml").write_text('mode = "trust"\n')
+    (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"command": "true"}]}}')
+    _, findings = doctor(home, "--offline")
+    warned = [f for f in findings if f["level"] != "ok" and f["area"] not in ("sandbox", "programs", "terminal")]
+    assert [f["area"] for f in warned] == ["settings", "hooks", "permissions", "plugins"], warned
+    settings, hook, rule, plugin = warned
+    assert "`mode` is ignored" in settings["text"] and "then `cru trust`" in settings["text"]
+    assert "crush.json:1" in hook["text"] and hook["advice"] == "cru hooks review"
+    assert "rule `wirte:src` names no tool" in rule["text"] and rule["advice"] == "did you mean `write`?"
+    assert plugin["text"].startswith("1 plugin of this project is not loaded") and "cru trust" in plugin["text"]
+    assert "advice" not in plugin and of(findings, "plugins", "ok") == ""
+
+
+def test_a_plugin_that_is_off_is_named_and_health_is_written_for_programs(home: HomeDir) -> None:
+    home.configure('model = "ollama:m"\n[plugins.still]\nenabled = false\n')
+    (home.cru / "plugins" / "still").mkdir(parents=True)
+    (home.cru / "plugins" / "still" / "init.lua").write_text("")
+    run = cru("plugin", "health", "still", "--json", home=home)
+    report = {"plugins": [{"name": "still", "state": "disabled", "checks": None}], "notices": []}
+    assert (run.code, msgspec.json.decode(run.out)) == (0, report), run
+    assert "still: nothing to report, it is disabled" in cru("plugin", "health", "still", home=home).out

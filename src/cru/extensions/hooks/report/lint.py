@@ -17,6 +17,7 @@ from cru.extensions.hooks.report.matchers import check_async, check_condition, c
 from cru.extensions.lost_guards import LossKind, LostGuard
 
 Level = Literal["broken", "odd", "waiting"]
+Area = Literal["hooks", "plugins", "settings", "permissions"]
 UNCHECKED = (*NEVER_RUNNING, Activation.BROKEN, Activation.REFUSED, Activation.DISABLED)
 """Nobody waits for these to work."""
 LONG = 1000.0
@@ -28,6 +29,7 @@ class Finding(Struct, frozen=True):
 
     level: broken: something that cannot work; odd: probably not what was meant; waiting: for a person
     id: of the entry, "" if it is about a file
+    area: what it is about
     """
 
     level: Level
@@ -35,12 +37,14 @@ class Finding(Struct, frozen=True):
     where: str
     text: str
     hint: str = ""
+    area: Area = "hooks"
 
 
 def finding_of(guard: LostGuard) -> Finding:
     """A lost guard, as it stands in a list of findings."""
     level: Level = "waiting" if guard.kind in (LossKind.AWAITING, LossKind.CHANGED) else "broken"
-    return Finding(level, guard.owner, guard.where, guard.text, guard.hint)
+    hint = guard.hint or ("cru hooks review" if level == "waiting" else "")
+    return Finding(level, guard.owner, guard.where, guard.text, hint)
 
 
 def find_problems(inventory: HookInventory, lost: Sequence[LostGuard], tools: Iterable[str] = ()) -> list[Finding]:

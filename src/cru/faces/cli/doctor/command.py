@@ -45,7 +45,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     start = start_of(parsed, _context(parsed))
     settings, findings = _settings(start)
-    findings += run_interruptible(_probe_all(Patient(start, settings, args.has("--offline"))))
+    notices = tuple(finding.text for finding in findings)
+    findings += run_interruptible(_probe_all(Patient(start, settings, args.has("--offline"), notices)))
     if args.has("--json"):
         show(masked(msgspec.json.encode(findings).decode()))
     else:

@@ -4,12 +4,13 @@ hangs or crashes there ends there."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import msgspec
-from msgspec.structs import replace
 
 from cru.app.start import user_home
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
+from cru.faces.cli.plugin.health import HealthReport, HealthReports
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import ProcessResult, run_program
@@ -26,9 +27,11 @@ class _HookFinding(msgspec.Struct):
     where: str = ""
     text: str = ""
     hint: str = ""
+    area: str = "hooks"
 
 
 async def hooks(patient: Patient) -> list[DoctorFinding]:
+    """And what else the same command finds by reading alone: plugins that cannot work, rules that name no tool."""
     ended = await _cru(patient, "hooks", "check", "--json")
     if ended.timed_out:
         return [
@@ -40,51 +43,45 @@ async def hooks(patient: Patient) -> list[DoctorFinding]:
         return [DoctorFinding("hooks", "error", f"cannot be checked: {_last_line(ended)}", "cru hooks check")]
     findings = [
         DoctorFinding(
-            "hooks",
+            row.area,
             LEVELS.get(row.level, "warn"),
             f"{row.where}: {row.text}".removeprefix(": "),
             row.hint or "cru hooks check",
         )
         for row in rows
+        if (row.area, row.level) != ("plugins", "waiting")  # told once, of all of them, by the next probe
     ]
-    return findings or [DoctorFinding("hooks", "ok", "none is broken, and none awaits trust")]
+    if all(finding.area != "hooks" for finding in findings):
+        findings.append(DoctorFinding("hooks", "ok", "none is broken, and none awaits trust"))
+    return findings
 
 
 async def plugins(patient: Patient) -> list[DoctorFinding]:
-    ended = await _cru(patient, "plugin", "health")
+    ended = await _cru(patient, "plugin", "health", "--json")
     if ended.timed_out:
         return [
             DoctorFinding("plugins", "error", f"`cru plugin health` takes longer than {SECONDS:g} s", "cru plugin list")
         ]
-    findings = [*_read_health(ended.output), *_read_complaints(ended.errors)]
-    if ended.exit_status and not any(finding.level == "error" for finding in findings):
-        findings.append(DoctorFinding("plugins", "error", _last_line(ended), "cru plugin health"))
+    try:
+        reports = msgspec.json.decode(ended.output, type=HealthReports)
+    except msgspec.DecodeError:
+        return [DoctorFinding("plugins", "error", _last_line(ended), "cru plugin health")]
+    findings = [finding for report in reports.plugins for finding in _of_plugin(report)]
+    findings += [
+        DoctorFinding("plugins", "warn", notice.text, "" if "`cru " in notice.text else "cru plugin list")
+        for notice in reports.notices
+        if notice.owner != "hooks" and notice.text not in patient.notices  # other probes tell those
+    ]
     return findings or [DoctorFinding("plugins", "ok", "there are no plugins")]
 
 
-def _read_health(text: str) -> list[DoctorFinding]:
-    """What `cru plugin health` says: a line for each plugin, below it its checks, below a check its advice."""
-    findings: list[DoctorFinding] = []
-    name, has_checks = "", True
-    for line in text.splitlines():
-        level, _, rest = line.strip().partition(" ")
-        if line[:1] != " ":
-            if not has_checks:
-                findings.append(DoctorFinding("plugins", "ok", name))
-            name, has_checks = line, False
-        elif line[:3].strip():
-            has_checks = True
-            findings.append(DoctorFinding("plugins", HEALTH.get(level, "ok"), f"{name}: {rest.strip()}"))
-        elif findings and line.strip():
-            last = findings[-1]
-            findings[-1] = replace(last, advice=f"{last.advice} {line.strip()}".lstrip())
-    return findings if has_checks else [*findings, DoctorFinding("plugins", "ok", name)]
-
-
-def _read_complaints(text: str) -> list[DoctorFinding]:
-    """What was told on the way: plugins that cannot be loaded, or wait for trust."""
-    lines = [line.removeprefix("cru: ") for line in text.splitlines() if line.startswith("cru: ")]
-    return [DoctorFinding("plugins", "warn", line, "cru plugin list") for line in lines]
+def _of_plugin(report: HealthReport) -> Iterator[DoctorFinding]:
+    """What the checks of one say. That one is not trusted is among the notices."""
+    for check in report.checks or ():
+        level = HEALTH.get(check.level, "ok")
+        yield DoctorFinding("plugins", level, f"{report.name}: {check.text}", " ".join(check.advice))
+    if not report.checks and report.state != "untrusted":
+        yield DoctorFinding("plugins", "ok", f"{report.name}: it is {report.state}, and has no complaint")
 
 
 async def mcp(patient: Patient) -> list[DoctorFinding]:

@@ -31,11 +31,13 @@ class Patient(Struct, frozen=True):
 
     settings: None if they cannot be used
     is_offline: no server is asked
+    notices: what the settings have told already
     """
 
     start: Start
     settings: Settings | None
     is_offline: bool = False
+    notices: tuple[str, ...] = ()
 
     @property
     def home(self) -> Path:

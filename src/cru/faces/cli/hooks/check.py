@@ -46,7 +46,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     plugins = check_plugins(plugin_places(start, settings), list(TABLE))
     tools = [*TABLE, *plugins.tools]
     lost = find_lost_hooks(inventory, merge_options(settings.of(HookSettings).options, layers), tools)
-    others = [finding_of(guard) for guard in (*plugins.lost, *_lost_settings(start))]
+    others = [replace(finding_of(guard), area="plugins") for guard in plugins.lost]
+    others += [replace(finding_of(guard), area="settings") for guard in _lost_settings(start)]
     findings = [*find_problems(inventory, lost, tools), *others, *_check_rules(layers, tools)]
     if args.has("--json"):
         show(masked_json(findings))
@@ -75,7 +76,7 @@ def _check_rules(layers: list[Layer], tools: Sequence[str]) -> Iterator[Finding]
     ]
     for problem in unknown_tools(rules, tools):
         level: Level = "broken" if problem.hint else "odd"  # it may be meant for a tool of a plugin
-        yield Finding(level, "", problem.where, problem.message, problem.hint)
+        yield Finding(level, "", problem.where, problem.message, problem.hint, "permissions")
 
 
 def _line(finding: Finding) -> str:

@@ -17,11 +17,11 @@ cru plugin disable NAME       leave it out from the next session on (`enabled = 
 cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua (--python: in Python)
 cru plugin new NAME --executable [bash|python]   a program in any language, to begin with one in bash
 cru plugin test DIR | NAME    run tests/*_test.lua (.fnl), *_test.lua and tests/test_*.py of a plugin
-cru plugin health [NAME]      run the checks that plugins bring (health.lua)
+cru plugin health [NAME]      run the checks that plugins bring (health.lua); --json for programs
 cru plugin adopt-chibi        let ~/.chibi lead to the home folder, for plugins that look there (--undo: no more)
 """
 SWITCHES: dict[str, tuple[str, ...]] = {
-    "list": ("--json",), "new": ("--lua", "--python", "--executable"), "test": (), "health": (), "enable": (), "disable": (),
+    "list": ("--json",), "new": ("--lua", "--python", "--executable"), "test": (), "health": ("--json",), "enable": (), "disable": (),
     "adopt-chibi": ("--undo",),
 }  # fmt: skip
 """What follows each verb."""
@@ -62,7 +62,7 @@ def _run(parsed: Parsed, args: CommandArguments, verb: str, names: list[str]) ->
     if verb == "health":
         from cru.faces.cli.plugin.health import check_health
 
-        return check_health(parsed, "".join(names))
+        return check_health(parsed, "".join(names), args.has("--json"))
     if verb in ("enable", "disable"):
         return _switch(parsed, names[0], on=verb == "enable")
     return _list(parsed, args.has("--json"))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, json
 
 from cru.app import SessionBundle
 from cru.extensions.loaded_plugin import LoadedPlugin
@@ -13,47 +16,86 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.plugin.chibi_link import check_link
 from cru.faces.cli.plugin.plugins import unknown_plugin, with_plugins
 from cru.namespace.host import PluginSession
+from cru.values.masking import masked
+
+if TYPE_CHECKING:
+    from cru.events.stream import Notice
 
 OFF = ("disabled", "untrusted")
 
 
-def check_health(parsed: Parsed, name: str) -> int:
+class HealthReport(Struct, frozen=True):
+    """What `cru plugin health --json` writes of one plugin.
+
+    checks: None if it brings none, or does not run
+    """
+
+    name: str
+    state: str
+    checks: tuple[HealthCheck, ...] | None = None
+
+
+class HealthNotice(Struct, frozen=True):
+    """What was told while the plugins were loaded. owner: the plugin or the part of cru that tells it"""
+
+    owner: str
+    text: str
+
+
+class HealthReports(Struct, frozen=True):
+    """All that it writes."""
+
+    plugins: list[HealthReport]
+    notices: list[HealthNotice]
+
+
+def check_health(parsed: Parsed, name: str, as_json: bool) -> int:
     """Of one plugin, or of all that are on. 1 if something of it is an error. Raises UnknownPlugin."""
 
-    async def work(built: SessionBundle, extensions: Extensions) -> int:
+    async def work(built: SessionBundle, extensions: Extensions) -> list[HealthReport]:
         session = extensions.session or PluginSession(built.session.parts, extensions.home)
         chosen = [plugin for plugin in extensions.plugins if name == plugin.name or not (name or plugin.is_off)]
         if name and not chosen:
             raise unknown_plugin(name, [plugin.discovered.name for plugin in extensions.plugins])
-        is_healthy = True
+        reports = []
         for plugin in chosen:
             checks = None if plugin.state in OFF else await check(plugin, session)
-            is_healthy = _report(plugin, checks) and is_healthy
-        if not chosen:
-            show("there are no plugins")
-        link = check_link(
-            extensions.home, [plugin.discovered.files[0] for plugin in chosen if plugin.discovered.kind == "executable"]
-        )
-        if link:
-            show(one_line(link))
-        return 0 if is_healthy else 1
+            report = HealthReport(plugin.discovered.name, plugin.state, None if checks is None else tuple(checks))
+            reports.append(report)
+            if not as_json:
+                _show_report(report)
+        if not as_json:
+            _show_end(extensions, chosen)
+        return reports
 
-    return with_plugins(parsed, work)
+    notices: list[Notice] | None = [] if as_json else None
+    reports = with_plugins(parsed, work, notices)
+    if as_json:
+        told = [HealthNotice(notice.owner, notice.text) for notice in notices or ()]
+        show(masked(json.encode(HealthReports(reports, told)).decode()))
+    return 1 if any(health.level == "error" for report in reports for health in report.checks or ()) else 0
 
 
-def _report(plugin: LoadedPlugin, checks: Sequence[HealthCheck] | None) -> bool:
-    """Print what the checks of a plugin say; whether none of it is an error."""
-    name = plugin.discovered.name
-    if not checks:
-        if plugin.state in OFF:
-            why = f"it is {plugin.state}"
+def _show_end(extensions: Extensions, chosen: Sequence[LoadedPlugin]) -> None:
+    if not chosen:
+        show("there are no plugins")
+    link = check_link(
+        extensions.home, [plugin.discovered.files[0] for plugin in chosen if plugin.discovered.kind == "executable"]
+    )
+    if link:
+        show(one_line(link))
+
+
+def _show_report(report: HealthReport) -> None:
+    if not report.checks:
+        if report.state in OFF:
+            why = f"it is {report.state}"
         else:
-            why = "it has no health check" if checks is None else "no check said anything"
-        show(f"{name}: nothing to report, {why}")
-        return True
-    show(name)
-    for health in checks:
+            why = "it has no health check" if report.checks is None else "no check said anything"
+        show(f"{report.name}: nothing to report, {why}")
+        return
+    show(report.name)
+    for health in report.checks:
         show(f"  {health.level:<6} {one_line(health.text)}")
         for advice in health.advice:
             show(f"  {'':<6} {one_line(advice)}")
-    return all(health.level != "error" for health in checks)

@@ -47,8 +47,10 @@ def unknown_plugin(name: str, known: Iterable[str]) -> UnknownPlugin:
     return UnknownPlugin(f"there is no plugin {name}", hint)
 
 
-def with_plugins(parsed: Parsed, work: Callable[[SessionBundle, Extensions], Awaitable[T]]) -> T:
-    """Load the plugins into a session in which no turn runs, and do something with them."""
+def with_plugins(
+    parsed: Parsed, work: Callable[[SessionBundle, Extensions], Awaitable[T]], kept: list[Notice] | None = None
+) -> T:
+    """Load the plugins into a session in which no turn runs, and do something with them. kept: notices are put there and not said"""
     start = plugin_start(parsed)
 
     async def run() -> T:
@@ -61,17 +63,22 @@ def with_plugins(parsed: Parsed, work: Callable[[SessionBundle, Extensions], Awa
             extensions = built.extensions or Extensions(plugin_places(start, built.settings), {}, start.home)
             if extensions.session is None:
                 await extensions.open(built.session.parts)
-            _say_notices(notices, {loaded.discovered.name for loaded in extensions.plugins if loaded.state == "error"})
+            # What is wrong with broken ones is part of what is asked for.
+            broken = {loaded.discovered.name for loaded in extensions.plugins if loaded.state == "error"}
+            notices = [notice for notice in _sorted_notices(notices) if notice.owner not in broken]
+            if kept is None:
+                for notice in notices:
+                    say(f"cru: {notice.text}")
+            else:
+                kept.extend(notices)
             return await work(built, extensions)
 
     return run_interruptible(run())
 
 
-def _say_notices(notices: list[Notice], broken: set[str]) -> None:
-    """By plugin and line; the errors of broken ones are part of what is asked for."""
+def _sorted_notices(notices: list[Notice]) -> list[Notice]:
+    """By plugin and line."""
     from cru.extensions.listing import line_of
 
     owners = list(dict.fromkeys(notice.owner for notice in notices))
-    for notice in sorted(notices, key=lambda notice: (owners.index(notice.owner), line_of(f"cru: {notice.text}"))):
-        if notice.owner not in broken:
-            say(f"cru: {notice.text}")
+    return sorted(notices, key=lambda notice: (owners.index(notice.owner), line_of(f"cru: {notice.text}")))
