@@ -26,11 +26,11 @@ class PluginRow(Struct, frozen=True):
     codes: tuple[int, ...] = (0,)
     short: bool = False
     is_defect: bool = False
-    seconds: float = 5.0
+    seconds: float = 10.0
 
 
 def repeated(
-    call: str, told: tuple[str, ...] = (), *, short: bool = False, count: int = N, seconds: float = 5.0
+    call: str, told: tuple[str, ...] = (), *, short: bool = False, count: int = N, seconds: float = 10.0
 ) -> PluginRow:
     """The same call many times in both languages."""
     lua = f"for i = 1, {count} do {call.replace('FN', 'function() end')} end"
@@ -77,6 +77,7 @@ MANY: dict[str, PluginRow] = {
     "errors": PluginRow(
         lua=f'local e = cru.emitter.new() e:on("x", function() error("no") end) for i = 1, {N} do e:emit("x") end',
         python=f"def no(): raise ValueError\ne = cru.emitter.new()\ne.on('x', no)\nfor i in range({N}): await e.emit('x')", told=("no", "ValueError"),
+        seconds=20,
     ),
     "timers": PluginRow(
         python=f"for i in range({N}): asyncio.get_running_loop().call_later(0.001, lambda: None)",

@@ -30,7 +30,7 @@ _COPROCESS_NAME = re.compile(
 _LIST_OPERATORS = re.compile(r"&&|\|\||;(?![;&])|&|\n")
 _TOKEN = re.compile(r"&&|\|\||;;|.|\n")
 _CASE_ENDS = (";;", ";&")
-_MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "}", "]]"])
+_MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "in", "}", "]]"])
 _LOOPS = {"while": CompoundKind.WHILE, "until": CompoundKind.UNTIL}
 _NAMED_LOOPS = {"for": CompoundKind.FOR, "select": CompoundKind.SELECT}
 
