@@ -124,3 +124,9 @@ def test_the_reason_says_which_rule_would_cover_the_option(rule: str, command: s
     assert "no allow rule writes out" in reason
     assert (f"(a rule such as `{wider}` does)" in reason) if wider else "a rule such as" not in reason
     assert not wider or bash(gate(allow=(wider,)), command).decision == "allow"
+
+
+def test_what_stands_before_a_subcommand_of_a_table_is_in_the_table_too() -> None:
+    assert not [
+        key for key in TABLES for count in range(1, len(key.split())) if " ".join(key.split()[:count]) not in TABLES
+    ]

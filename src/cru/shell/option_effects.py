@@ -85,7 +85,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     ),
     "base64": _options("", "-o= --output="),
     "bat": _options("--pager= --config-file=", style="full"),
-    "cargo": _options("--config= -Z=", "--artifact-dir= --out-dir= --root= --target-dir=", style="full"),
+    "cargo": _options("--config= -Z= --target=.json", "--artifact-dir= --out-dir= --root= --target-dir=", style="full"),
     "clang-format": _options("@*", "-i", style="words"),
     "cpio": _options("--rsh-command=", "-D= --directory= -F= --file= -O="),
     "csplit": _options("", "-f= --prefix=", valued="bn"),
@@ -155,7 +155,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "ip": _options("-b= -batch=", subcommands="netns", style="words"),
     "jj": _options("--config= --config-file= --config-toml=", subcommands="util config", style="full"),
     "journalctl": _options("", "--cursor-file= --flush --relinquish-var --rotate --vacuum-files= --vacuum-size= --vacuum-time="),
-    "kubectl": _options("--kubeconfig=", subcommands="exec cp plugin", style="full"),
+    "kubectl": _options("--kubeconfig=", "", "-o=-file --output=-file", subcommands="exec cp plugin", style="full"),
     "less": _options(
         "+* --cmd= -k= --lesskey-content= --lesskey-file= --lesskey-src=",
         "-o= -O= --log-file= --LOG-FILE=",
@@ -163,7 +163,6 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     ),
     "make": _options(
         "-f= --file= --makefile= -C= --directory= -I= --include-dir= --eval= -e --environment-overrides -E=",
-        "", "-o= --old-file= --assume-old= -W= --what-if= --new-file= --assume-new=",
     ),
     "man": _options("-C= --config-file= -H --html -P= --pager= -X --gxditview -r= --prompt="),
     "mypy": _options(
@@ -177,7 +176,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "npm": _options(
         "-C= --call= --editor= --git= --globalconfig= --init-module= --node-options= --prefix= --script-shell= --shell= --userconfig= "
         "--viewer= --browser=",
-        "--cache= --logs-dir= --pack-destination=", style="full",
+        "--cache= --logs-dir= --pack-destination=", subcommands="config/delete config/edit config/fix config/set", style="full",
     ),
     "openssl": _options(
         "-config= -engine= -provider= -provider-path=", "-keyout= -out= -outdir= -writerand=", style="words"
@@ -192,10 +191,11 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         valued="DFipV",
     ),
     "perltidy": _options("", "-b -o= -pro= -bext=", style="words"),
+    "pip": _options(subcommands="config/edit config/set config/unset"),
     "ps": _options(),
     "pylint": _options("--init-hook= --load-plugins= --rcfile=", "--output="),
     "pytest": _options(
-        "-p=!^no: -c= --config-file= --rootdir= --confcutdir= -o= --override-ini=",
+        "@* -p=!^no: -c= --config-file= --rootdir= --confcutdir= -o= --override-ini=",
         "--basetemp= --cov-report=: --debug --junit-xml= --junitxml= --log-file= --result-log=",
         "--pastebin=", style="full",
     ),

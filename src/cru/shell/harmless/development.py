@@ -8,8 +8,8 @@ GROUPS = {
     "--target= --locked --offline --frozen --ignore-rust-version --message-format= --verbose --quiet --color= --help "
     "--future-incompat-report --timings[=] --no-run --no-fail-fast --doc --no-deps --document-private-items --unit-graph --allow-dirty "
     "--allow-staged --allow-no-vcs --fix",
-    "go": "-n -x -v -a -C= -race -msan -asan -cover -covermode= -coverpkg= -work -json -tags= -trimpath -mod= -buildmode= -buildvcs= "
-    "-p= -ldflags= -compiler= -installsuffix= -linkshared -modcacherw -pgo=",
+    "go": "-n -x -v -a -race -msan -asan -cover -covermode= -coverpkg= -work -json -tags= -trimpath -mod= -buildmode= -buildvcs= -p= "
+    "-ldflags= -compiler= -installsuffix= -linkshared -modcacherw",
     "npm": "-w= -a -l --all --json --long --parseable --depth= --omit= --include= --link --package-lock-only --unicode --workspace= "
     "--workspaces --include-workspace-root --color[=] --silent -s --quiet -q --verbose -d --loglevel= --no-color --help -h",
     "pip": "-hvVq --help --isolated --require-virtualenv --verbose --version --quiet --no-input --retries= --timeout= --no-cache-dir "
@@ -29,7 +29,7 @@ TABLE = {
     "--target-version= --include= --exclude= --extend-exclude= --force-exclude= --skip-string-normalization --skip-magic-trailing-comma "
     "-W= --workers= --pyi --ipynb --required-version= --version --help",
     "cargo": "-Vvhq --version --locked --offline --frozen --color= --list --help --verbose --quiet --explain=",
-    "cargo build|b|check|c|test|t|run|r|bench|clippy|doc|d|clean|fetch|fix|rustc|locate-project|pkgid|verify-project|"
+    "cargo build|b|check|c|test|t|run|r|bench|clippy|doc|d|clean|fetch|fix|locate-project|pkgid|verify-project|"
     "version|help|generate-lockfile": "@cargo",
     "cargo add": "@cargo -n --optional --no-optional --default-features --rename= --dev --build --dry-run --branch= --tag= --rev= "
     "--public --no-public",
@@ -63,10 +63,10 @@ TABLE = {
     "gh api": "@gh -X= --method= -f= --raw-field= -H= --header= --paginate --slurp -i --include --silent --cache= -p= --preview= -t= "
     "--verbose",
     "gh auth": "@gh --hostname= -t -h= --active",
-    "gh browse": "@gh -n --no-browser -c -b=",
     "gh cache": "@gh -k= --key= -O= --order= --sort= -r= --ref= --all",
     "gh config": "@gh -h= --host=",
-    "gh gist": "@gh --public --secret -f= --files -r --raw",
+    "gh gist": "--help",
+    "gh gist list|view": "@gh --public --secret -f= --files -r --raw",
     "gh help": "",
     "gh issue": "@gh -t= --title= -b= --body= -c -p= --project= --comments --reason= -r= --add-label= --remove-label= --add-assignee= "
     "--remove-assignee= --edit-last --app= --mention=",
@@ -76,8 +76,9 @@ TABLE = {
     "--rebase --squash --delete-branch --auto --disable-auto --match-head-commit= --subject= --detach --recurse-submodules --force "
     "--approve --comment --request-changes --undo --conflict-status --fail-fast --edit-last --add-label= --remove-label= "
     "--add-reviewer= --remove-reviewer= --add-assignee= --remove-assignee= --app= -e",
-    "gh release": "@gh -t= --title= -n= --notes= -d --draft -p --prerelease --generate-notes --latest[=] --target= --verify-tag "
-    "--exclude-drafts --exclude-pre-releases -y --yes --order=",
+    "gh release": "--help",
+    "gh release list|view|delete|edit": "@gh -t= --title= -n= --notes= -d --draft -p --prerelease --generate-notes --latest[=] "
+    "--target= --verify-tag --exclude-drafts --exclude-pre-releases -y --yes --order=",
     "gh repo": "@gh -b= --branch= --visibility= --source --fork --no-archived --archived --language= --topic=",
     "gh ruleset": "@gh -p --parents -o= --org=",
     "gh run": "@gh -b= --branch= -w= --workflow= -e= --event= -u= --user= -c= --commit= --created= --status= -j= --job= -v --verbose "
@@ -90,8 +91,8 @@ TABLE = {
     "go": "",
     "go build": "@go",
     "go clean": "-i -n -r -x -cache -testcache -modcache -fuzzcache",
-    "go doc": "-all -c -cmd -short -src -u -C=",
-    "go env": "-json -changed -u=",
+    "go doc": "-all -c -cmd -short -src -u",
+    "go env": "-json -changed",
     "go fix": "-fix= -diff -n -x",
     "go fmt": "-n -x -mod=",
     "go get": "@go -u[=] -t -d",

@@ -9,19 +9,19 @@ GROUPS = {
 }
 
 TABLE = {
-    "curl": "-sSfLgGiIvqNalMBRjV#01234h6: -A= -C= -d= -e= -F= -H= -m= -r= -u= -w= -X= -y= -Y= -z= --anyauth --append --aws-sigv4= "
-    "--basic --ca-native --ciphers= --compressed --connect-timeout= --continue-at= --create-dirs --crlf --curves= --data= --data-ascii= "
+    "curl": "-sSfLgGiIvqNalMBRjV#01234h6: -A= -C= -d= -e= -F= -H= -m= -r= -u= -w= -X= -y= -Y= -z= --append --aws-sigv4= --basic "
+    "--ca-native --ciphers= --compressed --connect-timeout= --continue-at= --create-dirs --crlf --curves= --data= --data-ascii= "
     "--data-binary= --data-raw= --data-urlencode= --digest --disable --expect100-timeout= --fail --fail-early --fail-with-body --form= "
     "--form-escape --form-string= --get --globoff --happy-eyeballs-timeout-ms= --head --header= --help[=] --http0.9 --http1.0 --http1.1 "
     "--http2 --http2-prior-knowledge --http3 --http3-only --ignore-content-length --include --ipv4 --ipv6 --json= "
     "--junk-session-cookies --keepalive-time= --limit-rate= --list-only --location --manual --max-filesize= --max-redirs= --max-time= "
-    "--negotiate --next --no-alpn --no-buffer --no-clobber --no-keepalive --no-progress-meter --no-sessionid --noproxy= --ntlm "
-    "--oauth2-bearer= --parallel --parallel-immediate --parallel-max= --path-as-is --post301 --post302 --post303 --progress-bar "
-    "--proto= --proto-default= --proto-redir= --range= --rate= --raw --referer= --remote-time --remove-on-error --request= "
-    "--request-target= --retry= --retry-all-errors --retry-connrefused --retry-delay= --retry-max-time= --show-error --show-headers "
-    "--silent --speed-limit= --speed-time= --ssl --ssl-reqd --styled-output --suppress-connect-headers --tcp-fastopen --tcp-nodelay "
-    "--time-cond= --tls-max= --tls13-ciphers= --tlsv1 --tlsv1.0 --tlsv1.1 --tlsv1.2 --tlsv1.3 --tr-encoding --trace-time --url-query= "
-    "--use-ascii --user= --user-agent= --verbose --version --write-out= --xattr --no-location --no-compressed --no-silent",
+    "--next --no-alpn --no-buffer --no-clobber --no-keepalive --no-progress-meter --no-sessionid --noproxy= --oauth2-bearer= --parallel "
+    "--parallel-immediate --parallel-max= --path-as-is --post301 --post302 --post303 --progress-bar --proto= --proto-default= "
+    "--proto-redir= --range= --rate= --raw --referer= --remote-time --remove-on-error --request= --request-target= --retry= "
+    "--retry-all-errors --retry-connrefused --retry-delay= --retry-max-time= --show-error --show-headers --silent --speed-limit= "
+    "--speed-time= --ssl --ssl-reqd --styled-output --suppress-connect-headers --tcp-fastopen --tcp-nodelay --time-cond= --tls-max= "
+    "--tls13-ciphers= --tlsv1 --tlsv1.0 --tlsv1.1 --tlsv1.2 --tlsv1.3 --tr-encoding --trace-time --url-query= --use-ascii --user= "
+    "--user-agent= --verbose --version --write-out= --xattr --no-location --no-compressed --no-silent",
     "dmesg": "-dehHkLPpruTtwWxSV -f= -l= -n= -s= --facility= --human --kernel --color[=] --level= --console-level= --nopager --raw "
     "--reltime --syslog --buffer-size= --userspace --ctime --notime --time-format= --follow --follow-new --decode --since= --until= "
     "--show-delta --json --force-prefix --noescape --help --version",
@@ -53,7 +53,7 @@ TABLE = {
     "scp": "-346BCOpqRrTv -c= -i= -l= -P= -X=",
     "sftp": "-46aBCfNpqrv -c= -i= -l= -P= -R= -X=",
     "ssh-add": "-lLvqcdDtxX -t= -E= -T= -h",
-    "ssh-keygen": "-lvqBeiycpHRFA -t= -b= -C= -N= -E= -m= -F= -R= -H -a=",
+    "ssh-keygen": "-lvqBeiy -t= -b= -C= -N= -E= -m= -F= -a=",
     "systemctl": "@systemctl",
     "systemctl "
     "cat|get-default|is-active|is-enabled|is-failed|list-dependencies|list-jobs|list-sockets|list-timers|list-unit-files|list-units|show|status|start|stop|restart|reload|try-restart|reload-or-restart|enable|disable|"

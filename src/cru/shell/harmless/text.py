@@ -38,13 +38,13 @@ TABLE = {
     "jq": "-cnesrRCMSjahVb --arg= --argjson= --args --jsonargs --tab --indent= --seq --stream --stream-errors --raw-output "
     "--raw-output0 --compact-output --null-input --exit-status --slurp --raw-input --color-output --monochrome-output --sort-keys "
     "--unbuffered --join-output --ascii-output --binary --build-configuration @help",
-    "less": "-aABcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX -b= -h= -j= -p= -P= -t= -T= -x= -y= -z= -# --RAW-CONTROL-CHARS --raw-control-chars "
+    "less": "-aABcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX -b= -h= -j= -p= -P= -t= -x= -y= -z= -# --RAW-CONTROL-CHARS --raw-control-chars "
     "--LINE-NUMBERS --line-numbers --chop-long-lines --no-init --quit-if-one-screen --quit-at-eof --QUIT-AT-EOF --ignore-case "
     "--IGNORE-CASE --squeeze-blank-lines --no-lessopen --pattern= --tabs= --window= --status-column --mouse @help",
-    "man": "-dfkKwWciIau7tZV -R= -L= -m= -M= -S= -s= -e= -E= --debug --default --warnings[=] --whatis --apropos --global-apropos "
-    "--where --path --location --where-cat --location-cat --recode= --locale= --systems= --manpath= --sections= --extension= "
-    "--ignore-case --match-case --regex --wildcard --names-only --all --update --no-subpages --ascii --encoding= --no-hyphenation --nh "
-    "--no-justification --nj @help",
+    "man": "-dfkKwWciIau7tZV -R= -L= -m= -S= -s= -e= -E= --debug --default --warnings[=] --whatis --apropos --global-apropos --where "
+    "--path --location --where-cat --location-cat --recode= --locale= --systems= --sections= --extension= --ignore-case --match-case "
+    "--regex --wildcard --names-only --all --update --no-subpages --ascii --encoding= --no-hyphenation --nh --no-justification --nj "
+    "@help",
     "patch": "-lcnuNREZTbtfsv -p= -F= -i= -D= -V= --strip= --fuzz= --input= --ignore-whitespace --context --normal --unified --forward "
     "--reverse --remove-empty-files --set-utc --set-time --backup --backup-if-mismatch --no-backup-if-mismatch --batch --force --quiet "
     "--silent --verbose --dry-run --posix --ifdef= --merge[=] --version-control= --quoting-style= --reject-format= --binary "
