@@ -152,6 +152,7 @@ def test_a_run_outside_needs_a_rule_that_says_so(surroundings: Surroundings, cas
         surroundings.here.configure(rules, url=model.url)
         done = cru("--sandbox", "--mode", mode, "-C", "c", "go", home=surroundings.here)
         assert b"outside_sandbox" in model.requests[0].raw
+        assert b"It runs in a sandbox: only the project and /tmp can be changed" in model.requests[0].raw
     assert done.code == 0, done.err
     assert (surroundings.out / "new").exists() == may_run
 
@@ -186,6 +187,7 @@ def test_without_anything_that_confines(surroundings: Surroundings) -> None:
         refused = cru("-t", "--sandbox", "-C", "c", "go", home=here, env=env)
         assert refused.code == 1 and model.requests == []
         told = cru("-t", "-s", "sandbox.mode=auto", "-C", "c", "go", home=here, env=env)
+        assert b"sandbox" not in model.requests[0].raw
     assert "the sandbox does not work here" in refused.err and "No permissions to create new namespace" in refused.err
     assert "Traceback" not in refused.err
     assert told.code == 0 and told.err.count("commands run without a sandbox") == 1

@@ -150,6 +150,54 @@ def test_confined_programs_reach_the_hosts_of_the_setting_and_no_other(surroundi
     assert list(surroundings.temporary.iterdir()) == []
 
 
+@needs_sandbox
+def test_a_port_of_this_machine_that_a_rule_writes_out_is_reached(surroundings: Surroundings) -> None:
+    """Through HTTP as programs do it, and as a socket; what is started inside is reached as well."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as web:
+        web.seen = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        port = web.server_address[1]
+        speak = "import socket; s = socket.create_connection(('localhost', %d), 5); s.sendall(b'GET /a HTTP/1.0\\r\\n\\r\\n'); print(s.recv(99))"
+        inside = "python3 -m http.server 8799 --bind 127.0.0.1 >/dev/null 2>&1 & until curl -sf localhost:8799/ >/dev/null; do sleep 0.02; done"
+        commands = [
+            f"curl -sS http://localhost:{port}/",
+            f'python3 -c "{speak % port}"',
+            f"curl -sS http://127.0.0.1:{port}/",
+            f"{inside}; echo inside",
+            "curl -sS http://127.0.0.1:{port}/",
+        ]
+        try:
+            results = run(surroundings, commands, config=f"[sandbox]\nmode = 'on'\nhosts = ['localhost:{port}']\n")
+        finally:
+            web.shutdown()
+            thread.join()
+    assert results[0] == results[2] == "hello " and "200 OK" in results[1] and results[3] == "inside"
+    assert "Connection refused" in results[4] or "connect to server" in results[4]
+    assert not surroundings.was_reached()
+
+
+HINTS = {
+    "curl -s -o page http://refused.example; cat page": "refused.example is not among",
+    "curl -s http://refused.example | tail -1": "refused.example is not among",
+    "curl -s http://refused.example || true": "refused.example is not among",
+    "cat ~/.netrc || true": "this ran in a sandbox",
+    "echo x > {out}/new || true": "this ran in a sandbox",
+    "curl --noproxy '*' -s http://192.0.2.1/": "this ran in a sandbox",
+    "git -C {out} init -q x; true": "this ran in a sandbox",
+    "echo 'nothing: Permission denied, says the book'": "",
+    "echo fine": "",
+}
+
+
+@needs_sandbox
+def test_what_the_sandbox_refused_is_told_whatever_the_exit_status(surroundings: Surroundings) -> None:
+    results = run(surroundings, list(HINTS), config="[sandbox]\nmode = 'on'\nhosts = ['pypi.org']\n")
+    told = {command: result for command, result in zip(HINTS, results, strict=True)}
+    assert [command for command, hint in HINTS.items() if hint not in told[command]] == [], told
+    assert [command for command, hint in HINTS.items() if not hint and "sandbox" in told[command]] == []
+
+
 @pytest.mark.parametrize("rule", BAD_RULES)
 def test_a_rule_that_cannot_be_meant_is_told(home: HomeDir, rule: str) -> None:
     home.configure(f"[sandbox]\nhosts = [{rule!r}]\n")

@@ -99,6 +99,23 @@ def test_a_hook_keeps_its_contract_inside(surroundings: Surroundings) -> None:
 
 
 @needs_sandbox
+@pytest.mark.parametrize("status", [0, 1, 2])
+def test_a_hook_that_the_sandbox_has_hindered_says_so(surroundings: Surroundings, status: int) -> None:
+    """One that denies (2) says it to the model, too."""
+    here = surroundings.here
+    command = surroundings.fill(f"echo x > {{out}}/new || {{ echo not allowed >&2; exit {status}; }}")
+    hook = {"type": "command", "command": command}
+    (here.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+    with server([Reply(calls=[Call("bash", {"command": "echo ran"})]), Reply("done")]) as model:
+        here.configure(url=model.url)
+        done = cru("--sandbox", *FLAGS, home=here)
+    assert done.code == 0 and "it ran in the sandbox, as what a project brings does" in done.err, done.err
+    (result,) = read_results(here, "c")
+    assert ("not allowed" in result and "it ran in the sandbox" in result) == (status == 2)
+    assert (result == "ran") == (status != 2)
+
+
+@needs_sandbox
 def test_a_hook_that_goes_on_for_too_long_ends_with_all_that_it_started(surroundings: Surroundings) -> None:
     here = surroundings.here
     slow = "trap 'echo tidied > tidied; exit 0' TERM; setsid -f sleep 987656; while :; do sleep 0.02; done"

@@ -32,7 +32,8 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     sandbox = SessionSandbox(chosen, start.env, parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
 
     async def open_sandbox(_: Parts) -> None:
-        await sandbox.find()
+        if (await sandbox.find()).backend:
+            _describe_sandbox(parts, sandbox.limits())
 
     parts.services.sandbox = partial(_lend, sandbox)
 
@@ -44,7 +45,6 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     _lend(sandbox, parts)
     parts.lifecycle.opening.insert(0, open_sandbox)
     parts.lifecycle.closing.append(sandbox.close)
-    _offer_outside(parts)
 
 
 @asynccontextmanager
@@ -83,13 +83,14 @@ def _lend(sandbox: SessionSandbox, parts: Parts) -> None:
     parts.tool_services.keep_file = keep_file
 
 
-def _offer_outside(parts: Parts) -> None:
-    """The model is told of the argument where it means something."""
+def _describe_sandbox(parts: Parts, limits: str) -> None:
+    """The model is told what its commands are confined to, and of the argument that asks for more, where there is a sandbox."""
     tool = parts.tools.find("bash")
     if isinstance(tool, BuiltInTool):
         schema = dict(tool.spec.parameters)
         properties = schema["properties"]
         assert isinstance(properties, dict)
         schema["properties"] = {**properties, "outside_sandbox": OUTSIDE}
-        tool.spec = replace(tool.spec, parameters=schema)
+        description = f"{tool.spec.description} It runs in a sandbox: {limits}."
+        tool.spec = replace(tool.spec, description=description, parameters=schema)
         parts.tools.refresh()

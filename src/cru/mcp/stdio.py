@@ -123,7 +123,7 @@ class StdioTransport:
             return ""
         how = f"exit code {status}" if status >= 0 else f"signal {-status}"
         last = self.last_words()
-        why = "" if self._confined is None else self._confined.explain(last)
+        why = "" if self._confined is None else self._confined.explain(last, status)
         return "; ".join(filter(None, (how, last, why)))
 
     async def wait_end(self) -> str:

@@ -16,13 +16,14 @@ class ConfinedCommand(Struct, frozen=True):
     """A command that runs in a sandbox.
 
     argv: what is run for it
-    explain: (what it printed) -> what to tell of a failure; "" if it does not look as if the sandbox was why
+    explain: (what it printed, its exit status, None: unknown) -> what the sandbox kept it from, and that it may be why something
+        failed; "" if it does not look so
     settle: called at its end; the files that it must not make, and that have been put aside
     has_monitor: argv only watches over the command (cru.process.child.Program)
     """
 
     argv: tuple[str, ...]
-    explain: Callable[[str], str]
+    explain: Callable[[str, int | None], str]
     settle: Callable[[], list[str]]
     has_monitor: bool = True
 
@@ -52,7 +53,8 @@ Confine: TypeAlias = Callable[[tuple[str, ...]], Awaitable[ConfinedCommand | Non
 
 
 class ConfinedResult(Struct, frozen=True):
-    """How a program ended that was to be confined; put_aside: what it must not make; why: the sandbox may be why it failed."""
+    """How a program ended that was to be confined; put_aside: what it must not make; why: what the sandbox kept it
+    from, or that it may be why it failed."""
 
     ended: ProcessResult
     put_aside: list[str] = []
@@ -71,7 +73,7 @@ async def run_confined(
         ended = await run(replace(program, argv=confined.argv, has_monitor=confined.has_monitor))
     finally:
         put_aside += confined.settle()
-    why = confined.explain(f"{ended.errors}\n{ended.output}") if ended.exit_status else ""
+    why = confined.explain(f"{ended.errors}\n{ended.output}", ended.exit_status)
     return ConfinedResult(ended, put_aside, why)
 
 

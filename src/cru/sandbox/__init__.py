@@ -63,7 +63,7 @@ DOCS: dict[str, str] = {
     "sandbox": "what the model's commands are confined to ([sandbox](sandbox.md))",
     "sandbox.mode": "`off`; `auto`: confined where that works; `on`: no run begins where it does not (`--sandbox`)",
     "sandbox.network": "whether confined commands reach the network",
-    "sandbox.hosts": "hosts that confined commands reach all the same, through a proxy: `pypi.org`, `*.npmjs.org`, `localhost:5432`",
+    "sandbox.hosts": "hosts that confined commands reach all the same, through a proxy: `pypi.org`, `*.npmjs.org`, `localhost:8765`",
     "sandbox.writable": "further folders that confined commands may change, such as `~/scratch`",
     "sandbox.hidden": "further files and folders that confined commands cannot see",
     "sandbox.processes": "how many processes of this user one command may have at a time; 0: no limit; does not hold for root",

@@ -69,11 +69,17 @@ def command_line(
     for name, value in profile.variables:
         words += ["--setenv", name, value]
     words += ["--setenv", VARIABLE, NAME, "--chdir", profile.folder or profile.root]
-    return (*words, *(_through(profile.proxy) if profile.proxy else ("--",)), *_limited(profile.limits), *argv)
+    return (
+        *words,
+        *(_through(profile.proxy, profile.forwards) if profile.proxy else ("--",)),
+        *_limited(profile.limits),
+        *argv,
+    )
 
 
-def _through(proxy: str) -> Iterator[str]:
-    """The proxy as a port inside, and what names it to programs; behind these words stands the command."""
+def _through(proxy: str, forwards: tuple[str, ...]) -> Iterator[str]:
+    """The proxy as a port inside, and what names it to programs; behind these words stands the command. Ports of this machine are ports
+    inside: programs go there directly, since what they start inside is at the same names."""
     yield from ("--ro-bind", proxy, SOCKET)
     for name in PROXY_VARIABLES:
         yield from ("--setenv", name, f"http://127.0.0.1:{PORT}")
@@ -81,7 +87,7 @@ def _through(proxy: str) -> Iterator[str]:
     for name in ("no_proxy", "NO_PROXY"):
         yield from ("--setenv", name, "localhost,127.0.0.1,::1")
     yield from ("--setenv", "NODE_USE_ENV_PROXY", "1")
-    yield from ("--", sys.executable, "-I", "-S", RELAY, SOCKET, str(PORT))
+    yield from ("--", sys.executable, "-I", "-S", RELAY, SOCKET, str(PORT), ",".join(forwards))
 
 
 def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:

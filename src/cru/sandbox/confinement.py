@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -22,16 +21,10 @@ from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
+from cru.sandbox.refusals import looks_refused
 
 if TYPE_CHECKING:
     from cru.sandbox.proxy import HostProxy
-
-REFUSALS = re.compile(
-    r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link"
-    r"|Network is unreachable|[Nn]ame resolution|[Cc]ould(?: not|n't) resolve|Name or service not known|getaddrinfo|Connection refused"
-    r"|No such file or directory|[Cc]annot fork|Resource temporarily unavailable|File too large|Cannot allocate memory|bwrap:"
-)
-"""What programs print if it was the sandbox that refused; it may be something else, too."""
 
 
 class SessionSandbox:
@@ -82,7 +75,7 @@ class SessionSandbox:
         if not detection.backend:
             return None
         profile = make_profile(places, self._settings, self._folder("tmp"), self._readable)
-        return await self._confined(detection, profile, places, argv, self._explain_to_model, outlives_us=outlives_us)
+        return await self._confined(detection, profile, places, argv, self._tell_model, outlives_us=outlives_us)
 
     async def confine_project(self, places: PathRoots, program: ProjectProgram) -> ConfinedCommand | None:
         """The same for what a project brings. Raises SandboxUnavailable."""
@@ -96,7 +89,7 @@ class SessionSandbox:
             make_profile(places, self._settings, self._folder("tmp"), program.readable, program.writable),
             folder=program.cwd,
         )
-        return await self._confined(detection, profile, places, program.argv, self._explain_to_person)
+        return await self._confined(detection, profile, places, program.argv, self._tell_person)
 
     def accept(self, path: str, content: bytes) -> None:
         """cru itself is about to write a file, with somebody's leave: it stays where it is."""
@@ -108,7 +101,7 @@ class SessionSandbox:
         profile: Profile,
         places: PathRoots,
         argv: tuple[str, ...],
-        explain: Callable[[str], str],
+        describe: Callable[[], str],
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
@@ -118,9 +111,10 @@ class SessionSandbox:
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._session_caches(detection).lend(profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
-            profile = replace(profile, proxy=proxy.path) if proxy is not None else profile
+            profile = replace(profile, proxy=proxy.path, forwards=proxy.forwards) if proxy is not None else profile
         await self.outside.wait()
-        end = self.outside.begin(" ".join(argv[2:] if argv[1:2] == ("-c",) else argv).strip())
+        command = " ".join(argv[2:] if argv[1:2] == ("-c",) else argv).strip()
+        end = self.outside.begin(command)
         before = look(profile.absent)
         words = command_line(detection, profile, argv, outlives_us=outlives_us)
 
@@ -133,11 +127,12 @@ class SessionSandbox:
             end()
             return moved
 
-        def explain_all(output: str) -> str:
+        def explain(output: str, exit_status: int | None) -> str:
             refused = "; ".join(proxy.refused) if proxy is not None else ""
-            return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", explain(output))))
+            why = describe() if looks_refused(command, output, exit_status) or (refused and exit_status) else ""
+            return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
-        return ConfinedCommand(words, explain_all, settle, has_monitor=is_bubblewrap)
+        return ConfinedCommand(words, explain, settle, has_monitor=is_bubblewrap)
 
     def _session_caches(self, detection: Detection) -> SessionCaches:
         """Raises OSError."""
@@ -171,20 +166,17 @@ class SessionSandbox:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return folder
 
-    def _explain_to_model(self, output: str) -> str:
-        """What to tell the model of a command that failed; "" if it does not look as if the sandbox was why."""
-        if REFUSALS.search(output) is None:
-            return ""
+    def _tell_model(self) -> str:
+        """What the model is told of a command that it looks as if the sandbox has hindered."""
         way_out = "If that is why it failed and it has to be done, `outside_sandbox`: true asks a person for that"
-        return f"this ran in a sandbox: {self._limits()}. {way_out}"
+        return f"this ran in a sandbox: {self.limits()}. {way_out}"
 
-    def _explain_to_person(self, output: str) -> str:
+    def _tell_person(self) -> str:
         """The same of what a project brings."""
-        if REFUSALS.search(output) is None:
-            return ""
-        return f"it ran in the sandbox, as what a project brings does: {self._limits()} ([sandbox] in config.toml, docs/sandbox.md)"
+        return f"it ran in the sandbox, as what a project brings does: {self.limits()} ([sandbox] in config.toml, docs/sandbox.md)"
 
-    def _limits(self) -> str:
+    def limits(self) -> str:
+        """What a confined program can and cannot do, in short."""
         hosts = "" if sys.platform == "darwin" else ", ".join(self._settings.hosts)
         reaches = "the network" if self._settings.network else f"no network{f' but {hosts}' if hosts else ''}"
         return (

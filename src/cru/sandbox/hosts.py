@@ -13,6 +13,7 @@ _RULE = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?"
 )
 WEB_PORTS = (80, 443)
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class HostRule(Struct, frozen=True):
@@ -28,6 +29,11 @@ class HostRule(Struct, frozen=True):
     name: str
     is_wildcard: bool = False
     port: int = 0
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether it is one port of this machine's loopback."""
+        return self.name in LOOPBACK and self.port != 0
 
     def means(self, host: str, port: int) -> bool:
         """`host`: as `cru.net.web_url.WebUrl` has it."""

@@ -48,6 +48,7 @@ class Profile(Struct, frozen=True):
     absent: guards that are not there, or links, and must not be put there
     folder: where it runs, "" for the root
     proxy: the socket of a proxy, which is its only network; "": there is none
+    forwards: `localhost:8765`, …: ports of this machine that it reaches through the proxy as if they were its own
     caches: folders whose changes are kept apart; variables: what is set in its environment
     """
 
@@ -62,6 +63,7 @@ class Profile(Struct, frozen=True):
     absent: tuple[str, ...] = ()
     folder: str = ""
     proxy: str = ""
+    forwards: tuple[str, ...] = ()
     caches: tuple[CacheLayer, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
 

@@ -35,12 +35,14 @@ STATUS = {BadRequest: b"400 Bad Request", HostRefused: b"403 Forbidden", HostUnr
 
 
 class HostProxy:
-    """Serves until it is closed. `refused`: why which hosts were not reached, for whoever wants to know why a program failed."""
+    """Serves until it is closed. `refused`: why which hosts were not reached, for whoever wants to know why a program failed;
+    `forwards`: the ports of this machine that rules write out."""
 
     def __init__(self, folder: str, name: str, rules: Sequence[HostRule]) -> None:
         """Raises OSError. The socket is `folder`/`name`, for this user alone."""
         self.path = os.path.join(folder, name)
         self.refused: dict[str, None] = {}
+        self.forwards = tuple(rule.text for rule in rules if rule.is_of_this_machine)
         self._rules = rules
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients: set[socket.socket] = set()
@@ -183,9 +185,9 @@ async def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 async def _refuse(client: socket.socket, error: CruError) -> None:
     """The reason stands in the first line, too: most programs show nothing else."""
     code = STATUS[type(error)].partition(b" ")[0]
-    text = error.message.encode("ascii", "replace")
+    text = error.message.encode("ascii", "replace") + b"\n"
     head = b"HTTP/1.1 %s %s\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-    await asyncio.get_running_loop().sock_sendall(client, head % (code, text[:400], len(text)) + text)
+    await asyncio.get_running_loop().sock_sendall(client, head % (code, text[:400].rstrip(), len(text)) + text)
 
 
 async def _tunnel(client: socket.socket, server: socket.socket, rest: bytes) -> None:

@@ -170,8 +170,8 @@ class CommandRun:
         elif exit_status:
             error = f"ended by signal {-exit_status}" if exit_status < 0 else f"exit code {exit_status}"
         lines = [describe_output(task.folder, left_running, log), bracketed(describe_put_aside(put_aside))]
-        if self._request.confined is not None and exit_status:
-            lines.append(bracketed(self._request.confined.explain(lines[0])))
+        if self._request.confined is not None:
+            lines.append(bracketed(self._request.confined.explain(lines[0], exit_status)))
         lines.append(self._request.explain(lines[0] if error else None))
         return TaskOutcome("\n".join(filter(None, lines)), error, exit_status)
 

@@ -77,7 +77,7 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
 def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended: ProcessResult) -> list[str]:
     from cru.process.confined import describe_put_aside
 
-    why = confined.explain(ended.output) if ended.exit_status else ""
+    why = confined.explain(ended.output, ended.exit_status)
     return [bracketed(describe_put_aside(put_aside)), bracketed(why)]
 
 
@@ -113,7 +113,7 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
 
     if args.detached:  # nobody sees its end
         settle()
-    return ConfinedCommand(argv, lambda output: "", settle, has_monitor=False)
+    return ConfinedCommand(argv, lambda output, exit_status: "", settle, has_monitor=False)
 
 
 def bracketed(text: str) -> str:

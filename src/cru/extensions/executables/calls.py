@@ -182,16 +182,18 @@ async def _run(
 async def run_in_sandbox(
     name: str, where: ProgramContext, program: Program, run: Callable[[Program], Awaitable[ProcessResult]]
 ) -> ProcessResult:
-    """What it must not make is told, and if it failed, that the sandbox may be why."""
+    """What it must not make is told, and what the sandbox kept it from."""
     from cru.process.confined import describe_put_aside, run_confined
 
     assert where.confine is not None
     result = await run_confined(where.confine, program, run)
     if text := describe_put_aside(result.put_aside):
         where.warn(f"{name}: {text}")
-    return (
-        replace(result.ended, errors=f"{result.ended.errors.rstrip()}\n[{result.why}]") if result.why else result.ended
-    )
+    if result.why and result.ended.exit_status:
+        return replace(result.ended, errors=f"{result.ended.errors.rstrip()}\n[{result.why}]")
+    if result.why:
+        where.warn(f"{name}: {result.why}")
+    return result.ended
 
 
 def _own_input() -> int | bytes:

@@ -80,11 +80,13 @@ async def run_hook_command(
 async def _run_confined(
     confine: Confine, program: Program, run: Callable[[Program], Awaitable[ProcessResult]], notes: list[str]
 ) -> ProcessResult:
-    """What there is to say about it is added to the notes; the exit status 2 is an answer."""
+    """What there is to say about it is added to the notes, and to the reason of one that denies (exit status 2), which the model reads."""
     from cru.process.confined import describe_put_aside, run_confined
 
     result = await run_confined(confine, program, run)
-    notes += [describe_put_aside(result.put_aside), "" if result.ended.exit_status == 2 else result.why]
+    notes += [describe_put_aside(result.put_aside), result.why]
+    if result.ended.exit_status == 2 and result.why:
+        return replace(result.ended, errors=f"{result.ended.errors.rstrip()}\n[{result.why}]")
     return result.ended
 
 
