@@ -298,3 +298,65 @@ def test_no_program_of_the_project_stands_in_for_one_that_cru_needs(tmp_path: Pa
     played = play(tmp_path, calls, mode="trust", config='[sandbox]\nmode = "auto"\n', plant=plant, env=env)
     assert "a.txt:1:crown" in played.results[1]
     assert not [file for file in tmp_path.rglob("PWNED")]
+
+
+# repositories within ---------------------------------------------------------------------------------------------------------------
+
+IDENTITY = "-c user.name=a -c user.email=a@b"
+WITHIN = (
+    "git init -q sub && cd sub && echo a >a && git add a && git {identity} commit -qm 1 && git config core.fsmonitor {evil} && "
+    "git config filter.evil.clean {evil} && echo '* filter=evil' >.git/info/attributes && touch -d 2020-01-01 a"
+)
+"""A repository in the project whose settings run a program as soon as git asks what has changed in it."""
+
+
+def _with_repository_within(tmp_path: Path, url: str) -> tuple[HomeDir, Path, str]:
+    here, target = home(tmp_path, url=url), tmp_path / "PWNED"
+    evil = here.project / "evil.sh"
+    evil.write_text(f"#!/bin/sh\necho ran >>{target}\ncat\n")
+    evil.chmod(0o755)
+    subprocess.run(
+        f"git init -q . && echo x >f && git add f && git {IDENTITY} commit -qm 1",
+        shell=True, cwd=here.project, check=True, capture_output=True,
+    )  # fmt: skip
+    return here, target, WITHIN.format(identity=IDENTITY, evil=evil)
+
+
+def test_what_cru_looks_at_around_commands_runs_nothing_of_a_repository_within(tmp_path: Path) -> None:
+    commands = ["echo 2 >g", "echo 3 >g", "echo 4 >g"]
+    steps = [*(Reply(calls=[Call("bash", {"command": command})]) for command in commands), Reply("done")]
+    with server(steps * 2) as model:
+        here, target, plant = _with_repository_within(tmp_path, model.url)
+        subprocess.run(plant, shell=True, cwd=here.project, check=True)
+        subprocess.run(
+            f"git add sub; git {IDENTITY} commit -qm 2; git status --short",
+            shell=True, cwd=here.project, check=True, capture_output=True,
+        )  # fmt: skip
+        assert target.exists()  # without cru the attack works
+        target.unlink()
+        runs = [cru("-t", "go", home=here) for _ in range(2)]
+    assert [run.code for run in runs] == [0, 0] and not target.exists()
+    changed = cru("history", home=here)
+    assert changed.code == 0 and "g" in changed.out, changed
+
+
+def test_a_worktree_asks_nothing_of_a_repository_within_and_stays_with_it(tmp_path: Path) -> None:
+    def work(request: Received) -> Reply:
+        last = request.body["messages"][-1]
+        if last["role"] == "tool":
+            return Reply("done")
+        is_agent = "look" in str(last["content"])
+        task = Call("task", {"description": "l", "prompt": "look", "agent": "general", "isolation": "worktree"})
+        return Reply(calls=[Call("bash", {"command": plant}) if is_agent else task])
+
+    with server(work) as model:
+        here, target, plant = _with_repository_within(tmp_path, model.url)
+        subprocess.run(
+            f"{plant}; cd ..; git add sub; git {IDENTITY} commit -qm 2",
+            shell=True, cwd=here.project, check=True, capture_output=True,
+        )  # fmt: skip
+        target.unlink(missing_ok=True)
+        done = cru("-t", "go", home=here)
+    assert done.code == 0 and not target.exists(), done
+    [result] = [str(entry["content"]) for entry in here.log() if entry["entry_type"] == "tool_result"]
+    assert "there is a repository in it" in result

@@ -40,6 +40,8 @@ _FORMAT = "[extensions]\n\tobjectformat = sha256\n"
 _AS_IT_IS = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Attributes that beat every other file of attributes: contents are taken byte for byte, and no program runs over them."""
 GITLINK = 0o160000
+_GITLINK_MODE = GITLINK.to_bytes(4, "big")
+"""As it stands in an index."""
 
 
 class LookFailed(RevisionError):
@@ -131,7 +133,24 @@ class PrivateIndex:
                 self._make()
         except OSError as error:
             raise LookFailed(f"{error.filename or self._folder}: {error.strerror or error}") from error
+        await self._drop_repositories()
         await self._git("add", "--all", "--", ".")
+
+    async def _drop_repositories(self) -> None:
+        """Out of the index: to compare an entry that is a repository, git asks what has changed in there, with the settings in there, which
+        name programs. One that is not in it is taken in as no more than its commit."""
+        try:
+            if _GITLINK_MODE not in read_regular(self._folder / "index", LARGEST_INDEX):
+                return
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise LookFailed(f"{self._folder}: {error.strerror or error}") from error
+        listed = await self._git("ls-files", "-z", "--stage", "--", ".")
+        entries = [entry.partition(b"\t") for entry in listed.split(b"\0")]
+        names = b"".join(name + b"\0" for about, _, name in entries if about.startswith(b"%o " % GITLINK))
+        if names:
+            await self._git("update-index", "-z", "--force-remove", "--stdin", stdin=names)
 
     async def changed(self) -> list[IndexedFile]:
         """What is not as it was taken in. Raises LookFailed."""

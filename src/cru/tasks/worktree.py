@@ -36,10 +36,11 @@ _FILTERS = re.compile(r"git-lfs (clean -- %f|smudge( --skip)? -- %f|filter-proce
 _NO_NETWORK = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 """Objects that are not there are not fetched: settings say from where, and with which program."""
 _PATCH_OPTIONS = (
-    "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "--ignore-submodules=none",
+    "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "--ignore-submodules=dirty",
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
-"""So that `git apply` can read it, however the person likes to look at diffs."""
+"""So that `git apply` can read it, however the person likes to look at diffs. What is not committed in a repository within is not looked
+for: git would ask there, with the settings there, which name programs."""
 _OF_ANOTHER_REPOSITORY = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_NAMESPACE",
 )  # fmt: skip
@@ -121,13 +122,15 @@ class Worktree(Struct, frozen=True):
         """Keep the changes as a patch and take the folder away; what the parent is told, "" if nothing changed. What cannot be kept
         stays in the folder, which is named."""
         try:
-            await _git(self.path, self.env, "add", "--all", "--force", "--intent-to-add", ".")
+            known = await _known_repositories(self.path, self.env)
+            others = [f":(exclude,top,literal){name}" for name in known]
+            await _git(self.path, self.env, "add", "--all", "--force", "--intent-to-add", "--", ".", *others)
             diff = await _git(self.path, self.env, "diff", *_PATCH_OPTIONS, self.base)
             if diff:
                 replace_file(self.patch, diff.encode("utf-8", "surrogateescape"), make_folders=True)
         except (TaskError, OSError) as error:
             return f"[the changes could not be kept as a patch ({error}); they are in {self.path}]"
-        if _REPOSITORY.search(diff):
+        if _REPOSITORY.search(diff) or any((self.path / name / ".git").exists() for name in known):
             return self._describe(
                 diff, f"is still at {self.path}: there is a repository in it, which a patch cannot hold"
             )
@@ -162,6 +165,12 @@ async def _inner(project: Path, env: Mapping[str, str], base: str) -> str:
     if inner and (await _git(project, env, "cat-file", "-t", f"{base}:{inner}")).strip() != "tree":
         raise TaskError(f"{inner} is no folder in the last commit", "a worktree has only what is committed")
     return inner
+
+
+async def _known_repositories(path: Path, env: Mapping[str, str]) -> list[str]:
+    """Submodules, and what else of a worktree is a repository of its own, as far as its index knows it."""
+    entries = [entry.partition("\t") for entry in (await _git(path, env, "ls-files", "-z", "--stage")).split("\0")]
+    return [name for about, _, name in entries if about.startswith("160000 ")]
 
 
 async def _refuse_filters(project: Path, env: Mapping[str, str]) -> None:
