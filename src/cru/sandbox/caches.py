@@ -6,8 +6,9 @@ go into a layer over the folder that the session keeps in its own; else variable
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -52,40 +53,40 @@ CACHES = (
 class SessionCaches:
     """The layers of one session. One that a running program has is not lent to another one: that gets a layer that ends with it."""
 
-    def __init__(self, folder: str, detection: Detection, env: Mapping[str, str]) -> None:
-        """folder: of the session"""
-        self._folder = folder
+    def __init__(self, folders: Sequence[str], detection: Detection, env: Mapping[str, str]) -> None:
+        """folders: of the session, for what is changed; the first one where layers work"""
+        self._folders = folders
+        self._folder: str | None = None
+        """Empty: layers work nowhere; None: nobody has tried."""
         self._detection = detection
-        self._place = PLACE
         self._env = env
-        self._has_layers: bool | None = None
+        self._trying = asyncio.Lock()
         self._lent: set[str] = set()
         self._count = 0
 
     async def lend(self, profile: Profile, places: PathRoots) -> tuple[Profile, Callable[[], None]]:
         """The profile with caches, and what gives them back."""
-        if self._has_layers is None:
-            is_bubblewrap = self._detection.backend == bubblewrap.NAME
-            self._has_layers = is_bubblewrap and await self._try_layer()
-            self._place = PLACE if is_bubblewrap else f"{profile.temporary}/.caches"
-        layers: list[CacheLayer] = []
+        is_bubblewrap = self._detection.backend == bubblewrap.NAME
+        place = PLACE if is_bubblewrap else f"{profile.temporary}/.caches"
+        paths: list[str] = []
         variables: list[tuple[str, str]] = []
         for kind in CACHES:
             named = self._env.get(kind.variable, "") if kind.variable else ""
             path = os.path.realpath(named if named.startswith("/") else os.path.join(places.user_home, kind.folder))
             if any(is_inside(path, writable) for writable in profile.writable):
                 continue
-            if self._has_layers and os.path.isdir(path) and _may_be_layered(path, profile, places):
-                layers.append(self._layer(path))
+            if is_bubblewrap and _may_be_layered(path, profile, places) and await self._find_folder():
+                paths.append(path)
             elif kind.variable:
-                variables.append((kind.variable, f"{self._place}/{kind.folder.strip('.').replace('/', '-')}"))
+                variables.append((kind.variable, f"{place}/{kind.folder.strip('.').replace('/', '-')}"))
+        layers = [self._layer(path) for path in paths]
         lent = {layer.changes for layer in layers} - self._lent
         self._lent |= lent
         profile = replace(profile, caches=tuple(layers), variables=tuple(variables))
         return profile, lambda: self._lent.difference_update(lent)
 
     def _layer(self, path: str) -> CacheLayer:
-        base = os.path.join(self._folder, path.strip("/").replace("/", "+")[-200:])
+        base = os.path.join(self._folder or "", path.strip("/").replace("/", "+")[-200:])
         changes = os.path.join(base, "changes")
         if changes in self._lent:
             self._count += 1
@@ -96,12 +97,23 @@ class SessionCaches:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         return CacheLayer(path, changes, work)
 
-    async def _try_layer(self) -> bool:
-        """Whether bubblewrap, the kernel and the file system of the session's folder can: bubblewrap 0.11, Linux 5.11."""
-        lower, changes, work = (os.path.join(self._folder, name) for name in ("try", "try-changes", "try-work"))
+    async def _find_folder(self) -> str:
+        """The folder for layers, looked for once."""
+        async with self._trying:
+            if self._folder is None:
+                self._folder = ""
+                for folder in self._folders:
+                    if await self._try_layer(folder):
+                        self._folder = folder
+                        break
+        return self._folder
+
+    async def _try_layer(self, base: str) -> bool:
+        """Whether bubblewrap, the kernel and the file system of the folder can: bubblewrap 0.11, Linux 5.11 (in memory 6.6)."""
+        lower, changes, work = (os.path.join(base, name) for name in ("try", "try-changes", "try-work"))
         for folder in (lower, changes, work):
             os.makedirs(folder, mode=0o700, exist_ok=True)
-        profile = Profile("/", (), (), (), (), self._folder, caches=(CacheLayer(lower, changes, work),))
+        profile = Profile("/", (), (), (), (), base, caches=(CacheLayer(lower, changes, work),))
         words = command_line(self._detection, profile, ("/bin/sh", "-c", 'echo > "$0/file"', lower))
         trial = Program(words, Path("/"), self._env)
         ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
@@ -110,5 +122,7 @@ class SessionCaches:
 
 def _may_be_layered(path: str, profile: Profile, places: PathRoots) -> bool:
     """Whether it is a folder of its own: what is hidden stays so, and a variable does not make all of a home a cache."""
+    if not os.path.isdir(path):
+        return False
     is_broad = any(is_inside(folder, path) for folder in (places.user_home, places.home, *places.roots))
     return not is_broad and not any(is_inside(path, hidden) for hidden in profile.hidden)

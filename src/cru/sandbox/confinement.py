@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,9 @@ from cru.sandbox.refusals import looks_refused
 if TYPE_CHECKING:
     from cru.sandbox.proxy import HostProxy
 
+MUCH_MEMORY = 2 << 30
+"""Bytes that are free."""
+
 
 class SessionSandbox:
     """Confines the commands of a session, its sub-agents' too, and what its project brings. `warn` tells the person; `readable`: files in
@@ -44,6 +48,7 @@ class SessionSandbox:
         self._readable = readable
         self._temporary: HeldFolder | None = None
         self.outside = OutsideRuns()
+        self._memory: HeldFolder | None = None
         self._is_told = False
         self._count = 0
         self._caches: SessionCaches | None = None
@@ -137,8 +142,20 @@ class SessionSandbox:
     def _session_caches(self, detection: Detection) -> SessionCaches:
         """Raises OSError."""
         if self._caches is None:
-            self._caches = SessionCaches(self._folder("caches"), detection, self._env)
+            self._caches = SessionCaches(self._cache_folders(), detection, self._env)
         return self._caches
+
+    def _cache_folders(self) -> list[str]:
+        """In memory, if there is much and nobody has chosen a place: when a command ends, the kernel writes out all that waits for the disk
+        of a layer. Raises OSError."""
+        folders = [self._folder("caches")]
+        in_memory, *others = private_parents(self._env)
+        with suppress(OSError):
+            space = os.statvfs(os.path.dirname(in_memory))
+            if others and space.f_bavail * space.f_frsize >= MUCH_MEMORY:
+                self._memory = HeldFolder([in_memory])
+                folders.insert(0, str(self._memory.path))
+        return folders
 
     def _open_proxy(self) -> HostProxy:
         """Raises OSError."""
@@ -189,7 +206,7 @@ class SessionSandbox:
         for proxy in tuple(self._proxies):
             self._close_proxy(proxy)
         await asyncio.gather(*self._closing)
-        if self._temporary is not None:
-            folder, self._temporary = self._temporary, None
-            if problem := await asyncio.to_thread(folder.remove):
+        held, self._temporary, self._memory = (self._memory, self._temporary), None, None
+        for folder in held:
+            if folder is not None and (problem := await asyncio.to_thread(folder.remove)):
                 self._warn(problem)
