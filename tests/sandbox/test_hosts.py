@@ -158,8 +158,12 @@ def test_a_port_of_this_machine_that_a_rule_writes_out_is_reached(surroundings: 
         thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         port = web.server_address[1]
-        speak = "import socket; s = socket.create_connection(('localhost', %d), 5); s.sendall(b'GET /a HTTP/1.0\\r\\n\\r\\n'); print(s.recv(99))"
-        inside = "python3 -m http.server 8799 --bind 127.0.0.1 >/dev/null 2>&1 & until curl -sf localhost:8799/ >/dev/null; do sleep 0.02; done"
+        speak = (
+            "import socket; s = socket.create_connection(('localhost', %d), 5); "
+            "s.sendall(b'GET /a HTTP/1.0\\r\\n\\r\\n'); print(s.recv(99))"
+        )
+        inside = "python3 -m http.server 8799 --bind 127.0.0.1 >/dev/null 2>&1 & "
+        inside += "until curl -sf localhost:8799/ >/dev/null; do sleep 0.02; done"
         commands = [
             f"curl -sS http://localhost:{port}/",
             f'python3 -c "{speak % port}"',

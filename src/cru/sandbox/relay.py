@@ -47,9 +47,7 @@ def listen_for(place: str) -> list[tuple[_socket.socket, bytes]]:
                 servers.append((listen(family, address, int(port)), head))
             except OSError as error:  # no IPv6, or a port that only root may have
                 if family == _socket.AF_INET:
-                    print(
-                        f"cru: {place} of `hosts` cannot be reached in the sandbox: {error.strerror}", file=sys.stderr
-                    )
+                    sys.stderr.write(f"cru: {place} of `hosts` cannot be reached in the sandbox: {error.strerror}\n")
     return servers
 
 
