@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, pty, server, trust_project
 
+from cru.commands.permissions import LATER_FEW
+
 RULES = """
 [permissions]
 deny = ["bash:rm *", "read:.env"]
@@ -163,3 +165,60 @@ def test_the_chat_shows_the_same_and_takes_back_answers_of_the_session(home: Hom
             terminal.line("/permissions test bash 'touch made'")
             terminal.expect("ask    bash: touch made")
             assert terminal.eof() == 0
+
+
+def test_rules_that_never_hold_are_flagged_and_files_that_run_later_are_named(home: HomeDir) -> None:
+    dead = {
+        "wirte:src": "did you mean `write`?", "bash:env *": "`env` runs what stands behind it", "bash:sudo *": "`sudo` runs",
+        "bash:cd * && make": "`&&` joins two", "weather:x": "holds only where a plugin or a server",
+        "input_to:ssh *": "`ssh` runs",
+    }  # fmt: skip
+    alive = [
+        "bash:env",
+        "bash:git *",
+        "bash:sudo ls",
+        "bash:python *",
+        "recurse",
+        "outside_sandbox:git fetch",
+        "mcp_a_*",
+    ]
+    home.configure(f"[permissions]\ndeny = ['bash:doas *', 'bash:*|*']\nallow = {json.dumps([*dead, *alive])}\n")
+    rows = {(row["decision"], row["rule"]): row["flaw"] for row in listed(home)}
+    assert all(text in rows["allow", rule] for rule, text in dead.items()), rows
+    assert {rows["allow", rule] for rule in alive} | {rows["deny", "bash:doas *"], rows["deny", "bash:*|*"]} == {""}
+    shown = cru("permissions", home=home).out
+    assert "never holds: it names no tool; did you mean `write`?" in shown
+    assert "what something runs or obeys later: .envrc, .vscode" in shown and "AGENTS.md" in shown
+    later = json.loads(cru("permissions", "--json", home=home).out)["later"]
+    assert {".envrc", ".github/workflows", ".mcp.json"} <= set(later)
+    assert all(name.casefold() in later for name in LATER_FEW)
+    checked = cru("hooks", "check", home=home).out
+    assert "rule `bash:env *` never holds: `env` runs" in checked and "rule `wirte:src` names no tool" in checked
+    for command in ("env A=b", "sudo make", "cd x && make"):
+        assert cru("permissions", "test", "bash", command, home=home).code == 6
+
+
+def test_a_run_outside_of_the_sandbox_is_judged_by_the_rules_for_it(home: HomeDir) -> None:
+    rules = (
+        'deny = ["outside_sandbox:git push --force *"]\nallow = ["outside_sandbox:git push origin main", "bash:make *"]'
+    )
+    home.configure(f"[permissions]\n{rules}\n")
+    cases = {"git push origin main": 0, "git push": 6, "git push --force": 3, "make x": 6}
+    for command, code in cases.items():
+        run = cru("permissions", "test", "outside_sandbox", command, home=home)
+        assert run.code == code and f"outside_sandbox: {command}" in run.out and "is not there" not in run.out, run
+        assert "nothing confines commands here" in run.out
+    run = cru(
+        "permissions",
+        "test",
+        "--json",
+        "--mode",
+        "trust",
+        "outside_sandbox",
+        "make x && git push origin main",
+        home=home,
+    )
+    verdict = json.loads(run.out)
+    assert (verdict["tool"], verdict["decision"], run.code) == ("outside_sandbox", "ask", 6)
+    assert [part["decision"] for part in verdict["parts"]] == ["ask", "allow"]
+    assert cru("permissions", "test", "outside_sandbox", "", home=home).code == 2

@@ -15,9 +15,11 @@ from cru.engine.parts import Parts
 from cru.engine.permission import PermissionQuestion, judge
 from cru.permissions.command_parts import JudgedParts, judge_parts
 from cru.permissions.gate import Gate, Verdict
+from cru.permissions.later_runs import ASKED
 from cru.permissions.listing import RuleRow, describe_rule, list_rules
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES, Decision, decide
 from cru.permissions.paths import PROTECTED_NAMES
+from cru.permissions.rules import OUTSIDE
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import ArgumentError, Tool
 from cru.values.mcp_names import PREFIX, own_name
@@ -30,6 +32,18 @@ PROTECTED = (
     f"changing {', '.join(sorted(PROTECTED_NAMES))}, cru's home and shell start files; "
     "reading keys and tokens (.ssh/, .aws/, .netrc, …)"
 )
+LATER = (*sorted(ASKED), "*.code-workspace", "what git's settings have it run")
+LATER_FEW = (
+    ".envrc",
+    ".vscode",
+    ".idea",
+    ".github/workflows",
+    ".husky",
+    ".mcp.json",
+    ".npmrc",
+    "AGENTS.md",
+    "CLAUDE.md",
+)
 UNSEEN = "{name} is not there before plugins and servers are: judged as a tool of which nothing is known"
 MOST_ARGUMENT = 1 << 20
 
@@ -39,12 +53,19 @@ class CallTrial(Struct, frozen=True):
 
     parts: of a command, one by one
     note: what the judgement could not know, "" if there is nothing
+    is_outside: it is a command that is to run outside of the sandbox
     """
 
     question: PermissionQuestion
     verdict: Verdict
     parts: JudgedParts | None = None
     note: str = ""
+    is_outside: bool = False
+
+    @property
+    def name(self) -> str:
+        """As rules have it."""
+        return OUTSIDE if self.is_outside else self.question.name
 
 
 async def permissions(context: CommandContext, words: str) -> CommandResult:
@@ -57,7 +78,7 @@ async def permissions(context: CommandContext, words: str) -> CommandResult:
         tool, _, detail = rest.strip().partition(" ")
         return CommandResult("\n".join(verdict_lines(parts.gate, try_call(parts, tool, _unquoted(detail.strip())))))
     if verb == "revoke" and rest.strip():
-        return CommandResult("\n".join(revoke(parts.gate, _unquoted(rest.strip()))))
+        return CommandResult("\n".join(revoke(parts, _unquoted(rest.strip()))))
     raise BadCommand(f"/permissions does not know {words!r}", f"/permissions, or /permissions {VERBS}")
 
 
@@ -75,10 +96,11 @@ def overview_lines(parts: Parts, mode_from: str = "") -> Iterator[str]:
     for decision, kinds in _kinds(mode).items():
         yield f"  {decision:<5}  {', '.join(kinds)}"
     if mode != "trust":
-        yield f"a question in every mode but plan, which refuses it, and trust: {PROTECTED}; paths outside {gate.places.root}"
+        yield f"a question in every mode but plan, which refuses it, and trust: {PROTECTED}; paths outside {gate.places.root};"
+        yield f"  and changing what something runs or obeys later: {', '.join(LATER_FEW)}, … (`--json` has all)"
     for folder in gate.places.folders:
         yield f"counts as part of the project: {_safe(folder)}"
-    rows = list_rules(gate)
+    rows = list_rules(gate, (*TABLE, *parts.tools.names()))
     yield ""
     yield "deny beats ask beats allow:" if rows else "no rules: [permissions] in config.toml has them"
     yield from _table(rows)
@@ -100,6 +122,8 @@ def _table(rows: Iterable[RuleRow]) -> Iterator[str]:
     layers = max((len(_safe(row.layer)) for row in rows), default=0)
     for row in rows:
         yield f"  {row.decision:<5}  {_safe(row.rule):<{width}}  {_safe(row.layer):<{layers}}  {_safe(row.place)}".rstrip()
+        if row.flaw:
+            yield f"  {'':<5}  {_safe(row.flaw)}"
 
 
 def guard_owners(parts: Parts) -> list[str]:
@@ -110,11 +134,23 @@ def guard_owners(parts: Parts) -> list[str]:
 
 def try_call(parts: Parts, tool: str, detail: str) -> CallTrial:
     """What the session's own judge decides, handlers aside. detail: what the call is about, or its arguments as JSON. Raises BadCommand."""
+    if tool == OUTSIDE:
+        return _try_outside(parts, detail)
     question, note = _question(parts, own_name(tool) if tool.startswith("mcp__") else tool, detail)
     verdict = judge(parts, question)
     is_command = question.kind == "shell" and not question.args.get("input_to")
     judged = judge_parts(parts.gate, question.name, question.detail) if is_command else None
     return CallTrial(question, verdict, judged, note)
+
+
+def _try_outside(parts: Parts, detail: str) -> CallTrial:
+    """A command for the world outside of the sandbox, as one that confines judges it, whether there is one here or not."""
+    question, _ = _question(parts, "bash", detail)
+    why = TABLE["bash"].why_ask[OUTSIDE]
+    verdict = parts.gate.judge("bash", "shell", question.detail, why_ask=why, is_outside=True)
+    judged = judge_parts(parts.gate, "bash", question.detail, why_outside=why)
+    note = "" if parts.gate.outside is not None else "nothing confines commands here, so a run would judge it as `bash`"
+    return CallTrial(question, verdict, judged, note, is_outside=True)
 
 
 def _question(parts: Parts, name: str, detail: str) -> tuple[PermissionQuestion, str]:
@@ -160,7 +196,7 @@ def verdict_lines(gate: Gate, trial: CallTrial) -> Iterator[str]:
     """The verdict, who decided, and the parts of a command."""
     question, verdict = trial.question, trial.verdict
     detail = _safe(question.detail)
-    yield f"{verdict.decision:<5}  {_safe(question.name)}{': ' if detail else ''}{detail}"
+    yield f"{verdict.decision:<5}  {_safe(trial.name)}{': ' if detail else ''}{detail}"
     yield f"  {_safe(verdict.reason)}"
     yield f"  decided by {describe_decider(gate, question, verdict)}"
     judged = trial.parts
@@ -190,13 +226,14 @@ def describe_decider(gate: Gate, question: PermissionQuestion, verdict: Verdict)
     return f"the mode {gate.mode}"
 
 
-def revoke(gate: Gate, text: str) -> Iterator[str]:
+def revoke(parts: Parts, text: str) -> Iterator[str]:
     """Take back what answers and hooks allow by this rule, here and everywhere. Raises BadCommand that says where a rule stands that is
     nobody's answer, NotStored."""
-    rows = [row for row in list_rules(gate) if row.rule == text]
+    gate, tools = parts.gate, (*TABLE, *parts.tools.names())
+    rows = [row for row in list_rules(gate, tools) if row.rule == text]
     going = [row for row in rows if row.revocable]
     if not going:
-        raise _not_revocable(gate, text, rows)
+        raise _not_revocable([row.rule for row in list_rules(gate, tools) if row.revocable], text, rows)
     gate.grants.remove(text)
     gate.grants.remove_of_hooks(text)
     for row in going:
@@ -206,11 +243,10 @@ def revoke(gate: Gate, text: str) -> Iterator[str]:
             yield f"stays: {row.decision} {_safe(row.rule)}  ({_safe(row.layer)}, {_safe(row.place)})"
 
 
-def _not_revocable(gate: Gate, text: str, rows: list[RuleRow]) -> BadCommand:
+def _not_revocable(kept: list[str], text: str, rows: list[RuleRow]) -> BadCommand:
     if not rows:
         from cru.config.closest import did_you_mean
 
-        kept = [row.rule for row in list_rules(gate) if row.revocable]
         hint = did_you_mean(text, kept) or ("`cru permissions` lists them" if kept else "no answer is kept here")
         return BadCommand(f"there is no rule `{_safe(text)}`", hint)
     row = rows[0]

@@ -49,8 +49,9 @@ class JudgedParts(Struct, frozen=True):
     unclear: str = ""
 
 
-def judge_parts(gate: Gate, tool: str, command: str) -> JudgedParts:
-    """Of a command for the shell. What cannot be read to its end has the parts that stand before."""
+def judge_parts(gate: Gate, tool: str, command: str, why_outside: str = "") -> JudgedParts:
+    """Of a command for the shell. What cannot be read to its end has the parts that stand before. why_outside: why a run outside of the
+    sandbox needs leave, if that is what it is to be"""
     sources = list(dict.fromkeys(_sources(command)))
     lengths = accumulate(map(len, sources))
     few = [
@@ -58,12 +59,12 @@ def judge_parts(gate: Gate, tool: str, command: str) -> JudgedParts:
         for source, length in zip(sources[:MOST], lengths, strict=False)
         if length <= LONGEST or source == sources[0]
     ]
-    parts = [_judge(gate, tool, source) for source in few]
+    parts = [_judge(gate, tool, source, why_outside) for source in few]
     return JudgedParts(tuple(parts), len(sources) - len(few), analyze(command).opaque)
 
 
-def _judge(gate: Gate, tool: str, source: str) -> CommandPart:
-    verdict = gate.judge(tool, "shell", source)
+def _judge(gate: Gate, tool: str, source: str, why_outside: str) -> CommandPart:
+    verdict = gate.judge(tool, "shell", source, why_ask=why_outside, is_outside=bool(why_outside))
     return CommandPart(source, verdict.decision, verdict.reason, verdict.source)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from cru.config.positions import item_lines
 from cru.files.regular import read_regular
 from cru.permissions import LayerRules
+from cru.permissions.dead_rules import find_flaw
 from cru.permissions.modes import Decision
 from cru.permissions.rules import GrantOrigin, Rule
 
@@ -34,6 +36,7 @@ class RuleRow(Struct, frozen=True):
     line: 1-based; 0: not known
     by: the hook that gave it, "" if none did
     revocable: `cru permissions revoke` takes it back
+    flaw: why it does not hold, "" if it may
     """
 
     decision: Decision
@@ -43,6 +46,7 @@ class RuleRow(Struct, frozen=True):
     line: int = 0
     by: str = ""
     revocable: bool = False
+    flaw: str = ""
 
     @property
     def place(self) -> str:
@@ -50,16 +54,17 @@ class RuleRow(Struct, frozen=True):
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-def list_rules(gate: Gate) -> tuple[RuleRow, ...]:
-    """In the order in which a call is held against them."""
-    return tuple(row for decision in ORDER for row in _rows_of(gate, decision))
+def list_rules(gate: Gate, tools: Iterable[str]) -> tuple[RuleRow, ...]:
+    """In the order in which a call is held against them. tools: names of those that are there"""
+    names = tuple(tools)
+    return tuple(row for decision in ORDER for row in _rows_of(gate, decision, names))
 
 
-def _rows_of(gate: Gate, decision: Decision) -> Iterator[RuleRow]:
+def _rows_of(gate: Gate, decision: Decision, tools: tuple[str, ...]) -> Iterator[RuleRow]:
     passed: Counter[tuple[str, str]] = Counter()
     for rule in gate.rules_of(decision):
         key = (rule.origin.file if rule.origin is not None else "", rule.text)
-        yield describe_rule(rule, decision, passed[key])
+        yield replace(describe_rule(rule, decision, passed[key]), flaw=find_flaw(rule, decision, tools))
         passed[key] += 1
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from cru.app.start import user_home
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
-from cru.faces.cli.plugin.health import HealthReport, HealthReports
+from cru.faces.cli.plugin.health import PluginHealth, PluginHealthList
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import ProcessResult, run_program
@@ -63,7 +63,7 @@ async def plugins(patient: Patient) -> list[DoctorFinding]:
             DoctorFinding("plugins", "error", f"`cru plugin health` takes longer than {SECONDS:g} s", "cru plugin list")
         ]
     try:
-        reports = msgspec.json.decode(ended.output, type=HealthReports)
+        reports = msgspec.json.decode(ended.output, type=PluginHealthList)
     except msgspec.DecodeError:
         return [DoctorFinding("plugins", "error", _last_line(ended), "cru plugin health")]
     findings = [finding for report in reports.plugins for finding in _of_plugin(report)]
@@ -75,7 +75,7 @@ async def plugins(patient: Patient) -> list[DoctorFinding]:
     return findings or [DoctorFinding("plugins", "ok", "there are no plugins")]
 
 
-def _of_plugin(report: HealthReport) -> Iterator[DoctorFinding]:
+def _of_plugin(report: PluginHealth) -> Iterator[DoctorFinding]:
     """What the checks of one say. That one is not trusted is among the notices."""
     for check in report.checks or ():
         level = HEALTH.get(check.level, "ok")

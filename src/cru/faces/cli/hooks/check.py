@@ -24,6 +24,8 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
 from cru.permissions import layer_rules
+from cru.permissions.dead_rules import find_flaw
+from cru.permissions.listing import ORDER
 from cru.permissions.rules import parse_rule, unknown_tools
 from cru.tools.builtin import TABLE
 from cru.values.masking import masked
@@ -68,15 +70,17 @@ def _lost_settings(start: Start) -> Sequence[LostGuard]:
 
 
 def _check_rules(layers: list[Layer], tools: Sequence[str]) -> Iterator[Finding]:
-    """Rules that name no tool."""
-    rules = [
-        parse_rule(text, f"{layer.file or layer.layer}")
-        for layer in layer_rules(layers)
-        for text in (*layer.lists.deny, *layer.lists.ask, *layer.lists.allow)
-    ]
-    for problem in unknown_tools(rules, tools):
-        level: Level = "broken" if problem.hint else "odd"  # it may be meant for a tool of a plugin
-        yield Finding(level, "", problem.where, problem.message, problem.hint, "permissions")
+    """Rules that never hold."""
+    for layer in layer_rules(layers):
+        for decision in ORDER:
+            for text in getattr(layer.lists, decision):
+                rule = parse_rule(text, f"{layer.file or layer.layer}")
+                problem = next(iter(unknown_tools((rule,), tools)), None)
+                if problem is not None:
+                    level: Level = "broken" if problem.hint else "odd"  # it may be meant for a tool of a plugin
+                    yield Finding(level, "", problem.where, problem.message, problem.hint, "permissions")
+                elif flaw := find_flaw(rule, decision, tools):
+                    yield Finding("odd", "", rule.source, f"rule `{text}` {flaw}", area="permissions")
 
 
 def _line(finding: Finding) -> str:

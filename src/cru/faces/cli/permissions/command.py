@@ -19,6 +19,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.permissions.listing import describe_rule, list_rules
 from cru.permissions.modes import MODE_DESCRIPTIONS, MODES, check_mode
+from cru.tools.builtin import TABLE
 
 HELP = """\
 cru permissions                     every rule in force: what it decides, whose it is, file and line (--json)
@@ -55,7 +56,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         if verb == "test":
             return _test(parts, free[0], free[1] if len(free) > 1 else "", as_json)
         if verb == "revoke":
-            for line in texts.revoke(parts.gate, free[0]):
+            for line in texts.revoke(parts, free[0]):
                 show(line)
             return 0
         return _list(built, as_json)
@@ -110,7 +111,8 @@ def _list(built: SessionBundle, as_json: bool) -> int:
     gate = parts.gate
     overview = {
         "mode": {"name": gate.mode, "from": origin, "about": MODE_DESCRIPTIONS[gate.mode], "kinds": MODES[gate.mode]},
-        "rules": list_rules(gate), "project": gate.places.root, "folders": gate.places.folders, "protected": texts.PROTECTED,
+        "rules": list_rules(gate, (*TABLE, *parts.tools.names())), "project": gate.places.root, "folders": gate.places.folders,
+        "protected": texts.PROTECTED, "later": texts.LATER,
         "handlers": texts.guard_owners(parts),
     }  # fmt: skip
     show(msgspec.json.encode(overview).decode())
@@ -133,7 +135,7 @@ def _test(parts: Parts, tool: str, detail: str, as_json: bool) -> int:
 def _encodable(parts: Parts, trial: texts.CallTrial) -> dict[str, object]:
     question, verdict, judged = trial.question, trial.verdict, trial.parts
     return {
-        "tool": question.name, "kind": question.kind, "detail": question.detail, "decision": verdict.decision,
+        "tool": trial.name, "kind": question.kind, "detail": question.detail, "decision": verdict.decision,
         "reason": verdict.reason, "mode": parts.gate.mode, "note": trial.note, "handlers": texts.guard_owners(parts),
         "by": texts.describe_decider(parts.gate, question, verdict),
         "rule": None if verdict.source is None else describe_rule(verdict.source, verdict.decision),

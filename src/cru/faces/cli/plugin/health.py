@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OFF = ("disabled", "untrusted")
 
 
-class HealthReport(Struct, frozen=True):
+class PluginHealth(Struct, frozen=True):
     """What `cru plugin health --json` writes of one plugin.
 
     checks: None if it brings none, or does not run
@@ -42,17 +42,17 @@ class HealthNotice(Struct, frozen=True):
     text: str
 
 
-class HealthReports(Struct, frozen=True):
+class PluginHealthList(Struct, frozen=True):
     """All that it writes."""
 
-    plugins: list[HealthReport]
+    plugins: list[PluginHealth]
     notices: list[HealthNotice]
 
 
 def check_health(parsed: Parsed, name: str, as_json: bool) -> int:
     """Of one plugin, or of all that are on. 1 if something of it is an error. Raises UnknownPlugin."""
 
-    async def work(built: SessionBundle, extensions: Extensions) -> list[HealthReport]:
+    async def work(built: SessionBundle, extensions: Extensions) -> list[PluginHealth]:
         session = extensions.session or PluginSession(built.session.parts, extensions.home)
         chosen = [plugin for plugin in extensions.plugins if name == plugin.name or not (name or plugin.is_off)]
         if name and not chosen:
@@ -60,7 +60,7 @@ def check_health(parsed: Parsed, name: str, as_json: bool) -> int:
         reports = []
         for plugin in chosen:
             checks = None if plugin.state in OFF else await check(plugin, session)
-            report = HealthReport(plugin.discovered.name, plugin.state, None if checks is None else tuple(checks))
+            report = PluginHealth(plugin.discovered.name, plugin.state, None if checks is None else tuple(checks))
             reports.append(report)
             if not as_json:
                 _show_report(report)
@@ -71,8 +71,8 @@ def check_health(parsed: Parsed, name: str, as_json: bool) -> int:
     notices: list[Notice] | None = [] if as_json else None
     reports = with_plugins(parsed, work, notices)
     if as_json:
-        told = [HealthNotice(notice.owner, notice.text) for notice in notices or ()]
-        show(masked(json.encode(HealthReports(reports, told)).decode()))
+        rows = [HealthNotice(notice.owner, notice.text) for notice in notices or ()]
+        show(masked(json.encode(PluginHealthList(reports, rows)).decode()))
     return 1 if any(health.level == "error" for report in reports for health in report.checks or ()) else 0
 
 
@@ -86,7 +86,7 @@ def _show_end(extensions: Extensions, chosen: Sequence[LoadedPlugin]) -> None:
         show(one_line(link))
 
 
-def _show_report(report: HealthReport) -> None:
+def _show_report(report: PluginHealth) -> None:
     if not report.checks:
         if report.state in OFF:
             why = f"it is {report.state}"
