@@ -14,8 +14,9 @@ from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
 from cru.permissions.paths import PathRoots, resolve
 from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
-from cru.sandbox import SandboxTable
+from cru.sandbox import SandboxSettings, SandboxTable
 from cru.sandbox.confinement import SessionSandbox
+from cru.sandbox.own_places import problems
 from cru.tools.builtin import BuiltInTool
 
 OUTSIDE = {
@@ -34,6 +35,8 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     async def open_sandbox(_: Parts) -> None:
         if (await sandbox.find()).backend:
             _describe_sandbox(parts, sandbox.limits())
+            for problem in problems(chosen, parts.gate.places):
+                parts.bus.stream.warn(problem)
 
     parts.services.sandbox = partial(_lend, sandbox)
 
@@ -47,6 +50,15 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     parts.lifecycle.closing.append(sandbox.close)
 
 
+def check_places(start: Start, settings: SandboxSettings) -> list[str]:
+    """What is wrong with the places that the settings name."""
+    return list(problems(settings, _places(start)))
+
+
+def _places(start: Start) -> PathRoots:
+    return PathRoots(resolve(start.root), resolve(start.home), resolve(user_home(start)))
+
+
 @asynccontextmanager
 async def project_sandbox(
     start: Start, settings: Settings, warn: Callable[[str], None]
@@ -56,7 +68,7 @@ async def project_sandbox(
     if chosen.mode == "off":
         yield None
         return
-    places = PathRoots(resolve(start.root), resolve(start.home), resolve(user_home(start)))
+    places = _places(start)
     sandbox = SessionSandbox(chosen, start.env, warn)
     try:
         yield partial(sandbox.confine_project, places)

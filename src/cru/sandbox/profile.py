@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from cru.permissions.git_runs import named_places, repository_folders
-from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, SECRET_AT_HOME, PathRoots, is_inside
+from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots, is_inside
 from cru.sandbox import SandboxSettings
+from cru.sandbox.own_places import always_hidden, hidden_paths, writable_folders
 
 GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mcp.json", ".vscode")
 """Files and folders of a project that decide what runs later, or what may."""
 GIT_GUARDS = ("commondir", "config", "config.worktree", "hooks")
 """The same in a folder of git."""
-SECRET_FILES = ("/etc/gshadow", "/etc/shadow")
 MOST_MODULES = 1000
 """Folders of submodules that are looked at."""
 
@@ -77,8 +77,7 @@ def make_profile(
 ) -> Profile:
     """That of the agent that works at these places. `readable`, `writable`: further files that it may see, or change, although they lie in
     what is hidden."""
-    own = [path for text in settings.writable if (path := _resolved(text, places)) is not None]
-    roots = [root for root in (*places.roots, *own) if os.path.isdir(root)]
+    roots = [root for root in (*places.roots, *writable_folders(settings, places)) if os.path.isdir(root)]
     git_folders = [folder for root in roots for folder in (*_git_folders(root), *repository_folders(root))]
     guards = [os.path.join(root, name) for root in roots for name in GUARDS]
     guards += [os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS]
@@ -86,9 +85,7 @@ def make_profile(
     guards += [place for root in roots for place in named_places(root)]
     at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
     guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
-    secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
-    own_hidden = [path for text in settings.hidden if (path := _resolved(text, places)) is not None]
-    hidden = _real((*secrets, *SECRET_FILES, places.home, *own_hidden))
+    hidden = _real((*always_hidden(places), *hidden_paths(settings, places)))
     opened = _real((*roots, *git_folders))
     # a guard that lies in what is hidden, or is that itself, would show it
     read_only = tuple(
@@ -124,13 +121,6 @@ def holders(opened: Sequence[str], shut: Sequence[str]) -> Iterator[str]:
 def _depth(path: str, folders: Iterable[str]) -> int:
     """The length of the innermost of these in which it lies, or which it is; 0: it lies in none."""
     return max((len(folder) for folder in folders if is_inside(path, folder)), default=0)
-
-
-def _resolved(text: str, places: PathRoots) -> str | None:
-    """A path of the settings: `~` is the user's home, and what is relative lies in the project; None if it is not there."""
-    expanded = places.user_home + text[1:] if text == "~" or text.startswith("~/") else text
-    path = os.path.realpath(os.path.join(places.root, expanded))
-    return path if os.path.exists(path) else None
 
 
 def _real(paths: Iterable[str]) -> tuple[str, ...]:

@@ -99,10 +99,21 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
 
     detection = await detect(patient.start.env)
     settings = patient.settings
-    mode = settings.of(SandboxTable).sandbox.mode if settings is not None and settings.has(SandboxTable) else "off"
+    chosen = (
+        settings.of(SandboxTable).sandbox
+        if settings is not None and settings.has(SandboxTable)
+        else SandboxTable().sandbox
+    )
+    mode = chosen.mode
     if detection.backend and mode != "off":
+        from cru.app.sandbox import check_places
+
         covered = "the model's commands, and the hooks, programs and MCP servers of a project"
-        return [DoctorFinding("sandbox", "ok", f"{covered} are confined by {detection.backend} ({detection.program})")]
+        text = f"{covered} are confined by {detection.backend} ({detection.program})"
+        wrong = [
+            DoctorFinding("sandbox", "warn", problem, "config.toml") for problem in check_places(patient.start, chosen)
+        ]
+        return [DoctorFinding("sandbox", "ok", text), *wrong]
     if detection.backend:
         text = f"commands are not confined: they may do all that you may ({detection.backend} works here)"
         return [DoctorFinding("sandbox", "warn", text, 'cru --sandbox, or mode = "auto" in [sandbox] of config.toml')]

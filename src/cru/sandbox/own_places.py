@@ -1,0 +1,66 @@
+"""The folders and files that `[sandbox]` names: which of them mean something, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from cru.permissions.paths import SECRET_AT_HOME, PathRoots, is_inside
+from cru.sandbox import SandboxSettings
+
+SECRET_FILES = ("/etc/gshadow", "/etc/shadow")
+OF_THE_SANDBOX = ("/", "/dev", "/proc", "/run", "/sys", "/tmp")
+"""What the sandbox has in its own way; a mount there would undo it."""
+
+
+def always_hidden(places: PathRoots) -> list[str]:
+    secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
+    return [*secrets, *SECRET_FILES, places.home]
+
+
+def writable_folders(settings: SandboxSettings, places: PathRoots) -> list[str]:
+    """Resolved."""
+    return [path for text in settings.writable if not _why_not_writable(path := resolved(text, places), places)]
+
+
+def hidden_paths(settings: SandboxSettings, places: PathRoots) -> list[str]:
+    """Resolved."""
+    return [path for text in settings.hidden if not _why_not_hidden(path := resolved(text, places))]
+
+
+def problems(settings: SandboxSettings, places: PathRoots) -> Iterator[str]:
+    """What a person should know of the places that are named."""
+    for text in settings.writable:
+        if why := _why_not_writable(resolved(text, places), places):
+            yield f"[sandbox] writable: `{text}` {why}"
+    for text in settings.hidden:
+        path = resolved(text, places)
+        if why := _why_not_hidden(path):
+            yield f"[sandbox] hidden: `{text}` {why}"
+        elif path in places.roots:
+            yield f"[sandbox] hidden: `{text}` is the project, so that commands find it empty"
+
+
+def resolved(text: str, places: PathRoots) -> str:
+    """A path of the settings: `~` is the user's home, and what is relative lies in the project."""
+    expanded = places.user_home + text[1:] if text == "~" or text.startswith("~/") else text
+    return os.path.realpath(os.path.join(places.root, expanded))
+
+
+def _why_not_writable(path: str, places: PathRoots) -> str:
+    if path in OF_THE_SANDBOX:
+        return "cannot be writable: the sandbox has its own there; name folders in it"
+    if not os.path.isdir(path):
+        return (
+            "is a file: only folders can be writable"
+            if os.path.exists(path)
+            else "is not there, so nothing can be written there"
+        )
+    hidden = next((place for place in always_hidden(places) if is_inside(path, os.path.realpath(place))), "")
+    return f"stays hidden, since {hidden} always is" if hidden else ""
+
+
+def _why_not_hidden(path: str) -> str:
+    if path in OF_THE_SANDBOX:
+        return "cannot be hidden: the sandbox has its own there"
+    return "" if os.path.exists(path) else "is not there, so nothing is hidden"
