@@ -82,10 +82,28 @@ def test_work_in_the_project_is_what_it_was(surroundings: Surroundings) -> None:
 
 @needs_sandbox
 def test_what_must_not_be_made_is_put_aside_and_told(surroundings: Surroundings) -> None:
-    (result,) = run(surroundings, ["echo x > .envrc"], "-t", "--sandbox")
-    aside = surroundings.here.project / ".envrc.from-sandbox"
+    here = surroundings.here
+    with server([Reply(calls=[Call("bash", {"command": "echo x > .envrc"})]), Reply("done")]) as model:
+        here.configure(url=model.url)
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
+    aside = here.project / ".envrc.from-sandbox"
     assert aside.read_text() == "x\n"
+    (result,) = (str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result")
     assert str(aside) in result
+    assert done.err.count(f"was put aside, as {aside}: look at them") == 1
+
+
+@needs_sandbox
+def test_a_person_is_told_of_a_failure_that_it_may_have_been_the_sandbox(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    commands = ["echo x > {out}/new", "exit 3"]
+    calls = [Call("bash", {"command": surroundings.fill(command)}) for command in commands]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        here.configure(url=model.url)
+        done = cru("-t", "-v", "--sandbox", "-C", "c", "go", home=here)
+    first, second = (line for line in done.err.splitlines() if line.startswith("[tool bash failed"))
+    assert "Read-only file system; the sandbox may be why: `writable`, `hosts` and `network` in [sandbox]" in first
+    assert "sandbox" not in second
 
 
 @needs_sandbox

@@ -11,6 +11,10 @@ from msgspec.structs import replace
 from cru.process.child import Program
 from cru.process.run import ProcessResult
 
+IN_SANDBOX = "this ran in a sandbox"
+"""Begins what the model is told of a failure that may be the sandbox's doing; faces know by it what to tell the person."""
+SETTINGS = "`writable`, `hosts` and `network` in [sandbox] of config.toml widen it"
+
 
 class ConfinedCommand(Struct, frozen=True):
     """A command that runs in a sandbox.

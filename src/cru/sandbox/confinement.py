@@ -16,7 +16,7 @@ from cru.contexts.home import private_parents
 from cru.contexts.private import HeldFolder
 from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
-from cru.process.confined import ConfinedCommand, ProjectProgram
+from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
@@ -130,6 +130,10 @@ class SessionSandbox:
                 give_back()
             moved = put_aside(before, self._accepted)
             end()
+            if moved and describe == self._tell_model:  # what a project brings is told of with its name
+                self._warn(
+                    f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have"
+                )
             return moved
 
         def explain(output: str, exit_status: int | None) -> str:
@@ -186,7 +190,7 @@ class SessionSandbox:
     def _tell_model(self) -> str:
         """What the model is told of a command that it looks as if the sandbox has hindered."""
         way_out = "If that is why it failed and it has to be done, `outside_sandbox`: true asks a person for that"
-        return f"this ran in a sandbox: {self.limits()}. {way_out}"
+        return f"{IN_SANDBOX}: {self.limits()}. {way_out}"
 
     def _tell_person(self) -> str:
         """The same of what a project brings."""

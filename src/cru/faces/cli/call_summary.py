@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cru.faces.cli.console import one_line
 from cru.values.visible import fold_blanks, visible
 
+if TYPE_CHECKING:
+    from cru.events.payloads import ToolFailed
+    from cru.events.stream import AgentCallFailed
+
 COLUMNS = 60
+LONGEST_NAME, LONGEST_ERROR = 100, 1000
 
 
 def summarize_arguments(args: Mapping[str, object]) -> str:
@@ -39,3 +45,14 @@ def _to_json(value: object) -> str:
 
 def _shorten(text: str) -> str:
     return one_line(visible(fold_blanks(text)), COLUMNS)
+
+
+def describe_failure(call: ToolFailed | AgentCallFailed) -> str:
+    """Which call failed, and how, in one line."""
+    error = call.error[:LONGEST_ERROR].partition("\n")[0]
+    text = f"{one_line(call.name, LONGEST_NAME)} {call.which}: {one_line(error, LONGEST_ERROR)}"
+    if call.name != "bash":
+        return text
+    from cru.process.confined import IN_SANDBOX, SETTINGS
+
+    return f"{text}; the sandbox may be why: {SETTINGS}" if f"[{IN_SANDBOX}" in call.error else text

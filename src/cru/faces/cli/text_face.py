@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
 
 P = TypeVar("P", bound=Struct)
-LONGEST_NAME, LONGEST_ERROR = 100, 1000
+LONGEST_NAME = 100
 
 
 class TextFace:
@@ -364,12 +364,16 @@ class TextFace:
         if self.tells_failures and self._tells(call.which):
             if not has_run and self._tells(""):
                 self._say_call(call)
-            self.say(f"[tool {_describe_failure(call)}]")
+            from cru.faces.cli.call_summary import describe_failure
+
+            self.say(f"[tool {describe_failure(call)}]")
 
     def _show_agent_failure(self, call: AgentCallFailed) -> None:
         """The same of a sub-agent's call: whoever made the call of `task` does not tell it."""
         if self._tells(call.which):
-            self.say(f"[{call.agent} {call.task}: tool {_describe_failure(call)}]")
+            from cru.faces.cli.call_summary import describe_failure
+
+            self.say(f"[{call.agent} {call.task}: tool {describe_failure(call)}]")
 
     def _tells(self, which: str) -> bool:
         is_shown = (self._verbose or self._progress is not None) and not self._hides_tools
@@ -384,11 +388,6 @@ class TextFace:
         """What nobody asked for is always told."""
         if self._verbose or compaction.trigger == "auto":
             self.say(f"[compacted: {compaction.dropped} entries summarised, {compaction.kept} kept]")
-
-
-def _describe_failure(call: ToolFailed | AgentCallFailed) -> str:
-    error = call.error[:LONGEST_ERROR].partition("\n")[0]
-    return f"{one_line(call.name, LONGEST_NAME)} {call.which}: {one_line(error, LONGEST_ERROR)}"
 
 
 def _open_progress() -> ProgressLine:
