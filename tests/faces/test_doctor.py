@@ -60,7 +60,7 @@ def test_a_key_that_is_refused_and_a_server_that_is_gone_are_errors_unless_nobod
         assert (
             code == 1
             and "does not accept the key" in of(findings, "model", "error")
-            and "cru login" in of(findings, "model", "error")
+            and f"-> cru login {model.url}" in of(findings, "model", "error")
         )
     code, findings = doctor(home)
     assert code == 1 and "does not answer" in of(findings, "model", "error")

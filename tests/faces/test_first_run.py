@@ -35,7 +35,7 @@ def test_a_newcomer_gets_from_an_empty_home_to_an_answer(home: HomeDir) -> None:
             terminal.expect("does not accept the key")
             terminal.expect("(it is not shown) >")
             terminal.line(KEY)
-            terminal.expect("Which model? openai_compatible has 1")
+            terminal.expect(f"Which model? http://127.0.0.1:{model.port} has 1")
             terminal.expect("mock")
             choose(terminal, "")
             terminal.expect("openai_compatible:mock answers from now on")
@@ -131,3 +131,23 @@ def test_a_signal_at_the_question_gives_the_terminal_back(home: HomeDir) -> None
         os.kill(terminal.pid, signal.SIGTERM)
         assert terminal.wait() == 128 + signal.SIGTERM
         assert terminal.is_cooked()
+
+
+def test_a_server_whose_key_was_kept_is_offered_and_answers(home: HomeDir) -> None:
+    with server([Reply("Welcome.")]) as model:
+        model.key = KEY
+        kept = cru("login", model.url, "--file", home=home, input=f"{KEY}\n")
+        assert kept.out.endswith("  next: `cru` in a terminal lets you choose its model\n"), kept
+        with pty("hello", home=home) as terminal:
+            terminal.expect(QUESTION)
+            choose(terminal, model.url)
+            terminal.expect(f"Which model? http://127.0.0.1:{model.port} has 1")
+            choose(terminal, "mock")
+            terminal.expect("Welcome.")
+            assert terminal.wait() == 0
+        assert model.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+        again = cru("login", model.url, "--file", home=home, input=f"{KEY}\n")
+        assert again.code == 0 and "next" not in again.out and "answers as before" not in again.out
+    assert f'base_url = "{model.url}"' in (home.cru / "config.toml").read_text()
+    other = cru("login", "openai", "--file", "--no-check", home=home, input="sk-x\n")
+    assert "openai_compatible:mock answers as before; `/model` in the chat lets you choose one of its models" in other.out

@@ -14,6 +14,7 @@ def test_a_key_from_a_pipe_is_checked_kept_used_and_forgotten(home: HomeDir) -> 
         home.configure('api_key = ""\n', url=model.url)
         refused = cru("login", model.url, home=home, input="sk-wrong\n")
         assert refused.code == 1 and "does not accept the key" in refused.err and "sk-wrong" not in refused.err
+        assert f"the server at {model.url} does not accept the key" in refused.err, refused
         kept = cru("login", model.url, "--file", home=home, input=f"{KEY}\n")
         assert kept.code == 0 and f"is kept in {home.cru}/keys.json" in kept.out and KEY not in kept.out + kept.err
         assert cru("hello", home=home).out == "Good.\n"
@@ -75,6 +76,7 @@ def test_login_in_the_chat_is_used_by_the_next_request(home: HomeDir) -> None:
             terminal.line(f"/login {model.url}")
             terminal.expect("(it is not shown) >")
             terminal.line(KEY)
+            terminal.expect(f"asking http://127.0.0.1:{model.port} what it has")
             terminal.expect("is kept in")
             terminal.line("two")
             terminal.expect("Good.")

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cru.models import ModelPrice
 from cru.models.protocol import ModelError
-from cru.models.providers import ANTHROPIC, OPENAI, OPENROUTER, PROVIDERS
+from cru.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER, PROVIDERS
 from cru.net import NetError
 from cru.net.redirects import within_origin
 from cru.net.transport import Transport
@@ -77,7 +77,7 @@ async def list_models(
         await _get(transport, provider, f"{base_url}/key", headers, seconds)  # its list is for everybody
     rows = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(rows, list):
-        raise ListUnavailable(f"{provider} at {_shown(base_url)} gives no list of models")
+        raise ListUnavailable(f"{_server(provider, base_url)} gives no list of models")
     models = tuple(model for row in rows if (model := _read_row(row)) is not None)
     return tuple(sorted(models, key=lambda model: -model.created)) if provider == OPENAI else models
 
@@ -88,16 +88,17 @@ async def _get(transport: Transport, provider: str, url: str, headers: dict[str,
             url, headers, limit_bytes=MOST_BYTES, timeout=seconds, max_redirects=2, leave=within_origin
         )
     except NetError as error:
-        raise ListUnavailable(f"{provider} at {_shown(url)} does not answer: {error.message}", error.hint) from error
+        raise ListUnavailable(f"{_server(provider, url)} does not answer: {error.message}", error.hint) from error
     if page.status in (401, 403):
         text = "wants a key" if not headers.keys() & {"authorization", "x-api-key"} else "does not accept the key"
-        raise KeyRefused(f"{provider} {text} ({page.status}{_words(page.body, headers)})")
+        who = _server(provider, url) if provider == CUSTOM else provider
+        raise KeyRefused(f"{who} {text} ({page.status}{_words(page.body, headers)})")
     if page.status != 200:
-        raise ListUnavailable(f"{provider} at {_shown(url)} answered {page.status}{_words(page.body, headers)}")
+        raise ListUnavailable(f"{_server(provider, url)} answered {page.status}{_words(page.body, headers)}")
     try:
         return msgspec.json.decode(page.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ListUnavailable(f"{provider} at {_shown(url)} gives no list of models: its answer is no JSON") from error
+        raise ListUnavailable(f"{_server(provider, url)} gives no list of models: its answer is no JSON") from error
 
 
 def _headers(provider: str, key: str) -> dict[str, str]:
@@ -181,6 +182,11 @@ def _words(body: bytes, headers: Mapping[str, str]) -> str:
         if secret := headers.get(name, "").removeprefix("Bearer "):
             text = text.replace(secret, "***")
     return ": " + " ".join("".join(char for char in text[:SHOWN] if char.isprintable() or char == "\n").split())
+
+
+def _server(provider: str, url: str) -> str:
+    """For people, who know their own servers by the address."""
+    return f"{'the server' if provider == CUSTOM else provider} at {_shown(url)}"
 
 
 def _shown(url: str) -> str:

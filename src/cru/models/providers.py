@@ -111,6 +111,10 @@ class KeyEnvironment(Mapping[str, str]):
         """The key that is kept for that server, which no variable has."""
         return ApiKey()
 
+    def servers(self) -> Mapping[str, str]:
+        """The base_url of each server that a key is kept for, by scheme, host and port."""
+        return {}
+
 
 def source_of(variable: str, env: Mapping[str, str]) -> str:
     """Where a variable's value is from: its own name if it is from the environment."""

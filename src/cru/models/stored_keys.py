@@ -30,10 +30,11 @@ class KeysUnusable(ModelError):
 
 
 class _KeptKey(Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """A line of the file. key: the key itself; keyring: it is in the keyring of that name instead"""
+    """A line of the file. key: the key itself; keyring: it is in the keyring of that name instead; address: of a server, its base_url"""
 
     key: str = ""
     keyring: str = ""
+    address: str = ""
 
 
 class StoredKeys:
@@ -45,6 +46,10 @@ class StoredKeys:
     def names(self) -> tuple[str, ...]:
         """Raises KeysUnusable."""
         return tuple(self._read())
+
+    def servers(self) -> dict[str, str]:
+        """The base_url of each server that a key is kept for, by its name. Raises KeysUnusable."""
+        return {name: kept.address or f"{name}/v1" for name, kept in self._read().items() if "://" in name}
 
     def place(self, name: str) -> str:
         """Where a key is kept, for people; "" if it is not. Raises KeysUnusable."""
@@ -62,13 +67,14 @@ class StoredKeys:
             return ApiKey(kept.key, str(self.path))
         return ApiKey(_read_keyring(name), f"the keyring ({kept.keyring})")
 
-    def keep(self, name: str, key: str, *, in_file: bool = False) -> str:
-        """Keep it in the keyring, if there is a usable one and the file is not asked for; where it is now. Raises KeysUnusable."""
+    def keep(self, name: str, key: str, *, in_file: bool = False, address: str = "") -> str:
+        """Keep it in the keyring, if there is a usable one and the file is not asked for; where it is now. address: of a server, its
+        base_url. Raises KeysUnusable."""
         backend = None if in_file else find_keyring()[0]
         if backend is not None:
             _call_keyring("set_password", name, key)
         label = "" if backend is None else backend_label(backend)
-        self._change(name, _KeptKey(keyring=label) if label else _KeptKey(key))
+        self._change(name, _KeptKey("" if label else key, label, address))
         return self.place(name)
 
     def forget(self, name: str) -> bool:
@@ -173,6 +179,13 @@ class EnvironmentWithKeys(KeyEnvironment):
 
     def key_at(self, base_url: str) -> ApiKey:
         return self._key(origin_of(base_url))
+
+    def servers(self) -> Mapping[str, str]:
+        try:
+            return self._keys.servers()
+        except KeysUnusable as error:
+            self.problem = error.message
+            return {}
 
     def renew(self) -> None:
         """What is kept has changed."""

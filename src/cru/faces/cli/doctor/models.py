@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cru.app import secret_variables
+from cru.config.secret import mask_url
 from cru.engine.model_pool import ModelPool, with_keys
 from cru.events.bus import Bus
 from cru.events.stamp import Origin
@@ -11,7 +12,7 @@ from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.models import ModelSettings
 from cru.models.listing import KeyRefused, ListUnavailable
 from cru.models.protocol import ModelError, NoModel
-from cru.models.providers import KEYED, OWN_KEY, KeyEnvironment, source_of
+from cru.models.providers import CUSTOM, KEYED, OWN_KEY, KeyEnvironment, source_of
 from cru.models.stored_keys import KeysUnusable, StoredKeys
 
 
@@ -77,7 +78,8 @@ async def _reach(pool: ModelPool, is_offline: bool) -> DoctorFinding:
     try:
         listed = [row.id for row in await pool.listed(resolved.model.provider)]
     except KeyRefused as error:
-        return DoctorFinding("model", "error", f"{name}: {error.message}", f"cru login {resolved.model.provider}")
+        owner = mask_url(resolved.base_url) if resolved.model.provider == CUSTOM else resolved.model.provider
+        return DoctorFinding("model", "error", f"{name}: {error.message}", f"cru login {owner}")
     except ListUnavailable as error:
         return DoctorFinding(
             "model", "error", f"{name}: {error.message}", "is the server up, and the network? `--offline` does not ask"

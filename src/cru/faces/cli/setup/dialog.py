@@ -77,13 +77,14 @@ class SetupDialog:
         at = await self.choose("Whose key is it?", names)
         return None if at is None else names[at]
 
-    async def model(self, provider: str, models: Sequence[ListedModel]) -> str | None:
-        """A model's id, out of the list or, if there is none, typed."""
+    async def model(self, provider: str, models: Sequence[ListedModel], name: str = "") -> str | None:
+        """A model's id, out of the list or, if there is none, typed. name: the provider's for people"""
+        name = name or provider
         if not models:
-            return await self.text(f"the id of a model of {provider}")
+            return await self.text(f"the id of a model of {name}")
         usual = _USUAL.get(provider)
         at = next((at for at, model in enumerate(models) if usual and usual.fullmatch(model.id)), 0)
-        title = f"Which model? {provider} has {len(models)}"
+        title = f"Which model? {name} has {len(models)}"
         chosen = await self.choose(title, [m.id for m in models], [about_model(m) for m in models], at, filters=True)
         return None if chosen is None else models[chosen].id
 

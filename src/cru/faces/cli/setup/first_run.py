@@ -134,7 +134,7 @@ class FirstRun:
         return None if checked is None else await self._choose(checked.owner, checked.models, checked.key)
 
     async def _choose(self, owner: KeyOwner, models: tuple[ListedModel, ...], key: str = "") -> ChosenModel | None:
-        name = await self._dialog.model(owner.provider, models)
+        name = await self._dialog.model(owner.provider, models, owner.name)
         if name is None:
             return None
         base_url = owner.base_url if owner.provider == CUSTOM and not self._settings.base_url else ""

@@ -102,7 +102,7 @@ async def ask_key(
             named = owner
         if not checks:
             return CheckedKey(named, key, ())
-        dialog.say(f"  asking {named.provider} what it has …")
+        dialog.say(f"  asking {named.name} what it has …")
         try:
             return await check_key(transport, named, key)
         except KeyRefused as error:
@@ -119,4 +119,5 @@ def keep_key(home: Path, checked: KeyOwner, key: str, *, in_file: bool = False) 
     """Where it is now, for people. Raises KeysUnusable."""
     from cru.models.stored_keys import StoredKeys
 
-    return StoredKeys(home).keep(checked.name, key, in_file=in_file)
+    address = checked.base_url.partition("?")[0] if checked.provider == CUSTOM else ""
+    return StoredKeys(home).keep(checked.name, key, in_file=in_file, address=address)

@@ -18,7 +18,7 @@ from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
 from cru.faces.cli.setup.keys import MOST, CheckedKey, KeyOwner, ask_key, check_key, keep_key, owner_of, why_no_key
 from cru.faces.cli.terminal.keyboard import input_mode
 from cru.models import ModelSettings
-from cru.models.providers import PROVIDERS
+from cru.models.providers import CUSTOM, PROVIDERS
 from cru.models.stored_keys import StoredKeys, find_keyring
 from cru.net.transport import Transport
 
@@ -44,7 +44,23 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         say("cru: no key is kept")
         return 1
     _keep(home_path(parsed), checked.owner, checked.key, args.has("--file"))
+    settings = load_settings(start_of(parsed, "default"))[0].of(ModelSettings)
+    if step := _next_step(checked, settings):
+        show(f"  {step}")
     return 0
+
+
+def _next_step(checked: CheckedKey, settings: ModelSettings) -> str:
+    """What uses the key; "" if the next request does by itself."""
+    count = len(checked.models)
+    which = f"one of its {count} models" if count > 1 else "its model" if count else "one of its models"
+    if not settings.model:
+        return f"next: `cru` in a terminal lets you choose {which}"
+    asked = settings.base_url if checked.owner.provider == CUSTOM else settings.model
+    is_used = asked and (
+        KeyOwner(CUSTOM, asked).name == checked.owner.name or asked.startswith(f"{checked.owner.name}:")
+    )
+    return "" if is_used else f"{settings.model} answers as before; `/model` in the chat lets you choose {which}"
 
 
 def logout(parsed: Parsed, words: tuple[str, ...]) -> int:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.models import ModelSettings
 from cru.models.probe import ALL_SERVERS, find_servers
-from cru.models.providers import KEYED, OPENROUTER, OWN_KEY, PROVIDERS, provider_at, source_of
+from cru.models.providers import CUSTOM, KEYED, OPENROUTER, OWN_KEY, PROVIDERS, KeyEnvironment, provider_at, source_of
 from cru.models.pull import WEIGHTS, weights_path
 
 Kind = Literal["provider", "paste", "address", "embedded", "tour"]
@@ -40,7 +40,7 @@ async def find_options(settings: ModelSettings, env: Mapping[str, str], models_f
             SetupOption("provider", mask_url(settings.base_url), "the setting base_url", name, settings.base_url)
         ]
     else:
-        options = [*_with_keys(settings, env), *await _servers()]
+        options = [*_with_keys(settings, env), *_kept_servers(env), *await _servers()]
         options.append(SetupOption("paste", "paste a key", f"of {', '.join(row.name for row in KEYED)}"))
         options.append(SetupOption("address", "another server", "its address; it speaks as OpenAI does"))
     return [
@@ -60,6 +60,12 @@ def _with_keys(settings: ModelSettings, env: Mapping[str, str]) -> list[SetupOpt
         base_url = PROVIDERS[OPENROUTER].base_url
         options.insert(0, SetupOption("provider", OPENROUTER, f"the key is in {source}", OPENROUTER, base_url))
     return options
+
+
+def _kept_servers(env: Mapping[str, str]) -> list[SetupOption]:
+    """Those that `cru login URL` was for. A keyring is asked once one is chosen."""
+    servers = env.servers() if isinstance(env, KeyEnvironment) else {}
+    return [SetupOption("provider", address, "its key is kept", CUSTOM, address) for address in servers.values()]
 
 
 async def _servers() -> list[SetupOption]:
