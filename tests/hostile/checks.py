@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.kit import Done, HomeDir, cru, wait_until
 from tests.kit.processes import is_running
 
-LONGEST_MESSAGE = 20_000
-"""Characters on standard error."""
+LONGEST_MESSAGE = 40_000
+"""Characters on standard error: a message has at most 8,000, each of which may be shown as four."""
 DEFECTS = ("Traceback", "Exception ignored", "never retrieved", "never awaited", "Task was destroyed")
 
 

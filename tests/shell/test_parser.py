@@ -119,7 +119,7 @@ def test_what_is_read_and_accepted_by_bash(source: str, expected: list[list[str]
     [
         "a && ", "a | ", "| a", "a;; b", "&& a", "; a", "(a", "a)", "{ a", "a; }", "if a; then b", "then a", "fi", "if a; fi b", "for 1 do",
         "case a in b) c", "a (b)", "a b() { c; }", "'a", '"a', "$(a", "`a", "${a", "$((1", "a >", "a > && b", "a < ;", "<<A", "[[ a",
-        "a=(b", "f() a", "]] a", "a; in",  "! | a", "a | ! b", "a=(b)c=(d)", "}", "done",
+        "a=(b", "f() a", "a &> 2>b", "a > {b}>c", "]] a", "a; in", "! | a", "a | ! b", "a=(b)c=(d)", "}", "done",
     ],
 )  # fmt: skip
 @needs_bash
@@ -130,7 +130,11 @@ def test_what_bash_rejects_is_a_problem(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["a[1 2]=3 b", "a[;]=3 b", "x=1 >y a[ ]+=3 b", 'a["]" 1]=3 b', "a[b c", "a[[1] 2]=3", "$[1]", "$((a) | b)", '"${a:-\'}"', "${a:-{b}}", "$((\"1\"))", "cat <<A\nb\\\nA\nA", "cat <<A\nb", "a\\"]
+    "source",
+    [
+        "a[1 2]=3 b", "a[;]=3 b", "x=1 >y a[ ]+=3 b", 'a["]" 1]=3 b', "a[b c", "a[[1] 2]=3", "$[1]", "$((a) | b)",
+        '"${a:-\'}"', "${a:-{b}}", "$((\"1\"))", "cat <<A\nb\\\nA\nA", "cat <<A\nb", "a\\",
+    ],
 )  # fmt: skip
 def test_what_shells_read_in_different_ways_is_a_problem(source: str) -> None:
     assert parse(source).problem is not None

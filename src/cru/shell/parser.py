@@ -299,7 +299,7 @@ class _Parser(WordReader):
         self.expect("done")
 
     def read_plain_word(self, compound: Compound) -> None:
-        if not self.peek() or (self.peek() in WORD_ENDS and not self.text.startswith(("<(", ">("), self.at)):
+        if self.is_at_end():
             raise self.unexpected()
         self.read_word(compound.words)
 
@@ -360,7 +360,7 @@ class _Parser(WordReader):
             if self.peek() == "(":
                 self.read_function(pipeline, command)
                 return
-            if not self.peek() or (self.peek() in WORD_ENDS and not self.text.startswith(("<(", ">("), self.at)):
+            if self.is_at_end():
                 break
             word = self.read_word(command.words, is_first=not command.words)
             if word.assigned_name and len(command.words) == 1:
@@ -391,7 +391,7 @@ class _Parser(WordReader):
         self.at = match.end()
         while self.peek() in (" ", "\t") or self.text.startswith("\\\n", self.at):
             self.at += 2 if self.peek() == "\\" else 1
-        if self.peek() in ("", "#") or (self.peek() in WORD_ENDS and not self.text.startswith(("<(", ">("), self.at)):
+        if self.peek() == "#" or self.is_at_end() or _REDIRECTION.match(self.text, self.at):
             raise Unreadable(match.start(), "an input redirection" if operator[0] == "<" else "a redirection to a file")
         self.read_word(redirection.target)
         redirection.end = self.at

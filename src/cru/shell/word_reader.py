@@ -75,6 +75,10 @@ class WordReader:
             self._read_quoted(parts, _DOCUMENT, "$`\\")
         self.text = text
 
+    def is_at_end(self) -> bool:
+        """Whether no word begins here."""
+        return self.peek() in WORD_ENDS and not self._at_process()
+
     def _at_process(self) -> bool:
         return self.peek() in ("<", ">") and self.peek(1) == "("
 
