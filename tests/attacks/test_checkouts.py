@@ -274,12 +274,13 @@ def test_a_worktree_runs_nothing_that_the_repository_names(tmp_path: Path, name:
 PROGRAMS = ("git", "rg", "bwrap", "bash", "sh")
 
 
-PATHS = (".:{path}", ":{path}", "{path}:", "./bin:{path}")
+PATHS = (".:{path}", ":{path}", "{path}:", "./bin:{path}", "{project}/bin:{path}")
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_no_program_of_the_project_stands_in_for_one_that_cru_needs(tmp_path: Path, path: str) -> None:
-    """A PATH with an empty or relative entry is a mistake that many people have in their settings."""
+    """A PATH with an empty or relative entry is a mistake that many people have in their settings; one with a folder of the project is
+    that of its activated environment."""
 
     def plant(here: HomeDir) -> None:
         repository(here.project)
@@ -294,7 +295,7 @@ def test_no_program_of_the_project_stands_in_for_one_that_cru_needs(tmp_path: Pa
         Call("grep", {"pattern": "crown"}),
         Call("bash", {"command": ":"}),
     ]
-    env = {"PATH": path.format(path="/usr/local/bin:/usr/bin:/bin")}
+    env = {"PATH": path.format(path="/usr/local/bin:/usr/bin:/bin", project=tmp_path / "project")}
     played = play(tmp_path, calls, mode="trust", config='[sandbox]\nmode = "auto"\n', plant=plant, env=env)
     assert "a.txt:1:crown" in played.results[1]
     assert not [file for file in tmp_path.rglob("PWNED")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,6 +13,7 @@ from cru.app.start import Start, user_home
 from cru.config.layers import Settings
 from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
+from cru.files.search_path import own_path
 from cru.permissions.paths import PathRoots, resolve
 from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxTable
@@ -30,7 +32,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     chosen = settings.of(SandboxTable).sandbox
     if chosen.mode == "off":
         return
-    sandbox = SessionSandbox(chosen, start.env, parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
+    sandbox = SessionSandbox(chosen, _env(start), parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
 
     async def open_sandbox(_: Parts) -> None:
         if (await sandbox.find()).backend:
@@ -59,6 +61,11 @@ def _places(start: Start) -> PathRoots:
     return PathRoots(resolve(start.root), resolve(start.home), resolve(user_home(start)))
 
 
+def _env(start: Start) -> dict[str, str]:
+    """Where bwrap is looked for, a project puts nothing."""
+    return {**start.env, "PATH": own_path(start.env.get("PATH", os.defpath), str(start.root))}
+
+
 @asynccontextmanager
 async def project_sandbox(
     start: Start, settings: Settings, warn: Callable[[str], None]
@@ -69,7 +76,7 @@ async def project_sandbox(
         yield None
         return
     places = _places(start)
-    sandbox = SessionSandbox(chosen, start.env, warn)
+    sandbox = SessionSandbox(chosen, _env(start), warn)
     try:
         yield partial(sandbox.confine_project, places)
     finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.files.regular import read_regular
+from cru.files.search_path import own_path
 from cru.process.capture import ByteCapture, TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
@@ -121,7 +122,7 @@ class PrivateIndex:
         self._lock = -1
         self._may_convert = False
         self._env: Mapping[str, str] = {
-            "PATH": path, "LC_ALL": "C", "GIT_DIR": str(self._folder), "GIT_WORK_TREE": str(places.top),
+            "PATH": own_path(path, str(places.top)), "LC_ALL": "C", "GIT_DIR": str(self._folder), "GIT_WORK_TREE": str(places.top),
             "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
             "HOME": os.environ.get("HOME", "/"),
         }  # fmt: skip

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
+from cru.files.search_path import own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
@@ -204,7 +205,7 @@ async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:
     output, errors = TextCapture(limit=LARGEST, errors="surrogateescape"), TextCapture(limit=SHOWN)
     own = {name: value for name, value in env.items() if name not in _OF_ANOTHER_REPOSITORY}
     quiet = {**own, **_NO_NETWORK, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
-    program = find_program("git", env.get("PATH", os.defpath))
+    program = find_program("git", own_path(env.get("PATH", os.defpath), str(folder)))
     if program is None:
         raise TaskError("git is not there", "a worktree needs git")
     try:

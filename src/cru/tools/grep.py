@@ -16,6 +16,7 @@ from time import monotonic
 
 from cru.files.glob import BadGlob, expand_braces
 from cru.files.regular import open_regular
+from cru.files.search_path import own_path
 from cru.files.selection import select_by_glob
 from cru.permissions.hidden_files import HiddenFiles
 from cru.process.capture import TextCapture
@@ -101,7 +102,7 @@ async def _search(
         capture = TextCapture(limit=limit, errors="surrogateescape", ends_at_limit=True)
         return _check_pattern(await run_command(argv, running, late - monotonic(), capture, stdin))
 
-    program = find_program("rg", running.env.get("PATH", ""))
+    program = find_program("rg", own_path(running.env.get("PATH", ""), str(running.root)))
     if program is not None:
         ended, lines = await ripgrep.search(program, job, run, hidden.__contains__)
         if ended.timed_out or 0 <= ended.exit_status <= 1 or lines:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from cru.files.search_path import own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
@@ -41,7 +42,7 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
         return await tasks_of(running.services).send_input(args.input_to, args.command, args.typed_before or "")
     # a command that begins with a sign would be taken for an option
     command = f" {args.command}" if args.command[0] in "-+" else args.command
-    argv = (_shell(running.env.get("PATH", "")), "-c", command)
+    argv = (_shell(running.env.get("PATH", ""), str(running.root)), "-c", command)
     confined = await _confine(args, argv, running)
     if args.background:
         explain = partial(running.secrets.explain, args.command)
@@ -162,8 +163,10 @@ def _text(ended: ProcessResult) -> str:
 
 
 @lru_cache(maxsize=4)
-def _shell(path: str) -> str:
-    return find_program("bash", path) or find_program("bash", "/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+def _shell(path: str, root: str) -> str:
+    return (
+        find_program("bash", own_path(path, root)) or find_program("bash", "/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+    )
 
 
 async def run_command(

@@ -284,7 +284,7 @@ class SessionHooks:
             from cru.extensions.hooks.launch.confined import confinement
 
             confine = confinement(entry, facts, cwd, stdin, environment)
-        return await run_hook_command(entry, stdin, environment, cwd, rules, confine)
+        return await run_hook_command(entry, stdin, environment, cwd, rules, confine, self.facts.root)
 
     def redact(self, result: HookResult) -> HookResult:
         if self._redact is None:

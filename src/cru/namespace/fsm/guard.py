@@ -9,6 +9,7 @@ from typing import Any
 
 from cru.engine.parts import Parts
 from cru.events.calling import check
+from cru.files.search_path import own_path
 from cru.namespace.arguments import lua_type, tostring
 from cru.namespace.callbacks import error_value, report_failure
 from cru.namespace.fsm.definition import Guard
@@ -76,7 +77,7 @@ async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | N
     from cru.process.child import Program
     from cru.process.run import find_program, run_program
 
-    shell = find_program("bash", parts.env.get("PATH", "")) or "/bin/sh"
+    shell = find_program("bash", own_path(parts.env.get("PATH", ""), str(parts.root))) or "/bin/sh"
     try:
         program = Program((shell, "-c", f" {guard.shell}"), parts.root, parts.env, is_marked=True)
         outcome = await run_program(program, guard.timeout, TextCapture(emit))

@@ -17,6 +17,7 @@ from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.model.result import HookRun
+from cru.files.search_path import own_path
 from cru.process.capture import ByteCapture
 from cru.process.child import Program
 from cru.process.errors import StartError, StartProblem
@@ -43,6 +44,7 @@ async def run_hook_command(
     cwd: Path,
     rules: LaunchRules,
     confine: Confine | None = None,
+    root: Path | None = None,
 ) -> HookRun:
     """Run the entry's command to its end. Never raises but when cancelled; then, and at its limit, its whole session is ended.
 
@@ -51,7 +53,7 @@ async def run_hook_command(
     began = time.perf_counter()
     env, left_out = passable({**env, **dict(shells.jq_stand_in(env.get("PATH", "")))})
     try:
-        argv = command_line(entry, env, cwd, rules)
+        argv = command_line(entry, env, cwd, rules, root or cwd)
     except HookError as error:
         return HookRun(None, error=f"{error.message} ({error.hint})" if error.hint else error.message)
     if not cwd.is_absolute():
@@ -104,12 +106,14 @@ def _read_end(ended: ProcessResult, is_too_much: bool, left_out: list[str]) -> H
     )
 
 
-def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: LaunchRules) -> tuple[str, ...]:
+def command_line(
+    entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: LaunchRules, root: Path
+) -> tuple[str, ...]:
     """What is executed. Raises HookError: there is no shell, or a placeholder has no value."""
     if entry.args is not None:
         words = (entry.command, *entry.args) if entry.command else entry.args
         return tuple(expand_placeholders(word, env, rules.placeholders) for word in words)
-    shell = shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, env.get("PATH", ""))
+    shell = shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, own_path(env.get("PATH", ""), str(root)))
     source = entry.command
     if rules.dispatches_paths:
         source = insert_interpreters(source, shell[0], env, cwd)

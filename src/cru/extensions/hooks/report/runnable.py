@@ -17,6 +17,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.trust.references import known_variables
 from cru.files.regular import open_regular
+from cru.files.search_path import own_path
 from cru.shell.analysis import analyze
 from cru.shell.command_starts import find_command_starts
 from cru.shell.programs import KEYWORDS, SHELLS, base_name, names
@@ -57,7 +58,9 @@ def find_broken(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> It
 def _missing_shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, str, str]]:
     if entry.args is None:
         try:
-            shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, facts.env.get("PATH", ""))
+            shells.find_shell(
+                rules.shells[shells.SYSTEM], entry.shell, own_path(facts.env.get("PATH", ""), str(facts.root))
+            )
         except NoShell as error:
             yield True, error.message, error.hint
 
@@ -65,7 +68,9 @@ def _missing_shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) ->
 def _shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> str:
     """The program that reads its command, "" if there is none."""
     try:
-        return shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, facts.env.get("PATH", ""))[0]
+        return shells.find_shell(
+            rules.shells[shells.SYSTEM], entry.shell, own_path(facts.env.get("PATH", ""), str(facts.root))
+        )[0]
     except NoShell:
         return ""
 

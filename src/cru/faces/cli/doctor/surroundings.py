@@ -12,6 +12,7 @@ from pathlib import Path
 
 import cru
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
+from cru.files.search_path import own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import find_program, run_program
@@ -97,7 +98,9 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
     from cru.sandbox import SandboxTable
     from cru.sandbox.detect import detect
 
-    detection = await detect(patient.start.env)
+    start = patient.start
+    path = own_path(start.env.get("PATH", os.defpath), str(start.root))
+    detection = await detect({**start.env, "PATH": path})
     settings = patient.settings
     chosen = (
         settings.of(SandboxTable).sandbox

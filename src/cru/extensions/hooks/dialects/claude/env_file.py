@@ -87,7 +87,8 @@ class EnvFiles:
         env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
         shell = ("--noprofile", "--norc", "-c", TRY, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)
-        done = await run_hook_command(reader, b"", env, facts.root, LaunchRules(), self._confinement(files, facts))
+        confine = self._confinement(files, facts)
+        done = await run_hook_command(reader, b"", env, facts.root, LaunchRules(), confine, facts.root)
         if done.exit is None:
             raise HookError(f"CLAUDE_ENV_FILE: {done.error or f'not read within {LIMIT:g} s'}", f"look into {files[0]}")
         if done.exit:
