@@ -128,8 +128,10 @@ class SessionSandbox:
                 self._close_proxy(proxy)
             if give_back is not None:
                 give_back()
-            moved = put_aside(before, self._accepted)
-            end()
+            try:
+                moved = put_aside(before, self._accepted)
+            finally:
+                end()
             if moved and describe == self._tell_model:  # what a project brings is told of with its name
                 self._warn(
                     f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have"

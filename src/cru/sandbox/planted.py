@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from itertools import islice
 
+from cru.files.regular import read_regular
+
 SUFFIX = ".from-sandbox"
 LARGEST = 1 << 20
 """Bytes of an accepted file that are looked at."""
-MOST_FILES = 100
+MOST_FILES, DEEPEST = 100, 20
+"""Of a folder in which all may be accepted."""
 
 
 def look(paths: Iterable[str]) -> dict[str, str]:
@@ -18,35 +22,56 @@ def look(paths: Iterable[str]) -> dict[str, str]:
     return {path: os.readlink(path) if os.path.islink(path) else "" for path in paths}
 
 
-def put_aside(before: dict[str, str], accepted: Mapping[str, bytes]) -> list[str]:
+def put_aside(before: Mapping[str, str], accepted: Mapping[str, bytes]) -> list[str]:
     """Rename what has come since then, and make links again; the new names. What cannot be renamed is named as it is. `accepted`: files of
     which those with a content of this digest stay."""
     moved = []
     for path, target in before.items():
-        if (os.readlink(path) if os.path.islink(path) else "") == target and (target or not os.path.lexists(path)):
-            continue
-        if accepted and _is_accepted(path, accepted):
-            continue
         try:
-            moved += [aside] if (aside := _rename(path)) else []
-            if target:
-                os.symlink(target, path)
-        except OSError:
+            moved += _settle(path, target, accepted)
+        except Exception:  # noqa: BLE001  whatever one of them is made of: the others are looked at, and it is told
             moved.append(path)
     return moved
 
 
+def _settle(path: str, target: str, accepted: Mapping[str, bytes]) -> list[str]:
+    """Of one of them. Raises OSError."""
+    if (os.readlink(path) if os.path.islink(path) else "") == target and (target or not os.path.lexists(path)):
+        return []
+    if accepted and _is_accepted(path, accepted):
+        return []
+    aside = _rename(path)
+    if target:
+        os.symlink(target, path)
+    return [aside] if aside else []
+
+
 def _is_accepted(path: str, accepted: Mapping[str, bytes]) -> bool:
-    """Whether there is nothing but accepted files in it."""
-    try:
-        if os.path.isfile(path) and not os.path.islink(path):
-            with open(path, "rb") as file:
-                return sha256(file.read(LARGEST + 1)).digest() == accepted.get(path)
-        with os.scandir(path) as listing:
-            inner = [entry.path for entry in islice(listing, MOST_FILES + 1)]
-    except OSError:
-        return False
-    return 0 < len(inner) <= MOST_FILES and all(not os.path.islink(p) and _is_accepted(p, accepted) for p in inner)
+    """Whether there is nothing but accepted files in it, few and not deep."""
+    rest, count = [path], 0
+    while rest:
+        place = rest.pop()
+        try:
+            mode = os.lstat(place).st_mode
+            if stat.S_ISDIR(mode):
+                with os.scandir(place) as listing:
+                    inner = [entry.path for entry in islice(listing, MOST_FILES + 1)]
+            elif not stat.S_ISREG(mode) or place not in accepted or _digest(place) != accepted[place]:
+                return False
+            else:
+                continue
+        except OSError:
+            return False
+        count += len(inner)
+        if not inner or count > MOST_FILES or place.count("/") - path.count("/") >= DEEPEST:
+            return False
+        rest += inner
+    return True
+
+
+def _digest(path: str) -> bytes:
+    """Raises OSError."""
+    return sha256(read_regular(path, LARGEST)).digest()
 
 
 def _rename(path: str) -> str:
