@@ -150,4 +150,6 @@ def test_a_server_whose_key_was_kept_is_offered_and_answers(home: HomeDir) -> No
         assert again.code == 0 and "next" not in again.out and "answers as before" not in again.out
     assert f'base_url = "{model.url}"' in (home.cru / "config.toml").read_text()
     other = cru("login", "openai", "--file", "--no-check", home=home, input="sk-x\n")
-    assert "openai_compatible:mock answers as before; `/model` in the chat lets you choose one of its models" in other.out
+    assert (
+        "openai_compatible:mock answers as before; `/model` in the chat lets you choose one of its models" in other.out
+    )

@@ -44,8 +44,7 @@ def test_a_list_that_does_not_come_refuses_nothing(home: HomeDir) -> None:
     shown = cru("/model", home=home)
     assert (
         shown.code == 0
-        and "which models there are is not known: the server at http://127.0.0.1:9/v1 does not answer"
-        in shown.out
+        and "which models there are is not known: the server at http://127.0.0.1:9/v1 does not answer" in shown.out
     )
     kept = cru("/model big-1", home=home)
     assert kept.code == 0 and "could not be checked" in kept.err

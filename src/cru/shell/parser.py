@@ -119,8 +119,6 @@ class _Parser(WordReader):
         token = _TOKEN.match(self.text, self.at)
         return _misplaced(self.at, self.reserved() or (token[0] if token else ""))
 
-    # lists -----------------------------------------------------------------------------------------------------------------------
-
     def read_body(self, script: Script, close: str) -> None:
         documents, self.documents = self.documents, []
         self.read_list(script, (close,))
@@ -230,6 +228,8 @@ class _Parser(WordReader):
         script = Script(self.at, len(self.text))
         compound.bodies.append(script)
         self.read_list(script, ends)
+        if not script.pipelines and "esac" not in ends:
+            raise self.unexpected()
 
     def read_compound(self, compound: Compound) -> None:
         kind = compound.kind
