@@ -58,6 +58,24 @@ def test_a_long_line_does_not_go_on_at_the_left(home: HomeDir) -> None:
     pieces = [*fold_line(line, 40)]
     assert all(len(piece) < 40 for piece in pieces) and all(piece.startswith("         ┆ ") for piece in pieces[1:])
     assert "".join([pieces[0], *(piece[11:] for piece in pieces[1:])]) == line
+    wide = "  123456 │ " + "漢" * 100
+    assert [len(piece) for piece in fold_line(wide, 60)][:2] == [34, 34], "each may be two columns wide"
+
+
+def test_a_wide_terminal_is_used_and_a_question_mark_tells_what_the_keys_do(home: HomeDir) -> None:
+    script = f"#!/bin/sh\necho {'x' * 100}\n"
+    project(home, script=script)
+    with pty("hooks", "review", home=home, columns=140) as terminal:
+        terminal.expect(f"2 │ echo {'x' * 100}")
+        terminal.expect("? help · q quit > ")
+        terminal.line("?")
+        terminal.expect("t  it runs from now on, as it is shown here")
+        terminal.expect("s  not now")
+        terminal.expect("Enter ends an answer")
+        terminal.expect("q quit > ")
+        terminal.line("r")
+        assert terminal.wait() == 0
+    assert [row["state"] for row in rows(home)] == ["refused"]
 
 
 def test_a_hook_whose_script_is_missing_is_shown_and_accepted_as_such(home: HomeDir) -> None:

@@ -105,3 +105,28 @@ def test_an_edited_rule_covers_the_call_and_not_everything(
         with pytest.raises(BadRule):
             gate.remember(subject, reply)
         assert gate.grants.rules() == ()
+
+
+EXAMPLES = [
+    (
+        "git log --oneline",
+        "bash:git log --one*",
+        "else it is about other options that begin so, too, as in `bash:git log *`",
+    ),
+    ("git log --oneline", "bash:git *", "name what it is to do, as in `bash:git log *`"),
+    ("git log --oneline", "bash:git l*", "else it is about other words that begin so, too, as in `bash:git log *`"),
+    ("git log --oneline", "bash:g*", "else it is about other programs that begin so, too, as in `bash:git log *`"),
+    ("git push origin main", "bash:git *", "name what it is to do, as in `bash:git push origin main`"),
+    ("docker ps -a", "bash:docker *", "name what it is to do, as in `bash:docker ps *`"),
+    ("npm run a*", "bash:npm *", "name what it is to do, as in `bash:npm run a\\*`"),
+]
+
+
+@pytest.mark.parametrize(("command", "rule", "text"), EXAMPLES)
+def test_what_is_refused_names_a_rule_that_is_kept_for_this_command(
+    tmp_path: Path, command: str, rule: str, text: str
+) -> None:
+    editing = World(tmp_path).gate().editing_for(f"bash:{escape(command)}", "bash", "shell", command)
+    assert editing is not None
+    why = editing.why_not(rule)
+    assert why.endswith(text) and editing.why_not(why.rpartition("as in `")[2].rstrip("`")) == ""

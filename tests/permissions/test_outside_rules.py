@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World
 
+from cru.permissions import BadRule
+from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import JudgedCall
 from cru.permissions.rules import OUTSIDE
@@ -54,7 +56,9 @@ def test_the_very_command_is_kept_and_covers_it_outside_only(tmp_path: Path, com
     assert gate.judge("bash", "shell", f"{command} more", why_ask="outside", is_outside=True).decision == "ask"
     assert gate.judge("bash", "shell", command).decision == "ask", "inside it is another thing"
     editing = gate.editing_for(rule, OUTSIDE, "shell", command)
-    assert editing is not None and editing.why_not(editing.proposal) == "" and editing.why_not(rule) == ""
+    assert (editing is None) is command.startswith("git"), "where only this rule would be kept, none is edited"
+    assert editing is None or (editing.why_not(editing.proposal), editing.why_not(rule)) == ("", "")
+    subject = PermissionSubject("bash", "shell", command, rule=rule, editing=editing)
     for wide in (
         f"bash:{command}",
         f"shell:{command}",
@@ -62,7 +66,9 @@ def test_the_very_command_is_kept_and_covers_it_outside_only(tmp_path: Path, com
         "outside_sandbox:git *",
         f"outside_sandbox:{command[:5]}*",
     ):
-        assert editing.why_not(wide), wide
+        assert editing is None or editing.why_not(wide), wide
+        with pytest.raises(BadRule):
+            gate.remember(subject, PermissionReply("always", rule=wide))
 
 
 @pytest.mark.parametrize("command", NEVER)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cru.files.glob import escape
 from cru.permissions import BadRule, RuleEditing
 from cru.permissions.paths import is_inside
-from cru.permissions.rules import OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
+from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
 from cru.shell.programs import (
     CODE_RUNNERS,
     INTERPRETERS,
@@ -61,8 +61,10 @@ RUNNING_WORDS = names("exec run dlx x shell -exec -execdir -ok -okdir")
 WHOLE = "write it into [permissions] allow of config.toml if you mean that"
 
 
-def editing_of(call: JudgedCall, places: PathRoots, rule: str) -> RuleEditing:
-    """How the rule that is proposed for this call may be edited."""
+def editing_of(call: JudgedCall, places: PathRoots, rule: str) -> RuleEditing | None:
+    """How the rule that is proposed for this call may be edited; None if no other one would be kept."""
+    if call.tool == OUTSIDE and not propose_prefix(call):
+        return None
     return RuleEditing(propose_prefix(call) or rule, partial(why_not_kept, call=call, places=places))
 
 
@@ -100,7 +102,8 @@ def _why_too_wide(rule: Rule, call: JudgedCall, places: PathRoots) -> str:
     if rule.pattern is None or not rule.pattern.strip("*/ "):
         return f"the rule is about every call of `{rule.tool}`; {WHOLE}"
     if call.kind == "shell":
-        return _why_too_wide_command(rule)
+        example = _example(call)
+        return _why_too_wide_command(rule, f", as in `{example}`" if example else "")
     if call.kind in ("read", "write"):
         return _why_too_wide_path(rule.pattern, places)
     if call.kind == "fetch" and "*" in rule.pattern.partition("://")[2].partition("/")[0]:
@@ -120,24 +123,27 @@ def _why_too_wide_path(pattern: str, places: PathRoots) -> str:
     return ""
 
 
-def _why_too_wide_command(rule: Rule) -> str:
-    """A star stands for arguments only: behind a blank, and behind what says what the command does."""
+def _why_too_wide_command(rule: Rule, example: str) -> str:
+    """A star stands for arguments only: behind a blank, and behind what says what the command does. example: a rule that would be kept"""
     if len(rule.pieces) == 1:
         return ""
     fixed = rule.pieces[0]
     words = fixed.split()
     is_program_whole = " " in fixed.strip("\t ") or fixed.endswith(" ")
     if not words or not is_program_whole or not fixed.endswith((" ", "/", "=")):
-        return f"a `*` stands behind a blank: `{words[0] if words else 'make'} *`, else it is about other programs, too"
+        others = "options" if words and words[-1].startswith("-") else "words" if len(words) > 1 else "programs"
+        return f"a `*` stands behind a blank, else it is about other {others} that begin so, too{example}"
     name = base_name(words[0])
     if name in WRAPPERS | SHELLS or is_listed(name, INTERPRETERS | CODE_RUNNERS | RUNNERS):
         return f"`{name}` runs whatever stands behind it, so a rule with a `*` is about everything; keep the command as it is"
     if words[-1] in RUNNING_WORDS:
         return f"what stands behind `{' '.join(words)}` is run, so a rule with a `*` is about everything; name what is to run"
     if is_listed(name, SUBCOMMAND_PROGRAMS) and len(words) < 2:
-        return f"`{name} *` is about all that {name} does: name what it is to do, as in `{name} {_example(name)} *`"
+        return f"`{name} *` is about all that {name} does: name what it is to do{example}"
     return ""
 
 
-def _example(program: str) -> str:
-    return next((prefix.split()[1] for prefix in sorted(PREFIXES) if prefix.split()[0] == program), "list")
+def _example(call: JudgedCall) -> str:
+    """A rule that would be kept for this very command, "" if it is none for a line."""
+    text = call.detail.strip()
+    return propose_prefix(call) or (f"{call.tool}:{escape(text)}" if len(text) <= LONGEST and "\n" not in text else "")

@@ -132,16 +132,19 @@ def fold_line(line: str, width: int) -> Iterator[str]:
     """A line for a terminal of this width (0 = no terminal): where it would break, it goes on behind a mark, so that no content stands
     at the left."""
     at, mark = 0, ""
-    while width and len(line) - at > 1:
-        room = max(width - 1 - len(mark), 10)
-        piece = line[at : at + room]
-        if not piece.isascii():
-            piece = piece[: max(room // 2, 5)]  # wide characters
-        if at + len(piece) >= len(line):
-            break
-        yield mark + piece
-        at, mark = at + len(piece), " " * 9 + "┆ "
+    while width and (end := _end_of_room(line, at, max(width - 1 - len(mark) - bool(mark), 10))) < len(line):
+        yield mark + line[at:end]
+        at, mark = end, " " * 9 + "┆ "
     yield mark + line[at:]
+
+
+def _end_of_room(line: str, at: int, room: int) -> int:
+    """Where a piece that begins there has to end. Whatever is not ASCII may be two columns wide."""
+    for end in range(at, len(line)):
+        room -= 1 if line[end].isascii() else 2
+        if room < 0:
+            return end
+    return len(line)
 
 
 def plain(value: Any) -> str:

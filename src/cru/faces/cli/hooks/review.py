@@ -23,9 +23,20 @@ from cru.faces.cli.run_options import home_path
 from cru.faces.cli.terminal.keyboard import ask_line
 
 SHORTER = "a hook that names fewer files and folders can be: put the rest into a script"
-KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
+KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · ? help · q quit"
 WORDS = {"trust": "t", "refuse": "r", "skip": "s", "all": "a", "quit": "q"}
 """What may be typed in place of a key; other words that begin as one are none."""
+
+
+HELP = {
+    "t": "it runs from now on, as it is shown here; when it or one of its files changes, you are asked again",
+    "r": "it does not run, and you are not asked again until it changes",
+    "s": "not now: it does not run, and waits for the next `cru hooks review`",
+    "a": "trust this one and what follows of the same file; each is shown",
+    "m": "show its files to their end, then ask again",
+    "q": "leave; what has no answer waits",
+    "": "Enter ends an answer: what is accepted runs with your rights, so a slip of one key shall not do it",
+}
 
 
 class ReviewItem(NamedTuple):
@@ -230,6 +241,9 @@ class Review:
             key = WORDS.get(word, word)
             if key == "m":
                 self.show(item, whole=True)
+            elif key in ("?", "help"):
+                for name, text in HELP.items():
+                    print(f"  {name:<2} {text}")
             elif key in WORDS.values():
                 return key
             elif key:
