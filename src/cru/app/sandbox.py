@@ -41,6 +41,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
                 parts.bus.stream.warn(problem)
 
     parts.services.sandbox = partial(_lend, sandbox)
+    parts.services.open_sandbox = open_sandbox
 
     async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
         return await sandbox.confine_project(parts.gate.places, program)

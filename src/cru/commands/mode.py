@@ -50,7 +50,16 @@ def _set(parts: Parts, name: str) -> str:
 def _describe(parts: Parts) -> str:
     now, width = parts.gate.mode, max(map(len, MODES))
     rows = [f"{'*' if name == now else ' '} {name:<{width}}  {MODE_DESCRIPTIONS[name]}" for name in MODES]
-    return "\n".join([*rows, f"because of: {_reason(parts)}"])
+    return "\n".join([*rows, describe_sandbox(parts), f"because of: {_reason(parts)}"])
+
+
+def describe_sandbox(parts: Parts) -> str:
+    """Whether the sandbox is on."""
+    if parts.services.confine_project is None:
+        return "sandbox: off, commands may do all that you may (cru --sandbox)"
+    if parts.gate.outside is None:
+        return "sandbox: nothing confines commands here (cru doctor says why)"
+    return "sandbox: on, it confines commands of the model and what the project brings"
 
 
 def _reason(parts: Parts) -> str:

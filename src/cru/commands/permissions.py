@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.commands.mode import describe_sandbox
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.engine.permission import PermissionQuestion, judge
@@ -98,6 +99,7 @@ def overview_lines(parts: Parts, mode_from: str = "") -> Iterator[str]:
     if mode != "trust":
         yield f"a question in every mode but plan, which refuses it, and trust: {PROTECTED}; paths outside {gate.places.root};"
         yield f"  and changing what something runs or obeys later: {', '.join(LATER_FEW)}, … (`--json` has all)"
+    yield describe_sandbox(parts)
     for folder in gate.places.folders:
         yield f"counts as part of the project: {_safe(folder)}"
     rows = list_rules(gate, (*TABLE, *parts.tools.names()))

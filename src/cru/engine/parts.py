@@ -207,7 +207,8 @@ class SessionServices(Struct, kw_only=True):
     is_chat: a person sits at a chat; is_verbose: who wants to see everything
     vault: the notes; mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back
-    sandbox: confines the commands of an agent, if that is wanted; confine_project: the same for programs that the project brings
+    sandbox: confines the commands of an agent, if that is wanted; open_sandbox: finds out whether anything can
+    confine_project: the same for programs that the project brings
     """
 
     settings: SettingsView | None = None
@@ -227,6 +228,7 @@ class SessionServices(Struct, kw_only=True):
     changes: FileChanges = field(default_factory=FileChanges)
     skills: Callable[[], Span] | None = None
     sandbox: Callable[[Parts], None] | None = None
+    open_sandbox: Callable[[Parts], Coroutine[object, object, None]] | None = None
     confine_project: ConfineProject | None = None
     mode_of_person: str = ""
 

@@ -123,6 +123,8 @@ FLAGS: tuple[Flag, ...] = (
 # Other names of the same flags: those of chibi.
 SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm", "--json-output": "--json"}
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
+SANDBOX = frozenset({"sandbox", "no-sandbox"})
+"""Those that may stand before commands that show what a run would be."""
 PATHS = ("PATH", "FILE", "TEXT|FILE")
 _BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
 
@@ -177,20 +179,24 @@ class ManagementCommand:
     help: what it does, one line
     verbs: the words that may follow its name
     flags: names of flags that it takes itself, behind its name
+    shows_runs: it shows what a run would be: flags of the sandbox may stand before it
     """
 
-    def __init__(self, module: str, help: str, verbs: str = "", flags: str = "") -> None:
+    def __init__(self, module: str, help: str, verbs: str = "", flags: str = "", *, shows_runs: bool = False) -> None:
         self.module, self.help, self.verbs, self.flags = module, help, tuple(verbs.split()), tuple(flags.split())
+        self.shows_runs = shows_runs
 
 
 COMMANDS: dict[str, ManagementCommand] = {
     "trace": ManagementCommand(
-        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent"
+        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent", shows_runs=True
     ),
     "models": ManagementCommand(
         "cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"
     ),
-    "doctor": ManagementCommand("cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it"),
+    "doctor": ManagementCommand(
+        "cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it", shows_runs=True
+    ),
     "login": ManagementCommand("cru.faces.cli.setup.login", "keep the key of a provider, once it is seen to work"),
     "logout": ManagementCommand("cru.faces.cli.setup.logout", "forget a key that `cru login` has kept"),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
@@ -198,6 +204,7 @@ COMMANDS: dict[str, ManagementCommand] = {
         "cru.faces.cli.permissions.command",
         "the rules in force; what would happen to a call; take back an answer",
         "test revoke",
+        shows_runs=True,
     ),
     "hooks": ManagementCommand(
         "cru.faces.cli.hooks.command",
@@ -268,7 +275,8 @@ def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
 
 def refuse_before_command(parsed: Parsed) -> None:
     """Flags that no management command minds. Raises UsageProblem."""
-    wrong = next((flag for flag, _ in parsed.flags if flag.name not in BEFORE_COMMANDS), None)
+    known = BEFORE_COMMANDS | SANDBOX if COMMANDS[parsed.words[0]].shows_runs else BEFORE_COMMANDS
+    wrong = next((flag for flag, _ in parsed.flags if flag.name not in known), None)
     if wrong is None:
         return
     import shlex

@@ -17,6 +17,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
+from cru.faces.cli.sandbox_view import open_sandbox
 from cru.permissions.listing import describe_rule, list_rules
 from cru.permissions.modes import MODE_DESCRIPTIONS, MODES, check_mode
 from cru.tools.builtin import TABLE
@@ -95,6 +96,7 @@ def _parts(parsed: Parsed, mode: str) -> Iterator[SessionBundle]:
 
     built = build(start, watch=watch)
     try:
+        open_sandbox(built.session.parts)
         yield built
         for problem in built.session.parts.gate.take_problems():
             complain(problem)
@@ -113,7 +115,7 @@ def _list(built: SessionBundle, as_json: bool) -> int:
         "mode": {"name": gate.mode, "from": origin, "about": MODE_DESCRIPTIONS[gate.mode], "kinds": MODES[gate.mode]},
         "rules": list_rules(gate, (*TABLE, *parts.tools.names())), "project": gate.places.root, "folders": gate.places.folders,
         "protected": texts.PROTECTED, "later": texts.LATER,
-        "handlers": texts.guard_owners(parts),
+        "handlers": texts.guard_owners(parts), "is_sandboxed": gate.outside is not None,
     }  # fmt: skip
     show(msgspec.json.encode(overview).decode())
     return 0

@@ -12,12 +12,14 @@ from cru.engine.history import BYTES_PER_TOKEN, History, weight
 from cru.engine.parts import Parts
 from cru.engine.recorded_trace import last_request
 from cru.faces.cli.console import one_line, show
+from cru.faces.cli.sandbox_view import open_sandbox
 
 
 def show_next(start: Start, as_json: bool) -> int:
     """Print it; asks no handler and no model."""
     built = build(start)
     try:
+        open_sandbox(built.session.parts)
         return _shown(built.session.parts, as_json)
     finally:
         built.store.close()
