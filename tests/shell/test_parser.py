@@ -119,7 +119,8 @@ def test_what_is_read_and_accepted_by_bash(source: str, expected: list[list[str]
     [
         "a && ", "a | ", "| a", "a;; b", "&& a", "; a", "(a", "a)", "{ a", "a; }", "if a; then b", "then a", "fi", "if a; fi b", "for 1 do",
         "case a in b) c", "a (b)", "a b() { c; }", "'a", '"a', "$(a", "`a", "${a", "$((1", "a >", "a > && b", "a < ;", "<<A", "[[ a",
-        "a=(b", "f() a", "a &> 2>b", "a > {b}>c", "]] a", "a; in", "if a; then fi", "{ }", "( )", "while do a; done", "! | a", "a | ! b", "a=(b)c=(d)", "}", "done",
+        "a=(b", "f() a", "a &> 2>b", "a > {b}>c", "]] a", "a; in",
+        "if a; then fi", "{ }", "( )", "while do a; done", "! | a", "a | ! b", "a=(b)c=(d)", "}", "done",
     ],
 )  # fmt: skip
 @needs_bash
