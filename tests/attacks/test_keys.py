@@ -134,6 +134,22 @@ def test_the_model_is_told_where_a_key_may_be_missed(ran: Ran, call: str) -> Non
     assert bool(TOLD[call]) or "withheld" not in ran.results[call]
 
 
+def test_the_end_of_a_command_in_the_background_tells_it_too(tmp_path: Path) -> None:
+    def answer(request: Received) -> Reply:
+        last = request.body["messages"][-1]
+        if last["role"] == "tool":
+            task = str(last["content"]).partition("as task ")[2].partition(",")[0]
+            return Reply(calls=[Call("task_output", {"id": task, "wait": 30})]) if task else Reply("done")
+        return Reply(calls=[Call("bash", {"command": "echo $NPM_TOKEN; false", "background": True})])
+
+    with server(answer) as model:
+        here = home(tmp_path, url=model.url)
+        done = cru("-t", "go", home=here, env={"NPM_TOKEN": "npm_123456789"})
+        sent = b"".join(request.raw for request in model.requests)
+    assert b"[NPM_TOKEN: set where cru was started, but withheld from what you run" in sent, (done, sent[-600:])
+    assert "the model's commands do not get NPM_TOKEN" in done.err and b"npm_123456789" not in sent
+
+
 def test_the_person_is_told_of_each_key_once(ran: Ran) -> None:
     lines = [line for line in ran.done.err.splitlines() if "the model's commands do not get" in line]
     told = [name for line in lines for name in line.partition("not get ")[2].partition(", since")[0].split(", ")]

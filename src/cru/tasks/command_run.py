@@ -169,11 +169,12 @@ class CommandRun:
             error = f"it ran longer than {self._settings.seconds:g} s and was ended, with everything that it started"
         elif exit_status:
             error = f"ended by signal {-exit_status}" if exit_status < 0 else f"exit code {exit_status}"
-        lines = [describe_output(task.folder, left_running, log), bracketed(describe_put_aside(put_aside))]
+        output = describe_output(task.folder, left_running, log)
+        notes = [bracketed(describe_put_aside(put_aside)), self._request.explain(output if error else None)]
         if self._request.confined is not None:
-            lines.append(bracketed(self._request.confined.explain(lines[0], exit_status)))
-        lines.append(self._request.explain(lines[0] if error else None))
-        return TaskOutcome("\n".join(filter(None, lines)), error, exit_status)
+            notes.append(bracketed(self._request.confined.explain(output, exit_status)))
+        note = "\n".join(filter(None, notes))
+        return TaskOutcome(f"{output}\n{note}" if note else output, error, exit_status, note=note)
 
 
 async def _end_rest(child: Child, *, is_confined: bool) -> bool:

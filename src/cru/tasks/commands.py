@@ -113,6 +113,8 @@ class CommandTasks:
         has_ended = task.ended.is_set()
         if task.record.kind is TaskKind.COMMAND:
             text = self._read_command(task, lines)
+            if has_ended and task.outcome is not None and task.outcome.note:
+                text = f"{text}\n{task.outcome.note}"
         else:
             text = self._read_agent(task, lines)
         if has_ended:

@@ -18,12 +18,14 @@ class TaskOutcome(Struct, frozen=True):
     error: why it failed, "": it did not
     exit_status: of a command
     rounds: of a sub-agent
+    note: what `result` says of a command beside its output
     """
 
     result: str = ""
     error: str = ""
     exit_status: int | None = None
     rounds: int = 0
+    note: str = ""
 
 
 class TaskRequest(Struct, frozen=True, kw_only=True):
