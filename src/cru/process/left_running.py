@@ -15,6 +15,10 @@ from cru.process.marks import has_numbers, number_of, numbers_of
 from cru.process.run import Ending
 
 
+MOMENT = 0.02
+"""Seconds."""
+
+
 class EndedProcesses(NamedTuple):
     """names: of each that was found, with its process id
     is_over: nothing of it runs any more
@@ -41,9 +45,17 @@ async def end_marked(mark: str, grace: float = Ending().grace) -> EndedProcesses
     return await _end(mark, grace) if _is_there(mark) else EndedProcesses([], True)
 
 
+async def _those_that_stay(root: Root) -> list[int]:
+    """What runs, but for what is about to be gone: the first process in a sandbox ends a moment after what watches over it."""
+    if not members(root):
+        return []
+    await asyncio.sleep(MOMENT)
+    return members(root) or []
+
+
 async def _end(mark: str, grace: float) -> EndedProcesses:
     root = Root(UNKNOWN, mark)
-    alive = members(root) or []
+    alive = await _those_that_stay(root)
     names = [f"{_name(pid)} ({pid})" for pid in alive]
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace
