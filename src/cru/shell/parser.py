@@ -362,7 +362,7 @@ class _Parser(WordReader):
                 return
             if self.is_at_end():
                 break
-            word = self.read_word(command.words, is_first=not command.words)
+            word = self.read_argument(command.words)
             if word.assigned_name and len(command.words) == 1:
                 command.assignments.append(command.words.pop())
         command.end = end

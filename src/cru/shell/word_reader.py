@@ -17,6 +17,8 @@ _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*!$-]|\{\w+\})", re.ASCII)
 _ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
 _BACKQUOTED = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _ARRAY = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_TAKE_ARRAYS = ("alias", "declare", "eval", "export", "let", "local", "readonly", "typeset")
+"""Builtins whose arguments bash reads as assignments."""
 _INDEXED = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
 
 
@@ -54,8 +56,16 @@ class WordReader:
         if self.depth > DEEPEST:
             raise Unreadable(self.at, reason)
 
-    def read_word(self, words: list[Word], *, may_be_array: bool = True, is_first: bool = False) -> Word:
-        """Add the word that begins here. is_first: it may be an assignment, in whose index bash reads on over blanks and operators."""
+    def read_argument(self, words: list[Word]) -> Word:
+        """Add the next word of a command. The first one may be an assignment, in whose index bash reads on over blanks and operators."""
+        is_first = not words
+        word = self.read_word(words, may_be_array=is_first or words[0].text in _TAKE_ARRAYS)
+        if is_first and _INDEXED.match(word.source) and _is_open(word):
+            raise Unreadable(word.start, "an index with blanks or operators in it")
+        return word
+
+    def read_word(self, words: list[Word], *, may_be_array: bool = False) -> Word:
+        """Add the word that begins here."""
         word = Word(self.at, len(self.text))
         words.append(word)
         while (char := self.peek()) and (char not in WORD_ENDS or self._at_process()):
@@ -64,8 +74,6 @@ class WordReader:
             self._read_array(word.parts)
         word.end = self.at
         word.source = self.text[word.start : word.end]
-        if is_first and _INDEXED.match(word.source) and _is_open(word):
-            raise Unreadable(word.start, "an index with blanks or operators in it")
         return word
 
     def read_document(self, parts: list[WordPart], end: int) -> None:
@@ -242,7 +250,7 @@ class WordReader:
         while self.peek() != ")":
             if not self.peek() or (self.peek() in WORD_ENDS and not self._at_process()):
                 raise Unreadable(self.at, "a subshell or function")
-            self.read_word(part.words, may_be_array=False)
+            self.read_word(part.words)
             self.skip_space(newlines=True)
         self.at += 1
         self._end(part)
