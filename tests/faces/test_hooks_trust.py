@@ -157,6 +157,23 @@ def test_strict_hooks_does_not_begin_while_one_awaits_trust_or_is_broken(home: H
     assert f"{home.project}/.crush.json:2: " in run.err
 
 
+def test_strict_hooks_names_the_plugins_that_wait_beside_the_hook(home: HomeDir) -> None:
+    model(home)
+    project(home)
+    folder = home.project / ".cru" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "a.lua").write_text("return 1")
+    (folder / "b.lua").write_text("return 1")
+    run = turn(home, "--strict-hooks", code=3)
+    assert "not every hook and plugin that is there can run:" in run.err
+    assert f"{home.project}/crush.json:1: ./hook.sh: untrusted" in run.err
+    assert all(f"{folder}/{name}.lua: awaits that you accept it (cru trust)" in run.err for name in "ab")
+    assert "`cru hooks review` shows what awaits trust; `cru trust` shows the plugins" in run.err
+    trust_all(home)
+    run = turn(home, "--strict-hooks", code=3)
+    assert "2 plugins of this project are not loaded" in run.err and "hook.sh" not in run.err
+
+
 # other programs' own files --------------------------------------------------------------------------------------------------------
 
 

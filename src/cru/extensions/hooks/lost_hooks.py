@@ -36,23 +36,25 @@ def find_lost_hooks(
     return lost
 
 
-def require_none(lost: Iterable[LostGuard]) -> None:
-    """What --strict-hooks means. Raises Untrusted with all that is lost."""
+def require_none(lost: Iterable[LostGuard], plugins: Sequence[LostGuard] = ()) -> None:
+    """What --strict-hooks means. Raises Untrusted with all that is lost. plugins: those that would end the run after the hooks"""
     waiting: list[tuple[str, str]] = []
     broken: list[tuple[str, str]] = []
     for guard in lost:
         (waiting if guard.kind in WAITING else broken).append((guard.file, str(guard)))
     lines = limit_by_file(waiting, "cru hooks list") + limit_by_file(broken, "cru hooks check")
     if lines:
+        about_plugins = limit_by_file([(guard.file, str(guard)) for guard in plugins], "cru hooks check")
         steps = [f"{REVIEW} shows what awaits trust"] if waiting else []
         steps += ["`cru hooks check` says what is wrong in the files"] if broken else []
-        raise untrusted(lines, "; ".join(steps))
+        steps += ["`cru trust` shows the plugins"] if any(guard.kind in WAITING for guard in plugins) else []
+        raise untrusted([*lines, *about_plugins], "; ".join(steps), "hook and plugin" if plugins else "hook")
 
 
-def untrusted(lines: list[str], hint: str) -> Untrusted:
+def untrusted(lines: list[str], hint: str, what: str = "hook") -> Untrusted:
     """What ends a run with --strict-hooks."""
     listed = "\n".join(f"  {in_a_line(line)}" for line in lines)
-    return Untrusted(f"--strict-hooks: not every hook that is there can run:\n{listed}", hint)
+    return Untrusted(f"--strict-hooks: not every {what} that is there can run:\n{listed}", hint)
 
 
 def find_left_out(inventory: HookInventory, options: HookOptions) -> Iterator[LostGuard]:

@@ -22,6 +22,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.notices import list_notices, waiting_status
 from cru.extensions.hooks.session import SessionHooks
+from cru.extensions.lost_guards import LostGuard
 
 if TYPE_CHECKING:
     from cru.tasks.record import TaskRecord
@@ -36,8 +37,8 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
         _note_unreadable(hooks.loaded, inventory.loaded)
         _hold_on(setup, hooks.loaded, inventory)
         _hold_rules(setup, hooks.loaded, inventory.loaded)
-    if setup.strict:
-        require_none(find_lost_hooks(inventory, setup.options))
+    if setup.strict and (lost := find_lost_hooks(inventory, setup.options)):
+        require_none(lost, _lost_plugins(setup))
     for notice in list_notices(inventory, setup.options, setup.policy):
         bus.stream.tell(notice)
     status = waiting_status(inventory)
@@ -56,6 +57,15 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     parts.lifecycle.opening.append(hooks.open)
     parts.lifecycle.closing.append(hooks.close)
     return hooks
+
+
+def _lost_plugins(setup: HookSetup) -> list[LostGuard]:
+    """Plugins that would not run either, as far as their files tell: who mends the one hears of the other."""
+    if setup.plugins is None:
+        return []
+    from cru.extensions.hooks.report.plugins import check_plugins
+
+    return check_plugins(setup.plugins.places, setup.parts.tools.names()).lost
 
 
 def _take_settings(setup: HookSetup, inventory: HookInventory) -> None:

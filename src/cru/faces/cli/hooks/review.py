@@ -28,7 +28,7 @@ WORDS = {"trust": "t", "refuse": "r", "skip": "s", "all": "a", "quit": "q"}
 """What may be typed in place of a key; other words that begin as one are none."""
 
 
-HELP = {
+ABOUT_KEYS = {
     "t": "it runs from now on, as it is shown here; when it or one of its files changes, you are asked again",
     "r": "it does not run, and you are not asked again until it changes",
     "s": "not now: it does not run, and waits for the next `cru hooks review`",
@@ -242,7 +242,7 @@ class Review:
             if key == "m":
                 self.show(item, whole=True)
             elif key in ("?", "help"):
-                for name, text in HELP.items():
+                for name, text in ABOUT_KEYS.items():
                     print(f"  {name:<2} {text}")
             elif key in WORDS.values():
                 return key
