@@ -25,7 +25,7 @@ PROJECT_ESCAPES = [
     "cat {home}/.ssh/id_rsa {home}/.aws/credentials",
     "cat {cru}/keys.json",
     "cat /proc/{pid}/environ /proc/$PPID/environ /proc/*/environ | tr '\\0' '\\n'",
-    "setsid -f sh -c 'sleep 0.1; echo x > {out}/new; echo late > late' >/dev/null 2>&1",
+    "setsid -f sh -c 'sleep 987657; echo x > {out}/new' >/dev/null 2>&1",
     "exec 3<>/dev/tcp/127.0.0.1/{port} && echo x >&3",
     "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{abstract}'); s.sendall(b'x')\"",
     "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('/tmp/cru-{pid}.sock'); s.sendall(b'x')\"",
