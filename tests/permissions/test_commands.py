@@ -145,7 +145,7 @@ def test_an_allow_rule_for_git_lets_nothing_else_through(command: str) -> None:
         "git log 1>&2",
         "git log \\\n  --oneline",
         "git show HEAD~1:src/a.py",
-        "git show $COMMIT ${OTHER}",
+        'git show "v$COMMIT"',
         "git stash show stash@{0}",
         "git log --format=%H#x",
         "'git' status",

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from cru.shell.option_effects import OptionEffect
-from cru.shell.option_uses import OptionUse, find_option_uses, may_become_option
+from cru.shell.option_uses import OptionUse, find_option_uses, may_become_option, takes_options
 from cru.shell.parser import parse
 from cru.shell.programs import (
     INTERPRETERS,
@@ -22,6 +22,7 @@ from cru.shell.programs import (
     is_listed,
 )
 from cru.shell.syntax import (
+    EXPANSION,
     Compound,
     CompoundKind,
     Misplaced,
@@ -39,6 +40,9 @@ from cru.shell.syntax import (
 Words: TypeAlias = tuple[str, ...]
 
 _GLOB = "*?["
+_NUMBERS = frozenset("?#$")
+_PATHS = frozenset(("HOME", "PWD"))
+"""Variables that the shell sees to, but for what sets variables, which is opaque; only of the folder the name may hold blanks."""
 _COMPUTED = {
     PartKind.COMPUTED: "a computed value",
     PartKind.ARITHMETIC: "a command substitution",
@@ -77,21 +81,22 @@ def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalys
     stop, opaque = min(_unclear_places(parsed), default=(len(text) + 1, ""))
     if problem.at <= stop:
         stop, opaque = problem.at, "" if isinstance(problem, Misplaced) else problem.reason
-    parts: list[Words] = []
+    marked: list[Words] = []
     for node in parsed.script.walk():
         if node.start > stop:
             continue
         if isinstance(node, SimpleCommand) and (words := tuple(_words_before(node, stop))):
-            parts.append(words)
+            marked.append(words)
             opaque = opaque or _why_opaque(node, known_variables)
         elif isinstance(node, Compound | Pipeline):
             opaque = opaque or _why_keyword(node)
     opaque = opaque or problem.reason
-    parts = [*dict.fromkeys(parts)]  # twenty thousand times the same one is judged once
-    uses = tuple(find_option_uses(words) for words in parts)
+    marked = [*dict.fromkeys(marked)]  # twenty thousand times the same one is judged once
+    parts = tuple(tuple(word.replace(EXPANSION, "$") for word in words) for words in marked)
+    uses = tuple(find_option_uses(words) for words in marked)
     suspect = bool(opaque) or any(_runs_code(word) for words in parts for word in words)
     suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)
-    return CommandAnalysis(text, tuple(parts), opaque, suspect, uses)
+    return CommandAnalysis(text, parts, opaque, suspect, uses)
 
 
 # what is not read ----------------------------------------------------------------------------------------------------------------
@@ -131,10 +136,10 @@ def _writes_nothing(redirection: Redirection) -> bool:
 
 
 def _words_before(command: SimpleCommand, stop: int) -> Iterator[str]:
+    """With EXPANSION for the `$` of each variable."""
     for word in (*command.assignments, *command.words):
-        if word.end <= stop:
-            yield word.text
-        elif text := "".join(part.value for part in word.parts if part.end <= stop):
+        text = "".join(part.marked_value for part in word.parts if word.end <= stop or part.end <= stop)
+        if text or word.end <= stop:
             yield text
 
 
@@ -168,8 +173,24 @@ def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
         return "a computed command name"
     if name in WRAPPERS or name.startswith(("ld-linux", "ld.so")) or (name in SHELLS and not _has_script(words)):
         return f"`{name}`, which runs other commands"
+    if takes_options(name) and any(_may_be_option(word, known_variables) for word in command.words[1:]):
+        return f"`{name}` with a value that may be an option"
     globs = {place: word for place, word in enumerate(command.words) if place and word.has_unquoted(_GLOB)}
     return _why_options(name, words, globs)
+
+
+def _may_be_option(word: Word, known_variables: Set[str]) -> bool:
+    """Whether an option may stand in its place, or behind it: a value stands at its beginning, or may become several words."""
+    parts = [part for part in word.parts if part.value]
+    for place, part in enumerate(parts):
+        if part.kind is not PartKind.VARIABLE or part.name in known_variables or part.name in _NUMBERS:
+            continue
+        is_path = part.name in _PATHS and all(behind.value.startswith("/") for behind in parts[place + 1 : place + 2])
+        if not part.quoted and not (is_path and part.name == "HOME"):
+            return True
+        if place == 0 and not is_path:
+            return True
+    return False
 
 
 def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from cru.shell.harmless import find_known_command
+from cru.shell.harmless import TABLES, find_known_command
 from cru.shell.option_effects import (
     GIT_OPTIONS,
     HARMLESS_WORDS,
@@ -22,6 +22,7 @@ from cru.shell.option_effects import (
 )
 from cru.shell.programs import base_name
 from cru.shell.scripts import is_plain_awk, is_plain_sed
+from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import find_unknown_options
 
 _NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
@@ -59,7 +60,7 @@ class _TableOption(Struct, frozen=True):
 
 
 def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
-    """In the order of the words; () for a program that is in no table."""
+    """In the order of the words; () for a program that is in no table. words: with EXPANSION for the `$` of a variable"""
     name = base_name(words[0])
     name = OTHER_NAMES.get(name, name)
     table = OPTION_EFFECTS.get(name)
@@ -73,7 +74,8 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
             uses.setdefault(at, []).append(use)
     _add_unknown(uses, words, name, tables)
     merged = [_longest(uses[at]) for at in sorted(uses)]
-    return (*merged, *(_READERS[name](readers[0]) if name in _READERS else ()))
+    merged += _READERS[name](readers[0]) if name in _READERS else ()
+    return tuple(OptionUse(use.word.replace(EXPANSION, "$"), use.length, use.effect) for use in merged)
 
 
 def _add_unknown(
@@ -92,6 +94,12 @@ def _add_unknown(
 def _longest(uses: list[OptionUse]) -> OptionUse:
     """One use of a word that has several: its first effect, and all that the rule must write out of it."""
     return OptionUse(uses[0].word, max(use.length for use in uses), uses[0].effect)
+
+
+def takes_options(name: str) -> bool:
+    """Whether a rule may have to write out options of the program."""
+    name = OTHER_NAMES.get(name, name)
+    return name in OPTION_EFFECTS or name in TABLES
 
 
 def may_become_option(name: str, words: tuple[str, ...], places: tuple[int, ...], any_name: bool) -> bool:
@@ -195,6 +203,9 @@ class _Reader:
     def _long_option(self, at: int) -> Iterator[OptionUse]:
         head, equals, value = self.words[at].partition("=")
         plain = "-" + head.lstrip("-") if self._table.has_words else head
+        if EXPANSION in head:
+            yield from self._unfinished_name(at, plain.partition(EXPANSION)[0])
+            return
         for option in self._options.long:
             is_meant = option.name == head or (self._table.has_words and option.name == plain)
             if is_meant or (self._table.is_abbreviated and len(head) > 2 and option.name.startswith(head)):
@@ -202,6 +213,13 @@ class _Reader:
                 if _applies(option, text):
                     yield OptionUse(self.words[at], len(head), option.effect)
                     return
+
+    def _unfinished_name(self, at: int, beginning: str) -> Iterator[OptionUse]:
+        """A word in whose name a value stands: any option that begins so."""
+        for option in (*self._options.prefixes, *self._options.long):
+            if option.name.startswith(beginning):
+                yield OptionUse(self.words[at], len(self.words[at]), option.effect)
+                return
 
     def _whole_word(self, at: int) -> list[OptionUse]:
         """An option of several letters with one dash, among those of one letter."""
@@ -223,6 +241,9 @@ class _Reader:
             applying = next((option for option in options if _applies(option, value)), None)
             if applying is not None:
                 use = OptionUse(word, index + 1, use.effect if use else applying.effect)
+            if letter == EXPANSION:  # any letters
+                yield OptionUse(word, len(word), use.effect if use else OptionEffect.UNKNOWN)
+                return
             if start and letter == "e" and letter in self._table.valued:
                 self.scripts.append((word if index + 1 < len(word) else value, value))
             if letter in self._table.valued or any(option.may_take_value for option in options):
@@ -253,18 +274,20 @@ def _is_harmless(prefix: _TableOption, word: str) -> bool:
     if known is None:
         return False
     words = word[len(prefix.name) :].split(",")
-    return all(not part.startswith(("-", "@")) or part.partition("=")[0] in known for part in words)
+    return EXPANSION not in word and all(
+        not part.startswith(("-", "@")) or part.partition("=")[0] in known for part in words
+    )
 
 
 def _applies(option: _TableOption, value: str) -> bool:
-    """Whether it does with this value what the table says."""
+    """Whether it does with this value what the table says, or may: what a variable holds is not known."""
     if option.effect is OptionEffect.WRITES and option.takes_value and value in _NO_FILES:
         return False
     if option.condition.startswith("^"):
-        return value.startswith(option.condition[1:])
+        return value.startswith((option.condition[1:], EXPANSION))
     if option.condition.startswith("!^"):
         return not value.startswith(option.condition[2:])
-    return option.condition in value
+    return option.condition in value or EXPANSION in value
 
 
 # programs whose operands say what they do -----------------------------------------------------------------------------------------
@@ -308,7 +331,7 @@ def _files_outside(reader: _Reader) -> list[OptionUse]:
     return [
         OptionUse(word, len(word), OptionEffect.SENDS)
         for word in reader.operands
-        if word not in _NO_FILES and (word.startswith(("/", "~", "$", "../")) or "/../" in word)
+        if word not in _NO_FILES and (word.startswith(("/", "~", "../")) or "/../" in word or EXPANSION in word)
     ]
 
 
@@ -316,7 +339,7 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
     """Whether one word at most may be a path, or a revision, and is one word for certain."""
     end = words.index("--") if "--" in words else len(words)
     paths = [word for word in words[:end] if word == "-" or not word.startswith("-")] + [*words[end + 1 :]]
-    return len(paths) < 2 and not any(char in word for word in words for char in "$*?[{`")
+    return len(paths) < 2 and not any(char in word for word in words for char in f"{EXPANSION}*?[{{`")
 
 
 def _variables(reader: _Reader) -> list[OptionUse]:
@@ -325,7 +348,7 @@ def _variables(reader: _Reader) -> list[OptionUse]:
     return [
         OptionUse(word, len(name) + 1, OptionEffect.RUNS)
         for word, (name, equals, value) in assigned
-        if equals and not value.isdigit() and value.lower() not in _SWITCHES
+        if (equals and not value.isdigit() and value.lower() not in _SWITCHES) or EXPANSION in name
     ]
 
 

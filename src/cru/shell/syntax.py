@@ -12,6 +12,8 @@ from enum import Enum
 
 from msgspec import Struct, field
 
+EXPANSION = "\x01"
+"""Stands in a word for the `$` of a variable, where that must not be taken for a dollar in quotes."""
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=", re.ASCII)
 
 
@@ -97,7 +99,12 @@ class WordPart(ShellNode):
     @property
     def name(self) -> str:
         """A variable's name; of everything else the value."""
-        return self.value.strip("${}") if self.kind is PartKind.VARIABLE else self.value
+        return self.value.strip("{}").removeprefix("$").strip("{}") if self.kind is PartKind.VARIABLE else self.value
+
+    @property
+    def marked_value(self) -> str:
+        """The value, of a variable with EXPANSION for its `$`."""
+        return EXPANSION + self.value[1:] if self.kind is PartKind.VARIABLE else self.value
 
 
 class Word(ShellNode):
