@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.permissions.test_commands import bash, gate
 
 from cru.files.glob import escape
 from cru.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
+from cru.shell.scripts import is_plain_sed
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data/permissions/options.json").read_text())
 
@@ -113,3 +115,20 @@ def test_every_program_of_the_table_is_tried() -> None:
 )
 def test_an_option_must_be_written_out_in_the_rule(rule: str, command: str, decision: str) -> None:
     assert bash(gate(allow=(f"bash:{rule}",)), command).decision == decision
+
+
+def test_a_long_script_is_read_in_one_pass() -> None:
+    """Ten times the length takes about ten times as long: a reader that goes back to the beginning would need a hundred times."""
+    for script in ("s/{}/x/", "{}", "s/[{}]/x/"):
+        for piece in ("[", "q;", "[a]", "1q;"):
+            short, long = (_reading_time(script.format(piece * count)) for count in (2_000, 20_000))
+            assert long < 50 * max(short, 0.0005)
+
+
+def _reading_time(script: str) -> float:
+    times = []
+    for _ in range(3):
+        start = time.thread_time()
+        is_plain_sed(script)
+        times.append(time.thread_time() - start)
+    return min(times)

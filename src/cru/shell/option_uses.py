@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -23,7 +24,7 @@ from cru.shell.option_effects import (
 from cru.shell.programs import base_name
 from cru.shell.scripts import is_plain_awk, is_plain_sed
 from cru.shell.syntax import EXPANSION
-from cru.shell.unknown_options import find_unknown_options
+from cru.shell.unknown_options import ReadWords, read_words
 
 _NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
 """Values of an option that names a file which are none."""
@@ -72,23 +73,19 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
     for reader in readers:
         for at, use in reader.read():  # what is short may be short for options of both tables
             uses.setdefault(at, []).append(use)
-    _add_unknown(uses, words, name, tables)
+    read = _read_words(words, name, tables)
+    for at, length in read.unknown.items():
+        if at != 1 or words[1] not in {word.partition("/")[0] for table in tables for word in table.subcommands}:
+            uses.setdefault(at, []).append(OptionUse(words[at], length, OptionEffect.UNKNOWN))
     merged = [_longest(uses[at]) for at in sorted(uses)]
-    merged += _READERS[name](readers[0]) if name in _READERS else ()
+    merged += _READERS[name](words, read) if name in _READERS else ()
     return tuple(OptionUse(use.word.replace(EXPANSION, "$"), use.length, use.effect) for use in merged)
 
 
-def _add_unknown(
-    uses: dict[int, list[OptionUse]], words: tuple[str, ...], name: str, tables: list[ProgramOptions]
-) -> None:
-    """With what stands in no table, of programs whose harmless options are known."""
+def _read_words(words: tuple[str, ...], name: str, tables: list[ProgramOptions]) -> ReadWords:
+    """Of a program whose harmless options are not known, any word may be an operand."""
     command = find_known_command(name, words, any(table.has_words for table in tables))
-    if command is None:
-        return
-    for at, length in find_unknown_options(words, command, tables).items():
-        if at == 1 and words[1] in {word.partition("/")[0] for table in tables for word in table.subcommands}:
-            continue
-        uses.setdefault(at, []).append(OptionUse(words[at], length, OptionEffect.UNKNOWN))
+    return ReadWords({}, tuple(range(1, len(words)))) if command is None else read_words(words, command, tables)
 
 
 def _longest(uses: list[OptionUse]) -> OptionUse:
@@ -166,8 +163,6 @@ class _Reader:
 
     def __init__(self, words: tuple[str, ...], table: ProgramOptions) -> None:
         self.words = words
-        self.operands: list[str] = []
-        self.scripts: list[tuple[str, str]] = []
         self._table = table
         self._options = _index(table)
 
@@ -190,8 +185,6 @@ class _Reader:
             yield from self._whole_word(at) or self._cluster(at, 1)
         elif self._table.has_bare_letters and at == 1:
             yield from self._cluster(at, 0)
-        elif not self._is_value(at):
-            self.operands.append(word)
 
     def _is_subcommand(self, word: str) -> bool:
         following = self.words[2] if len(self.words) > 2 else ""
@@ -244,24 +237,12 @@ class _Reader:
             if letter == EXPANSION:  # any letters
                 yield OptionUse(word, len(word), use.effect if use else OptionEffect.UNKNOWN)
                 return
-            if start and letter == "e" and letter in self._table.valued:
-                self.scripts.append((word if index + 1 < len(word) else value, value))
             if letter in self._table.valued or any(option.may_take_value for option in options):
                 if start:
                     break
                 taken += 1
         if use is not None:
             yield use
-
-    def _is_value(self, at: int) -> bool:
-        """Whether it is the value of an option of one letter in the word before it."""
-        before = self.words[at - 1]
-        if at == 1 or not before.startswith("-") or before.startswith("--") or self._table.has_words:
-            return False
-        for letter in before[1:-1]:
-            if letter in self._table.valued:
-                return False
-        return before[-1] in self._table.valued
 
     def _next(self, at: int) -> str:
         return self.words[at + 1] if at + 1 < len(self.words) else ""
@@ -293,26 +274,68 @@ def _applies(option: _TableOption, value: str) -> bool:
 # programs whose operands say what they do -----------------------------------------------------------------------------------------
 
 
-def _second_operand(reader: _Reader) -> list[OptionUse]:
+def _later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     """A program that writes to the file that it is given behind the one that it reads."""
-    return [OptionUse(word, len(word), OptionEffect.WRITES) for word in reader.operands[1:2] if word not in _NO_FILES]
+    later = (words[at] for at in read.operands[1:])
+    return [OptionUse(word, len(word), OptionEffect.WRITES) for word in later if word not in _NO_FILES]
 
 
-def _script(reader: _Reader, is_plain: Callable[[str], bool], long_option: str) -> list[OptionUse]:
-    """Scripts are values of `-e` or its long form; without one the first operand is. The word that holds it stands before each."""
-    scripts = list(reader.scripts)
-    for word, following in zip(reader.words, (*reader.words[1:], ""), strict=True):
+_NAMES_SCRIPT = re.compile(r"-[nErsuz]*[ef].*|--(expression|file)(=.*)?", re.DOTALL)
+
+
+def _sed_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+    """Scripts are values of `-e`; without one the first operand is. Where `-i` takes the next word (BSD), it is the second, and `-l` takes
+    none there: what is a value here may be the script."""
+    others = {*read.operands, *read.values}
+    has_named = any(_NAMES_SCRIPT.fullmatch(word) for at, word in enumerate(words) if at not in others)
+    first = read.operands if read.unknown else () if has_named else read.operands[:1]
+    if first and words[first[0] - 1].endswith(("i", "I", "--in-place")) and words[first[0]][:1] in ("", "."):
+        first = read.operands[:2]
+    values = [at for at in read.values if not words[at - 1].endswith(("f", "--file"))]
+    scripts = [(at, words[at]) for at in (*first, *values)]
+    return _not_plain(words, [*_named_scripts(words, "e", "--expression"), *scripts], is_plain_sed)
+
+
+def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+    """The first operand is the script, and with `-e` it may be: not every awk has that. Nor has every one long options, and then the value
+    of one may be the script."""
+    values = (at for at in read.values if words[at - 1].startswith("--"))
+    first = read.operands if read.unknown else read.operands[:1]
+    scripts = [*_named_scripts(words, "e", "--source"), *((at, words[at]) for at in (*first, *values))]
+    return _not_plain(words, scripts, is_plain_awk)
+
+
+def _named_scripts(words: tuple[str, ...], letter: str, long_option: str) -> Iterator[tuple[int, str]]:
+    """Whatever may be the value of an option that takes a script, with the place of its word. Any letter may be the option's."""
+    for at, word in enumerate(words):
         head, equals, value = word.partition("=")
         if len(head) > 2 and long_option.startswith(head):
-            scripts.append((word, value) if equals else (following, following))
-    scripts = scripts or [(word, word) for word in reader.operands[:1]]
-    return [OptionUse(word, len(word), OptionEffect.RUNS) for word, script in scripts if not is_plain(script)]
+            if equals:
+                yield at, value
+            elif at + 1 < len(words):
+                yield at + 1, words[at + 1]
+        elif word.startswith("-") and not word.startswith("--") and letter in word:
+            value = word.partition(letter)[2]
+            if value:
+                yield at, value
+            elif at + 1 < len(words):
+                yield at + 1, words[at + 1]
 
 
-def _processes(reader: _Reader) -> list[OptionUse]:
+def _not_plain(
+    words: tuple[str, ...], scripts: list[tuple[int, str]], is_plain: Callable[[str], bool]
+) -> list[OptionUse]:
+    """The words that hold a script that is not plain, each once."""
+    return [
+        OptionUse(words[at], len(words[at]), OptionEffect.RUNS)
+        for at in dict.fromkeys(at for at, script in scripts if not is_plain(script))
+    ]
+
+
+def _processes(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
     """`ps e` shows the environment of programs, with their keys; `ps -e` does not, unless it is read as `ps e` after all."""
     uses = []
-    for before, word in zip(reader.words, reader.words[1:], strict=False):
+    for before, word in pairwise(words):
         letters = word.lstrip("-")
         is_value = before.startswith("-") and before[-1:] in "oOpuUtCgGskN"
         as_bsd = word == letters or not {"u", "x"}.isdisjoint(letters)
@@ -321,16 +344,16 @@ def _processes(reader: _Reader) -> list[OptionUse]:
     return uses
 
 
-def _files_outside(reader: _Reader) -> list[OptionUse]:
+def _files_outside(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     """`git diff` compares any two files when one of them is not in the repository, and shows none that is given alone; `git hash-object
     -w` keeps any."""
-    if reader.words[1:2] not in (("diff",), ("hash-object",), ("interpret-trailers",), ("merge-file",)):
+    if words[1:2] not in (("diff",), ("hash-object",), ("interpret-trailers",), ("merge-file",)):
         return []
-    if reader.words[1] == "diff" and _has_one_path(reader.words[2:]):
+    if words[1] == "diff" and _has_one_path(words[2:]):
         return []
     return [
         OptionUse(word, len(word), OptionEffect.SENDS)
-        for word in reader.operands
+        for word in (words[at] for at in read.operands)
         if word not in _NO_FILES and (word.startswith(("/", "~", "../")) or "/../" in word or EXPANSION in word)
     ]
 
@@ -342,9 +365,9 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
     return len(paths) < 2 and not any(char in word for word in words for char in f"{EXPANSION}*?[{{`")
 
 
-def _variables(reader: _Reader) -> list[OptionUse]:
+def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
     """`make CC=x` names what recipes start, but for a number or a yes or no."""
-    assigned = [(word, word.partition("=")) for word in reader.words[1:] if not word.startswith("-")]
+    assigned = [(word, word.partition("=")) for word in words[1:] if not word.startswith("-")]
     return [
         OptionUse(word, len(name) + 1, OptionEffect.RUNS)
         for word, (name, equals, value) in assigned
@@ -354,12 +377,12 @@ def _variables(reader: _Reader) -> list[OptionUse]:
 
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
 
-_READERS: dict[str, Callable[[_Reader], list[OptionUse]]] = {
-    "awk": lambda reader: _script(reader, is_plain_awk, "--source"),
+_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {
+    "awk": _awk_scripts,
     "git": _files_outside,
     "make": _variables,
     "ps": _processes,
-    "sed": lambda reader: _script(reader, is_plain_sed, "--expression"),
-    "uniq": _second_operand,
-    "xxd": _second_operand,
+    "sed": _sed_scripts,
+    "uniq": _later_operands,
+    "xxd": _later_operands,
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cru.shell.syntax import EXPANSION
+
 _ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|[+~]\d+|\$|(?P<regex>/|\\(?P<mark>[^\n\\])))")
 _ALONE = frozenset("=dDFgGhHnNpPxz")
 _NUMBERED = frozenset("lLqQ")
@@ -12,13 +14,18 @@ _LABELS = frozenset(":btTv")
 _LABEL = re.compile(r"[ \t]*[^\s;]*")  # what stands behind a blank is a command again
 _FLAGS = re.compile(r"[gpiImM0-9]*")
 _END = re.compile(r"\s*(?:;|\n|$|(?=[}#]))")
-_BRACKETS = re.compile(r"\[\^?\]?[^\]]*\]")
+_BLANKS_AND_DIGITS = re.compile(r"[ 0-9]*")
+_BRACKETS = re.compile(r"\[\^?\]?[^\]]*")
+_UNCLEAR = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|[^\S \t\n]")
+"""Control characters, EXPANSION among them, and blanks that are none everywhere."""
 
 
 def is_plain_sed(script: str) -> bool:
     """No command that runs something (`e`) or writes a file (`w`), alone or as a flag of `s`."""
     try:
         at = 0
+        if _UNCLEAR.search(script):
+            return False
         while at < len(script):
             at = _sed_command(script, at)
     except ValueError:
@@ -43,7 +50,8 @@ def _sed_command(text: str, at: int) -> int:
     if command in _ALONE:
         return _end_of_command(text, at)
     if command in _NUMBERED:
-        return _end_of_command(text, at + len(text[at:]) - len(text[at:].lstrip(" 0123456789")))
+        match = _BLANKS_AND_DIGITS.match(text, at)
+        return _end_of_command(text, match.end() if match is not None else at)
     raise ValueError(command)
 
 
@@ -90,8 +98,12 @@ def _skip_part(text: str, at: int, mark: str) -> int:
     if at >= len(text):
         raise ValueError(mark)
     part = re.sub(r"\\.", "", text[start:at], flags=re.DOTALL)
-    if "[" in _BRACKETS.sub("", part):
-        raise ValueError(mark)
+    behind = part.find("[")
+    while behind >= 0:
+        match = _BRACKETS.match(part, behind)
+        if match is None or match.end() == len(part):
+            raise ValueError(mark)
+        behind = part.find("[", match.end())
     return at + 1
 
 
@@ -110,7 +122,7 @@ def _end_of_command(text: str, at: int) -> int:
 
 def is_plain_awk(script: str) -> bool:
     """No pipe, no output into a file, no call of a program and nothing loaded. Looks for the signs of it anywhere, also in texts."""
-    if "system" in script or "@" in script or "|" in script.replace("||", ""):
+    if "system" in script or EXPANSION in script or "@" in script or "|" in script.replace("||", ""):
         return False
     printing = script.find("print")
     return printing < 0 or ">" not in script[printing:].replace(">=", "")

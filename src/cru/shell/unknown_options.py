@@ -6,21 +6,37 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from msgspec import Struct
+
 from cru.shell.harmless import HarmlessOptions, KnownCommand, options_of
 from cru.shell.option_effects import ProgramOptions, split_option
 
 _NUMBER = re.compile(r"-\d+")
 
 
-def find_unknown_options(
-    words: tuple[str, ...], command: KnownCommand, effects: Sequence[ProgramOptions]
-) -> dict[int, int]:
-    """By their place, how much of a word is unknown. effects: the program's options that do more; how these are used is not looked at."""
+class ReadWords(Struct, frozen=True):
+    """What the words behind a command's own are.
+
+    unknown: by their place, how much of a word is unknown
+    operands: places of words that are neither options nor their values
+    values: places of words that are the value of the one before
+    """
+
+    unknown: dict[int, int] = {}
+    operands: tuple[int, ...] = ()
+    values: tuple[int, ...] = ()
+
+
+def read_words(words: tuple[str, ...], command: KnownCommand, effects: Sequence[ProgramOptions]) -> ReadWords:
+    """effects: the program's options that do more; how these are used is not looked at. Behind an unknown option a word that may be its
+    value is an operand."""
     if command.options.covers_everything:
-        return {}
+        return ReadWords({}, tuple(range(command.count, len(words))))
     known = _known_names(command.key, tuple(effects))
     unknown = {command.unknown_word: len(words[command.unknown_word])} if command.unknown_word else {}
     at, has_letters = command.count, any(table.has_bare_letters for table in effects)
+    operands: list[int] = []
+    taken: list[int] = []
     while at < len(words):
         word, values, length = words[at], 0, 0
         if word == "--" and not known.has_words:
@@ -29,12 +45,15 @@ def find_unknown_options(
             length, values = known.judge(word)
         elif has_letters and at == 1:
             length, values = known.judge_letters(word, 0)
-        elif command.options.ends_at_operand:
-            break
+        else:
+            operands.append(at)
+            if command.options.ends_at_operand:
+                break
         if length:
             unknown[at] = length
+        taken += range(at + 1, min(at + 1 + values, len(words)))
         at += 1 + values
-    return unknown
+    return ReadWords(unknown, (*operands, *range(at + 1, len(words))), tuple(taken))
 
 
 @lru_cache(maxsize=64)

@@ -125,5 +125,6 @@ TABLE = {
     "--zero-terminated --check-chars= @help",
     "wc": "-cmlLw --bytes --chars --lines --max-line-length --words --total= @help",
     "which": "-as --all --skip-alias --skip-dot --skip-functions --skip-tilde @help",
-    "xxd": "-abCcEehilnorsduvp -c= -g= -l= -n= -o= -s=",
+    "xxd": "-a* -b* -capitalize* -C* -cols*= -c*= -d -E* -e* -group*= -g*= -h* -i* -len*= -l*= -name*= -n*= -offset*= -o*= "
+    "-p -ps -plain -postscript -R*= -r* -seek*= -skip*= -s*= -u* -v*",
 }  # fmt: skip
