@@ -268,6 +268,15 @@ def is_over() -> bool:
     return scope is not None and scope.over
 
 
+def is_interrupted() -> bool:
+    """Whether a signal that ends what runs waits for the event loop, which is kept from it by what runs now (faces/cli/event_loop.py)."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return bool(getattr(loop, "is_interrupted", False))
+
+
 def check() -> None:
     """The door of everything that begins something: a dispatch, a tool call, a request, a process. Raises CancelledError if what runs
     now was asked to end."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from cru.events.calling import is_over
+from cru.events.calling import is_interrupted, is_over
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
 from cru.extensions.lua.memory import MemoryShares, not_enough
 from cru.namespace.event_table.lazy import resolve_lazy
@@ -61,6 +61,7 @@ class LuaCall(Struct):
     longest: the seconds of waiting at the start
     owner: whose it is
     deadline: when the run time is over, while it runs
+    latest: when it would be on an idle machine; what somebody has interrupted does not run on then
     host: seconds that functions of `cru` may still take beside the run time
     awaiting: what it waits for
     dialog: whether that waits for a person, so that it is not limited
@@ -76,6 +77,7 @@ class LuaCall(Struct):
     longest: float
     owner: str
     deadline: float = 0.0
+    latest: float = 0.0
     host: float = HOST_SECONDS
     awaiting: Any = None
     dialog: bool = False
@@ -115,7 +117,7 @@ class HostCallbacks:
             return b"a finalizer ran too long"
         if call.fatal is not None:
             return b"the program stopped this call"
-        if thread_time() <= call.deadline:
+        if thread_time() <= call.deadline and not (perf_counter() > call.latest and is_interrupted()):
             return None
         call.is_overdue = True
         return b"ran longer than %g s" % call.full
@@ -350,7 +352,7 @@ class Driver:
             memory.switch(call.owner)
         if call.wait is None:
             call.budget, call.host = call.full, HOST_SECONDS
-        call.deadline = thread_time() + call.budget
+        call.deadline, call.latest = thread_time() + call.budget, perf_counter() + call.budget
         try:
             outcome = function(call.id, *args)
         except Exception as error:  # of lupa: the driver itself failed, for want of memory or of readable data

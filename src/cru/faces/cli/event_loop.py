@@ -298,11 +298,16 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         self._computations[pid] = False
         self._interrupt_computations()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a signal that ends what runs waits for the loop, which runs something that does not come back to it."""
+        return any(number in ENDING for number, _ in tuple(self._undelivered))
+
     def end_computation(self, pid: int) -> bool:
         return self._computations.pop(pid)
 
     def _interrupt_computations(self) -> None:
-        if any(number in ENDING for number, _ in tuple(self._undelivered)):
+        if self.is_interrupted:
             for pid in tuple(self._computations):
                 self._computations[pid] = True
                 with suppress(ProcessLookupError):  # it has just ended
