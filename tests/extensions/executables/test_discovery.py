@@ -105,7 +105,7 @@ def test_a_project_s_programs_run_only_once_it_is_trusted(home: HomeDir) -> None
     run = calls(home, "theirs")
     assert "1 plugin of this project is not loaded" in run.err and "no tool `theirs`" in results(home)[-1]
     with pty("trust", home=home) as terminal:
-        terminal.expect("theirs")
+        terminal.expect("accept this? [y/N]")
         terminal.line("y")
         terminal.wait()
     calls(home, "theirs", flags=("-C", "other"))
