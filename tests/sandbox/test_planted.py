@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tests.kit import Call, Reply, cru, server
+from tests.kit import Call, Reply, cru, server, start, wait_until
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox
+from tests.sandbox.test_escapes import needs_sandbox, runs
+
+from cru.process.identity import process_identity
 
 DEEP = "python3 -c \"import os; [(os.mkdir(n), os.chdir(n)) for n in ['.husky', *['a'] * 950]]\""
 
@@ -24,3 +26,62 @@ def test_what_is_deep_does_not_keep_the_rest_from_being_put_aside(surroundings: 
     for name in (".husky", ".envrc", ".vscode"):
         assert not (here.project / name).exists() and (here.project / f"{name}.from-sandbox").exists()
     assert (here.project / ".idea" / "a" / "b.xml").read_text() == "good\n"
+
+
+def _aside(around: Surroundings) -> str:
+    return str(around.here.project / ".envrc.from-sandbox")
+
+
+@needs_sandbox
+def test_what_a_killed_run_leaves_is_put_aside_at_the_next_start(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    plant = Call("bash", {"command": "echo x > .envrc; touch started; sleep 987651"})
+    with server([Reply(calls=[plant])]) as model:
+        here.configure(url=model.url)
+        with start("-t", "--sandbox", "go", home=here) as running:
+            wait_until((here.project / "started").exists)
+            assert cru("-L", home=here).err == "", "it runs yet"
+            running.kill()
+            wait_until(lambda: not runs("987651"))
+            running.wait()
+    done = cru("-L", home=here)
+    assert _aside(surroundings) in done.err and not (here.project / ".envrc").exists()
+    assert cru("-L", home=here).err == "" and not (here.cru / "sandbox").exists()
+
+
+ALLOW = "[permissions]\nallow = ['bash:sh plant']\n"
+DETACHED = "until [ -e go ]; do sleep 0.02; done; echo x > .envrc; touch wrote; until [ -e end ]; do sleep 0.02; done"
+
+
+@needs_sandbox
+def test_what_outlives_its_session_leaves_nothing_for_good(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    (here.project / "plant").write_text(DETACHED)
+    call = Call("bash", {"command": "sh plant", "background": True, "detached": True})
+    with server([Reply(calls=[call]), Reply("done")]) as model:
+        here.configure(ALLOW, url=model.url)
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
+    assert done.code == 0, done.err
+    (result,) = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
+    pid = int(result.partition("(process ")[2].partition(")")[0])
+    (here.project / "go").touch()
+    wait_until((here.project / "wrote").exists)
+    assert cru("-L", home=here).err == "" and (here.project / ".envrc").exists(), "it runs yet"
+    (here.project / "end").touch()
+    wait_until(lambda: not process_identity(pid))
+    done = cru("-L", home=here)
+    assert _aside(surroundings) in done.err and not (here.project / ".envrc").exists()
+    assert not (here.cru / "sandbox").exists()
+
+
+@needs_sandbox
+def test_what_could_outlive_its_session_and_ends_before_is_looked_after(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    (here.project / "plant").write_text("echo x > .envrc")
+    call = Call("bash", {"command": "sh plant", "background": True, "detached": True})
+    wait = Call("bash", {"command": "for i in $(seq 500); do [ -e .envrc.from-sandbox ] && break; sleep 0.02; done"})
+    with server([Reply(calls=[call]), Reply(calls=[wait]), Reply("waits"), Reply("done")]) as model:
+        here.configure(ALLOW, url=model.url)
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
+    assert done.code == 0 and _aside(surroundings) in done.err, done
+    assert not (here.cru / "sandbox").exists()

@@ -65,7 +65,7 @@ def sweep(parent: str) -> None:
     """Remove what killed runs left in one of `private_parents`. What cannot be removed, or is somebody else's, stays."""
     with suppress(OSError, BlockingIOError), _locked(parent, fcntl.LOCK_EX | fcntl.LOCK_NB):
         for entry in os.scandir(parent):
-            if entry.is_dir(follow_symlinks=False) and _is_nobodys(entry.path):
+            if entry.is_dir(follow_symlinks=False) and is_nobodys(entry.path):
                 with suppress(OSError):
                     _open_up(entry.path)
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -123,8 +123,8 @@ def _locked(parent: str, how: int) -> Iterator[None]:
         os.close(fd)
 
 
-def _is_nobodys(path: str) -> bool:
-    """Whether its process has ended. Without flock nobody knows, and it stays."""
+def is_nobodys(path: str) -> bool:
+    """Whether its process has ended. Without flock nobody knows, and it stays. Raises OSError."""
     fd = _open_folder(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,12 +24,14 @@ class ConfinedCommand(Struct, frozen=True):
         failed; "" if it does not look so
     settle: called at its end; the files that it must not make, and that have been put aside
     has_monitor: argv only watches over the command (cru.process.child.Program)
+    outlive: (its process) called once that runs, if it may go on when the session has ended. Raises OSError
     """
 
     argv: tuple[str, ...]
     explain: Callable[[str, int | None], str]
     settle: Callable[[], list[str]]
     has_monitor: bool = True
+    outlive: Callable[[int], None] | None = None
 
 
 class ProjectProgram(Struct, frozen=True):

@@ -20,6 +20,7 @@ from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, de
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
+from cru.sandbox.guard_records import RecordedGuards
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
 from cru.sandbox.refusals import looks_refused
@@ -56,6 +57,8 @@ class SessionSandbox:
         self._closing: set[asyncio.Future[None]] = set()
         self._accepted: dict[str, bytes] = {}
         """Files that cru's own tools have written, with the digests of their contents."""
+        self._records: set[RecordedGuards] = set()
+        self._has_unrecorded = False
 
     async def find(self) -> Detection:
         """What confines here. Raises SandboxUnavailable if a sandbox is demanded and nothing does."""
@@ -98,7 +101,10 @@ class SessionSandbox:
 
     def accept(self, path: str, content: bytes) -> None:
         """cru itself is about to write a file, with somebody's leave: it stays where it is."""
-        self._accepted[os.path.abspath(path)] = sha256(content).digest()
+        place, digest = os.path.abspath(path), sha256(content).digest()
+        self._accepted[place] = digest
+        for record in self._records:
+            record.accept(place, digest)
 
     async def _confined(
         self,
@@ -111,17 +117,17 @@ class SessionSandbox:
         outlives_us: bool = False,
     ) -> ConfinedCommand:
         is_bubblewrap = detection.backend == bubblewrap.NAME
-        give_back: Callable[[], None] | None = None
-        proxy: HostProxy | None = None
+        give_back, proxy = None, None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._session_caches(detection).lend(profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
-            profile = replace(profile, proxy=proxy.path, forwards=proxy.forwards) if proxy is not None else profile
+            if proxy is not None:
+                profile = replace(profile, proxy=proxy.path, forwards=proxy.forwards)
+        command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
         await self.outside.wait()
-        command = " ".join(argv[2:] if argv[1:2] == ("-c",) else argv).strip()
-        end = self.outside.begin(command)
         before = look(profile.absent)
-        words = command_line(detection, profile, argv, outlives_us=outlives_us)
+        record = self._record_guards(places.home, before, is_needed=outlives_us)
+        end = self.outside.begin(command)
 
         def settle() -> list[str]:
             if proxy is not None:
@@ -129,21 +135,44 @@ class SessionSandbox:
             if give_back is not None:
                 give_back()
             try:
-                moved = put_aside(before, self._accepted)
+                return self._put_aside(before, is_told=describe == self._tell_person)
             finally:
+                self._forget_guards(record)
                 end()
-            if moved and describe == self._tell_model:  # what a project brings is told of with its name
-                self._warn(
-                    f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have"
-                )
-            return moved
 
         def explain(output: str, exit_status: int | None) -> str:
             refused = "; ".join(proxy.refused) if proxy is not None else ""
             why = describe() if looks_refused(command, output, exit_status) or (refused and exit_status) else ""
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
-        return ConfinedCommand(words, explain, settle, has_monitor=is_bubblewrap)
+        words = command_line(detection, profile, argv, outlives_us=outlives_us)
+        return ConfinedCommand(words, explain, settle, is_bubblewrap, record.outlive if record else None)
+
+    def _put_aside(self, before: dict[str, str], *, is_told: bool) -> list[str]:
+        """`is_told`: of what a project brings a person is told with its name."""
+        moved = put_aside(before, self._accepted)
+        if moved and not is_told:
+            self._warn(f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have")
+        return moved
+
+    def _record_guards(self, home: str, before: dict[str, str], *, is_needed: bool) -> RecordedGuards | None:
+        """Raises OSError if nobody else is left to look."""
+        try:
+            record = RecordedGuards(home, self._folder(""), before, self._accepted)
+        except OSError as error:
+            if is_needed:
+                raise
+            if not self._has_unrecorded:
+                self._has_unrecorded = True
+                self._warn(f"if this run is killed, what its commands must not make stays: {error}")
+            return None
+        self._records.add(record)
+        return record
+
+    def _forget_guards(self, record: RecordedGuards | None) -> None:
+        if record is not None:
+            self._records.discard(record)
+            record.remove()
 
     def _session_caches(self, detection: Detection) -> SessionCaches:
         """Raises OSError."""
@@ -185,7 +214,7 @@ class SessionSandbox:
         """A folder for the session. Raises OSError."""
         if self._temporary is None:
             self._temporary = HeldFolder(private_parents(self._env)[::-1])  # on a disk rather than in memory
-        folder = os.path.join(self._temporary.path, name)
+        folder = os.path.join(self._temporary.path, name).rstrip("/")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return folder
 

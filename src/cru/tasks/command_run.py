@@ -138,6 +138,25 @@ class CommandRun:
 
     async def _run_detached(self, task: Task) -> TaskOutcome:
         """It writes into the file itself, since nobody may be left to do that: its output has no limit."""
+        confined = self._request.confined
+        put_aside: list[str] = []
+        try:
+            child = self._start_detached(task)
+            try:
+                if confined is not None and confined.outlive is not None:
+                    confined.outlive(child.pid)
+                await self._wait(child, task)
+            finally:
+                if task.is_released:
+                    child.release()
+                else:
+                    await _end_rest(child, is_confined=self._has_monitor)
+        finally:
+            if confined is not None and not task.is_released:
+                put_aside = confined.settle()
+        return self._outcome(task, child.exit_status, False, False, None, put_aside)
+
+    def _start_detached(self, task: Task) -> Child:
         output = os.open(task.folder / FIRST, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             program = Program(self._argv, self._root, self._env, outlives_us=True, has_monitor=self._has_monitor)
@@ -146,14 +165,7 @@ class CommandRun:
             os.close(output)
         task.record.pid, task.record.identity = child.pid, process_identity(child.pid)
         self._save(task)
-        try:
-            await self._wait(child, task)
-        finally:
-            if task.is_released:
-                child.release()
-            else:
-                await _end_rest(child, is_confined=self._has_monitor)
-        return self._outcome(task, child.exit_status, False, False, None)
+        return child
 
     def _outcome(
         self,

@@ -210,6 +210,7 @@ def _clear_away(parsed: Parsed, home: Home, name: str) -> None:
         from cru.contexts.private import sweep
 
         sweep(parent)
+    _settle_sandbox(parsed)
     sentences = home.failed_removals
     if home.expiring:
         from cru.contexts.expiry import destroy_due
@@ -220,6 +221,16 @@ def _clear_away(parsed: Parsed, home: Home, name: str) -> None:
         sentences = destroy_due(home, kept)
     for text in sentences:
         say(f"cru: {text}")
+
+
+def _settle_sandbox(parsed: Parsed) -> None:
+    """What confined commands have made that must not be there, of runs that were killed and of what outlived its session."""
+    if os.path.lexists(home_path(parsed) / "sandbox"):
+        from cru.process.confined import describe_put_aside
+        from cru.sandbox.guard_records import settle_records
+
+        if moved := settle_records(home_path(parsed)):
+            say(f"cru: {describe_put_aside(moved)}: look at them, and remove them or rename what you want to have")
 
 
 def _carry_out(parsed: Parsed, home: Home, name: str) -> FlagResults:

@@ -1,0 +1,106 @@
+"""What must not appear is on disk while something confined runs: what nobody was left to put aside is put aside at the next start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from cru.contexts.private import is_nobodys
+from cru.files.atomic import replace_file
+from cru.files.regular import read_regular
+from cru.permissions.paths import is_inside
+from cru.process.identity import process_identity
+from cru.sandbox.planted import put_aside
+
+FOLDER = "sandbox"
+"""In cru's home."""
+_NUMBERS = count(1)
+
+
+class GuardRecord(Struct):
+    """Of one confined program.
+
+    session: the folder that its session holds as long as it lives
+    before: what was at the places where nothing must appear (cru.sandbox.planted.look)
+    accepted: files that stay, with the digests of their contents
+    pid: its process, if it may go on when the session has ended, 0 if it ends with that
+    identity: what only that process has
+    """
+
+    session: str
+    before: dict[str, str]
+    accepted: dict[str, bytes]
+    pid: int = 0
+    identity: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the program has ended. Raises OSError if nobody knows."""
+        if self.pid:
+            return process_identity(self.pid) != self.identity
+        return not os.path.lexists(self.session) or is_nobodys(self.session)
+
+
+class RecordedGuards:
+    """The record of one confined program, until `remove`. Raises OSError if it cannot be written."""
+
+    def __init__(self, home: str, session: str, before: dict[str, str], accepted: Mapping[str, bytes]) -> None:
+        self._path = Path(home, FOLDER, f"{os.path.basename(session)}-{os.getpid()}-{next(_NUMBERS)}.json")
+        self._record = GuardRecord(session, before, {})
+        self._record.accepted = {path: digest for path, digest in accepted.items() if self._concerns(path)}
+        self._write()
+
+    def accept(self, path: str, digest: bytes) -> None:
+        """A file with this content stays. Raises OSError."""
+        if self._concerns(path):
+            self._record.accepted[path] = digest
+            self._write()
+
+    def outlive(self, pid: int) -> None:
+        """The program may go on when the session has ended. Raises OSError."""
+        self._record.pid, self._record.identity = pid, process_identity(pid)
+        self._write()
+
+    def remove(self) -> None:
+        """Somebody has looked."""
+        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # others have theirs in it
+            self._path.parent.rmdir()
+
+    def _concerns(self, path: str) -> bool:
+        return any(is_inside(path, guard) for guard in self._record.before)
+
+    def _write(self) -> None:
+        replace_file(self._path, msgspec.json.encode(self._record), make_folders=True, sync=False)
+
+
+def settle_records(home: str | Path) -> list[str]:
+    """Put aside what programs have made at whose end nobody was there; the new names."""
+    moved: list[str] = []
+    folder = os.path.join(home, FOLDER)
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            record = msgspec.json.decode(read_regular(path), type=GuardRecord)
+            if not record.is_over:
+                continue
+            moved += put_aside(record.before, record.accepted)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass  # a machine without power has torn it
+        except OSError:
+            continue  # another start has just settled it, or nobody knows
+        with suppress(OSError):
+            os.unlink(path)
+    with suppress(OSError):
+        os.rmdir(folder)
+    return moved
