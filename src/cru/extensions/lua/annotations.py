@@ -22,7 +22,7 @@ FENNEL_FUNCTION = re.compile(
     r"^\s*\((?:(?:fn|defn|lambda|λ)\s+|(?:global|local|var)\s+(?=\S+\s+\((?:fn|lambda|λ)\b))()([^\s()\[\]{}\"';]+)"
 )
 MARK = re.compile(r"^\s*@([A-Za-z_.]+)\s*(.*)$")
-FIELD = re.compile(r"""([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^\s]+)""")
+FIELD = re.compile(r"""(?<!\w)([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^\s]+)""")
 PARAM = re.compile(r"""^(\w+)\s+(\{?[\w<>,]+\}?\??)\s*(.*)$""")
 
 # Annotation → the fields that it may have.

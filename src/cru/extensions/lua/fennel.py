@@ -131,7 +131,7 @@ def export_annotated(source: str) -> str:
     return source
 
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|[()]', re.DOTALL)
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|;[^\n]*|[()]', re.DOTALL)
 
 
 def end_of_form(source: str, start: int) -> int:
