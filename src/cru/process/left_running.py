@@ -14,7 +14,6 @@ from cru.process.identity import signal_all
 from cru.process.marks import has_numbers, number_of, numbers_of
 from cru.process.run import Ending
 
-
 MOMENT = 0.02
 """Seconds."""
 
