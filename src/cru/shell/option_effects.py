@@ -34,10 +34,11 @@ class ProgramOptions(Struct, frozen=True):
     in its own word. A `*` at the end: any word that begins so (`@*`).
 
     runs, writes, sends: options by what they do
-    subcommands: first words that do something of their own (RUNS); `bisect/run`: with this word behind
+    subcommands: words that do something of their own (RUNS), the first that is no option; `bisect/run`: the second, behind this one
     valued: letters of further short options that take a value: the rest of their word is no option
     is_abbreviated: long options may be shortened
     has_words: options are whole words with one dash or two (`-exec`); otherwise a dash stands before single letters
+    has_any_dashes: long options may have any number of dashes (`-script-shell`)
     has_bare_letters: the letters of the first word are options even without a dash (`tar xzf`)
     """
 
@@ -49,6 +50,7 @@ class ProgramOptions(Struct, frozen=True):
     is_abbreviated: bool = True
     has_words: bool = False
     has_bare_letters: bool = False
+    has_any_dashes: bool = False
 
 
 def split_option(text: str) -> tuple[str, str, str]:
@@ -61,10 +63,10 @@ def split_option(text: str) -> tuple[str, str, str]:
 def _options(
     runs: str = "", writes: str = "", sends: str = "", *, subcommands: str = "", valued: str = "", style: str = ""
 ) -> ProgramOptions:
-    """style: "words", "letters" (also without a dash) or "full" (long options are never shortened)"""
+    """style: "words", "letters" (also without a dash), "dashes" (any number of them) or "full" (long options are never shortened)"""
     return ProgramOptions(
         names(runs), names(writes), names(sends), names(subcommands), valued,
-        style not in ("words", "full"), style == "words", style == "letters",
+        style not in ("words", "full"), style == "words", style == "letters", style == "dashes",
     )  # fmt: skip
 
 
@@ -134,8 +136,8 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         "--receive-pack= --sendmail-cmd= --smtp-server= --template= --to-cmd= --tool= --upload-pack=",
         "--edit-description --export-marks= --index-output= --output= --output-directory= --separate-git-dir= --unsafe-paths",
         "--pathspec-from-file=",
-        subcommands="bisect/run citool config credential daemon difftool filter-branch gui hook instaweb maintenance mergetool "
-        "send-email shell submodule/foreach web--browse",
+        subcommands="bisect/run bisect/view bisect/visualize citool config credential daemon difftool filter-branch gui hook instaweb "
+        "maintenance mergetool send-email shell submodule/foreach web--browse",
     ),
     "go": _options(
         "-exec= -gccgoflags= -ldflags=extld -modfile= -overlay= -toolexec= -vettool=",
@@ -155,7 +157,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "ip": _options("-b= -batch=", subcommands="netns", style="words"),
     "jj": _options("--config= --config-file= --config-toml=", subcommands="util config", style="full"),
     "journalctl": _options("", "--cursor-file= --flush --relinquish-var --rotate --vacuum-files= --vacuum-size= --vacuum-time="),
-    "kubectl": _options("--kubeconfig=", "", "-o=-file --output=-file", subcommands="exec cp plugin", style="full"),
+    "kubectl": _options("--kubeconfig=", "", "-o=-file --output=-file", subcommands="config cp exec plugin", style="full"),
     "less": _options(
         "+* --cmd= -k= --lesskey-content= --lesskey-file= --lesskey-src=",
         "-o= -O= --log-file= --LOG-FILE=",
@@ -176,7 +178,8 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "npm": _options(
         "-C= --call= --editor= --git= --globalconfig= --init-module= --node-options= --prefix= --script-shell= --shell= --userconfig= "
         "--viewer= --browser=",
-        "--cache= --logs-dir= --pack-destination=", subcommands="config/delete config/edit config/fix config/set", style="full",
+        "--cache= --logs-dir= --pack-destination=", style="dashes",
+        subcommands="config/del config/delete config/edit config/fix config/rm config/set",
     ),
     "openssl": _options(
         "-config= -engine= -provider= -provider-path=", "-keyout= -out= -outdir= -writerand=", style="words"
@@ -287,9 +290,17 @@ HARMLESS_WORDS = {
 
 READING_WORDS = {
     "auth": names("status"),
-    "config": names("--get --get-all --get-regexp --get-urlmatch --list -l get list"),
+    "config": names(
+        "--get --get-all --get-regexp --get-urlmatch --list -l get list current-context get-clusters get-contexts get-users view"
+    ),
 }
-"""Words that make a subcommand of the table one that only reads."""
+"""Words that make a subcommand of the table one that only reads, where they are the first behind it."""
+
+READING_OPTIONS = names(
+    "--bool --default --fixed-value --global --includes --int --local --name-only --null --path --show-origin --show-scope --system "
+    "--type --worktree -z"
+)
+"""Options of `git config` that change nothing, and may stand before those words."""
 
 OTHER_NAMES = {
     "7za": "7z", "7zr": "7z", "7zz": "7z", "batcat": "bat", "bsdtar": "tar", "cc": "gcc", "clang": "gcc", "clang++": "gcc",

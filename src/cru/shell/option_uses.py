@@ -4,25 +4,25 @@ value in the same word or the next."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
 
-from cru.shell.harmless import TABLES, find_known_command
+from cru.shell.harmless import TABLES, KnownCommand, find_known_command
 from cru.shell.option_effects import (
     GIT_OPTIONS,
     HARMLESS_WORDS,
     OPTION_EFFECTS,
     OTHER_NAMES,
-    READING_WORDS,
     OptionEffect,
     ProgramOptions,
     split_option,
 )
 from cru.shell.programs import base_name
 from cru.shell.scripts import is_plain_awk, is_plain_sed
+from cru.shell.subcommands import find_subcommands
 from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import ReadWords, read_words
 
@@ -68,12 +68,15 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
     tables = [table] if table is not None else []
     if name == "git" and len(words) > 1 and words[1] in GIT_OPTIONS:
         tables.append(GIT_OPTIONS[words[1]])
-    readers = [_Reader(words, table) for table in tables]
+    command = find_known_command(name, words, any(table.has_words for table in tables))
+    readers = [
+        _Reader(words, table, command.options.values if command and table.has_any_dashes else ()) for table in tables
+    ]
     uses: dict[int, list[OptionUse]] = {}
     for reader in readers:
         for at, use in reader.read():  # what is short may be short for options of both tables
             uses.setdefault(at, []).append(use)
-    read = _read_words(words, name, tables)
+    read = _read_words(words, command, tables)
     for at, length in read.unknown.items():
         if at != 1 or words[1] not in {word.partition("/")[0] for table in tables for word in table.subcommands}:
             uses.setdefault(at, []).append(OptionUse(words[at], length, OptionEffect.UNKNOWN))
@@ -82,9 +85,8 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
     return tuple(OptionUse(use.word.replace(EXPANSION, "$"), use.length, use.effect) for use in merged)
 
 
-def _read_words(words: tuple[str, ...], name: str, tables: list[ProgramOptions]) -> ReadWords:
+def _read_words(words: tuple[str, ...], command: KnownCommand | None, tables: list[ProgramOptions]) -> ReadWords:
     """Of a program whose harmless options are not known, any word may be an operand."""
-    command = find_known_command(name, words, any(table.has_words for table in tables))
     return ReadWords({}, tuple(range(1, len(words)))) if command is None else read_words(words, command, tables)
 
 
@@ -161,14 +163,19 @@ def _index(table: ProgramOptions) -> _OptionIndex:
 class _Reader:
     """One pass over the words of a command."""
 
-    def __init__(self, words: tuple[str, ...], table: ProgramOptions) -> None:
+    def __init__(self, words: tuple[str, ...], table: ProgramOptions, others: Collection[str] = ()) -> None:
+        """others: names of further options, which are short for none"""
         self.words = words
+        self._others = others
         self._table = table
         self._options = _index(table)
 
     def read(self) -> list[tuple[int, OptionUse]]:
         """Each with the place of its word."""
-        return [(at, use) for at in range(1, len(self.words)) for use in self._word(at)]
+        subcommands = find_subcommands(self.words, self._table.subcommands)
+        uses = [(at, OptionUse(self.words[at], len(self.words[at]), OptionEffect.RUNS)) for at in subcommands]
+        others = (at for at in range(1, len(self.words)) if at not in subcommands)
+        return [*uses, *((at, use) for at in others for use in self._word(at))]
 
     def _word(self, at: int) -> Iterator[OptionUse]:
         word = self.words[at]
@@ -177,34 +184,30 @@ class _Reader:
             return
         if prefix is not None:
             yield OptionUse(word, len(prefix.name), prefix.effect)
-        elif at == 1 and self._is_subcommand(word):
-            yield OptionUse(word, len(word), OptionEffect.RUNS)
         elif word.startswith("--") or (self._table.has_words and word.startswith("-")):
             yield from self._long_option(at)
+        elif self._table.has_any_dashes and len(word.partition("=")[0]) > 2 and word.startswith("-"):
+            yield from [*self._long_option(at)] or self._cluster(at, 1)
         elif len(word) > 1 and word.startswith("-"):
             yield from self._whole_word(at) or self._cluster(at, 1)
         elif self._table.has_bare_letters and at == 1:
             yield from self._cluster(at, 0)
 
-    def _is_subcommand(self, word: str) -> bool:
-        following = self.words[2] if len(self.words) > 2 else ""
-        if f"{word}/{following}" in self._table.subcommands:
-            return True
-        reading = READING_WORDS.get(word, frozenset())
-        return word in self._table.subcommands and reading.isdisjoint(self.words[2:])
-
     def _long_option(self, at: int) -> Iterator[OptionUse]:
         head, equals, value = self.words[at].partition("=")
+        written = head
+        head = "--" + head.lstrip("-") if self._table.has_any_dashes else head
         plain = "-" + head.lstrip("-") if self._table.has_words else head
         if EXPANSION in head:
             yield from self._unfinished_name(at, plain.partition(EXPANSION)[0])
             return
         for option in self._options.long:
             is_meant = option.name == head or (self._table.has_words and option.name == plain)
-            if is_meant or (self._table.is_abbreviated and len(head) > 2 and option.name.startswith(head)):
+            is_short = self._table.is_abbreviated and len(head) > 2 and head not in self._others
+            if is_meant or (is_short and option.name.startswith(head)):
                 text = value if equals else self._next(at)
                 if _applies(option, text):
-                    yield OptionUse(self.words[at], len(head), option.effect)
+                    yield OptionUse(self.words[at], len(written), option.effect)
                     return
 
     def _unfinished_name(self, at: int, beginning: str) -> Iterator[OptionUse]:

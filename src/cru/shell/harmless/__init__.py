@@ -76,9 +76,19 @@ def find_known_command(program: str, words: tuple[str, ...], has_words: bool) ->
         if f"{key} {word}" not in TABLES:
             break
         key, count = f"{key} {word}", count + 1
-    following = words[count] if count < len(words) else "-"
-    is_unknown = key in _BEGINNINGS and not following.startswith("-")
-    return KnownCommand(key, count, options_of(key, has_words), count if is_unknown else 0)
+    options = options_of(key, has_words)
+    return KnownCommand(key, count, options, _unknown_subcommand(key, words, count, options))
+
+
+def _unknown_subcommand(key: str, words: tuple[str, ...], count: int, options: HarmlessOptions) -> int:
+    """The place of the first word that is neither an option nor the value of a known one, if it is in no table; 0 for none."""
+    if key not in _BEGINNINGS:
+        return 0
+    for at in range(count, len(words)):
+        is_value = at > count and options.values.get(words[at - 1]) == "="
+        if not words[at].startswith("-") and not is_value:
+            return 0 if f"{key} {words[at]}" in TABLES else at
+    return 0
 
 
 @cache

@@ -13,6 +13,12 @@ GROUPS = {
     "--min= --max= --cpu-percent= --port= --target-port= --name= --labels= --protocol= --list[=] --interactive[=] -i --image= "
     "--concurrency= --edit[=]",
     "docker-list": "-aqs -f= -n= --all --digests --filter= --format= --no-trunc --quiet --last= --latest -l --size --tree --help",
+    "docker-exec": "-dit -u= -w= --detach --interactive --tty --user= --workdir= --detach-keys= --help ...",
+    "docker-run": "-ditqP -p= -w= -u= -h= -l= -m= -c= -a= --attach= --detach --interactive --tty --rm --init --name= --platform= "
+    "--pull= --workdir= --publish= --publish-all --expose= --user= --hostname= --label= --memory= --memory-swap= --memory-reservation= "
+    "--cpus= --cpu-shares= --cpuset-cpus= --read-only --restart= --stop-signal= --stop-timeout= --shm-size= --tmpfs= --entrypoint= "
+    "--cap-drop= --pids-limit= --ulimit= --quiet --detach-keys= --sig-proxy[=] --no-healthcheck --health-interval= --health-retries= "
+    "--health-timeout= --health-start-period= --help ...",
     "docker-build": "-qt= -f= --tag= --file= --quiet --no-cache --pull --target= --platform= --build-arg= --label= --progress= --rm "
     "--force-rm --compress --load --no-cache-filter= --shm-size= --memory= -m= --help",
     "docker-compose": "-adqtfv -n= --dry-run --detach --build --no-build --force-recreate --no-recreate --no-deps --remove-orphans "
@@ -33,13 +39,19 @@ TABLE = {
     "stop|top|unpause|up|version|wait": "@docker-compose",
     "docker compose exec|run": "-dTit -u= -w= --detach --no-TTY --interactive[=] --user= --workdir= --index= --rm --no-deps --name= "
     "--build --remove-orphans --quiet-pull --service-ports -P --help ...",
-    "docker container": "@docker-list --force -v --volumes --since= --until= --tail= --follow -t --timestamps --details --no-stream "
-    "--type= --time= --signal= --link",
+    "docker container": "--help",
+    "docker container inspect|kill|logs|pause|port|prune|rename|restart|rm|start|stats|stop|top|unpause|wait": "@docker-list --force "
+    "-v --volumes --since= --until= --tail= --follow -t= --timestamps --details --no-stream --type= --time= --timeout= --signal= --link",
+    "docker container ls|list|ps": "@docker-list",
+    "docker container exec": "@docker-exec",
+    "docker container run": "@docker-run",
     "docker diff": "",
     "docker events": "-f= --filter= --format= --since= --until=",
-    "docker exec": "-dit -u= -w= --detach --interactive --tty --user= --workdir= --detach-keys= --help ...",
+    "docker exec": "@docker-exec",
     "docker history": "-Hq --format= --human --no-trunc --platform= --quiet",
-    "docker image": "@docker-list --force --no-prune --platform= --human -H --until=",
+    "docker image": "--help",
+    "docker image build": "@docker-build",
+    "docker image history|inspect|ls|list|prune|rm": "@docker-list --force --no-prune --platform= --human -H --until=",
     "docker info": "-f= --format=",
     "docker inspect": "-s -f= --format= --size --type=",
     "docker kill": "-s= --signal=",
@@ -52,11 +64,7 @@ TABLE = {
     "docker restart": "-s= -t= --signal= --timeout= --time=",
     "docker rm": "-flv --force --link --volumes",
     "docker rmi": "-f --force --no-prune --platform=",
-    "docker run": "-ditqP -p= -w= -u= -h= -l= -m= -c= -a= --attach= --detach --interactive --tty --rm --init --name= --platform= "
-    "--pull= --workdir= --publish= --publish-all --expose= --user= --hostname= --label= --memory= --memory-swap= --memory-reservation= "
-    "--cpus= --cpu-shares= --cpuset-cpus= --read-only --restart= --stop-signal= --stop-timeout= --shm-size= --tmpfs= --entrypoint= "
-    "--cap-drop= --pids-limit= --ulimit= --quiet --detach-keys= --sig-proxy[=] --no-healthcheck --health-interval= --health-retries= "
-    "--health-timeout= --health-start-period= --help ...",
+    "docker run": "@docker-run",
     "docker search": "-f= --filter= --format= --limit= --no-trunc",
     "docker start": "-ai --attach --interactive --detach-keys=",
     "docker stats": "-a --all --format= --no-stream --no-trunc",

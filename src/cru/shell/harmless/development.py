@@ -62,7 +62,7 @@ TABLE = {
     "gh": "--version --help",
     "gh api": "@gh -X= --method= -f= --raw-field= -H= --header= --paginate --slurp -i --include --silent --cache= -p= --preview= -t= "
     "--verbose",
-    "gh auth": "@gh --hostname= -t -h= --active",
+    "gh auth": "@gh --hostname= -h= --active",
     "gh cache": "@gh -k= --key= -O= --order= --sort= -r= --ref= --all",
     "gh config": "@gh -h= --host=",
     "gh gist": "--help",
