@@ -48,7 +48,9 @@ def command_matches(command: CommandAnalysis, pattern: StarGlob) -> bool:
         forms.append((*pattern[:-2], pattern[-2].rstrip()))
     named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
     for words in command.parts:
-        if _words_match(words, forms) or (named and _words_match(_spelled_out(words, named), forms)):
+        if _words_match(words, forms) or (
+            named and any(_words_match(other, forms) for other in _spellings(words, named))
+        ):
             return True
     if any(char in piece for piece in pattern for char in _OPERATORS):
         text = " ".join(command.raw.split())
@@ -57,7 +59,12 @@ def command_matches(command: CommandAnalysis, pattern: StarGlob) -> bool:
     if not command.suspect:
         return False
     first = pattern[0].split(" ")[0]
-    return any(_segment_matches(_glob_named(words, first), pattern, forms) for words in _segments(command.raw))
+    segments = (_glob_named(words, first) for words in _segments(command.raw))
+    return any(
+        _segment_matches(spelling, pattern, forms)
+        for words in segments
+        for spelling in ((words, *_spellings(words, named)) if named else (words,))
+    )
 
 
 def _words_match(words: Words, forms: Sequence[StarGlob]) -> bool:
@@ -90,6 +97,17 @@ def _matches_from(forms: Sequence[StarGlob], text: str, starts: Iterable[int]) -
         if any(matches_text(form, text, start) for start in (islice(fitting, 1) if len(form) > 1 else fitting)):
             return True
     return False
+
+
+def _spellings(words: Words, named: Sequence[str]) -> Iterator[Words]:
+    """With the long options that a rule names written out, if that changes anything."""
+    from cru.permissions.short_options import with_long_options
+
+    whole = _spelled_out(words, named)
+    if whole != words:
+        yield whole
+    if (long := with_long_options(whole, named)) != whole:
+        yield long
 
 
 def _spelled_out(words: Words, named: Sequence[str]) -> Words:

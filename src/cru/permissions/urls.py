@@ -96,9 +96,9 @@ def url_is_hit(pattern: StarGlob, url: str) -> bool:
     """Whether a deny or ask rule's pattern fits the URL as it is, or as it is meant, or something that begins with it."""
     parts = parse_rule_url(url)
     meant = f"{parts.scheme}://{parts.host}{parts.rest}"
-    forms = (pattern, (*pattern, ""))
-    texts = dict.fromkeys((url, url.lower(), meant, *parts.spellings))
-    return any(matches_text(form, text) for form in forms for text in texts)
+    small = tuple(piece.lower() for piece in pattern)
+    texts = dict.fromkeys((url.lower(), meant.lower(), *(text.lower() for text in parts.spellings)))
+    return any(matches_text(form, text) for form in (small, (*small, "")) for text in texts)
 
 
 def suggest_pattern(url: str) -> str:
