@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from cru.contexts import StoreUnwritable, os_error_text
 from cru.contexts.home import private_parents
 from cru.contexts.lock import NO_FLOCK, close_locked, keep_from_forks
+from cru.files.regular import read_regular
+from cru.process.identity import process_identity
 
 _TRIES = 20
+KEPT = ".kept"
+"""Processes for which a folder stays, one a line."""
 
 
 class HeldFolder:
@@ -30,14 +34,19 @@ class HeldFolder:
         self.path, self._fd = _make_folder(parents)
         self._process = os.getpid()
 
+    def keep_for(self, pid: int) -> None:
+        """It stays as long as this process lives. Raises OSError."""
+        with open(self.path / KEPT, "a", encoding="ascii") as file:
+            file.write(f"{pid} {process_identity(pid)}\n")
+
     def remove(self) -> str:
         """Remove it; what a person is to know of that, "" = nothing. What was forked off this process removes nothing."""
         if os.getpid() != self._process or self._fd < 0:
             return ""
         problem = ""
         try:
-            _open_up(self.path)
-            shutil.rmtree(self.path)
+            if not _is_kept(self.path):
+                _remove_tree(self.path)
         except OSError as error:
             problem = f"{self.path} could not be removed: {os_error_text(error)}"
         close_locked(self._fd)
@@ -65,20 +74,77 @@ def sweep(parent: str) -> None:
     """Remove what killed runs left in one of `private_parents`. What cannot be removed, or is somebody else's, stays."""
     with suppress(OSError, BlockingIOError), _locked(parent, fcntl.LOCK_EX | fcntl.LOCK_NB):
         for entry in os.scandir(parent):
-            if entry.is_dir(follow_symlinks=False) and is_nobodys(entry.path):
+            if entry.is_dir(follow_symlinks=False) and is_nobodys(entry.path) and not _is_kept(entry.path):
                 with suppress(OSError):
-                    _open_up(entry.path)
-                shutil.rmtree(entry.path, ignore_errors=True)
+                    _remove_tree(entry.path)
         os.rmdir(parent)
 
 
-def _open_up(folder: str | Path) -> None:
-    """Make all folders below removable: the kernel closes the work folders of layers, and some caches are closed. Raises OSError."""
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            path = os.path.join(parent, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
+def _is_kept(folder: str | Path) -> bool:
+    """Whether a process lives for which it stays."""
+    try:
+        lines = read_regular(os.path.join(folder, KEPT)).decode("ascii", "replace").splitlines()
+    except FileNotFoundError:
+        return False
+    pairs = (line.partition(" ") for line in lines)
+    return any(pid.isdecimal() and identity and process_identity(int(pid)) == identity for pid, _, identity in pairs)
+
+
+def _remove_tree(path: str | Path) -> None:
+    """However deep it is, whatever its folders permit, and whatever others put there meanwhile: each folder in it is opened up and moved to
+    the top by descriptors alone. Raises OSError, when what can be removed is."""
+    top = _open_folder(os.fspath(path))
+    prefix, number = f".{os.urandom(8).hex()}-", count()
+    problem: OSError | None = None
+    try:
+        waiting = os.listdir(top)
+        while waiting:
+            name = waiting.pop()
+            try:
+                if _open_up(name, top):
+                    waiting += _empty(name, top, lambda: f"{prefix}{next(number)}")
+                    os.rmdir(name, dir_fd=top)
+                else:
+                    os.unlink(name, dir_fd=top)
+            except OSError as error:
+                problem = problem or error
+    finally:
+        os.close(top)
+    if problem is not None:
+        raise problem
+    os.rmdir(path)
+
+
+def _empty(name: str, top: int, new_name: Callable[[], str]) -> list[str]:
+    """Remove the files of a folder, and move its folders to the top; their names there. Raises OSError."""
+    moved = []
+    folder = _open_folder(name, top)
+    try:
+        for inner in os.listdir(folder):
+            if _open_up(inner, folder):
+                moved.append(new_name())
+                os.rename(inner, moved[-1], src_dir_fd=folder, dst_dir_fd=top)
+            else:
+                os.unlink(inner, dir_fd=folder)
+    finally:
+        os.close(folder)
+    return moved
+
+
+def _open_up(name: str, parent: int) -> bool:
+    """Whether it is a folder, which is removable then: the kernel closes the work folders of layers, and some caches are closed. Raises
+    OSError."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        return False
+    if not hasattr(os, "O_PATH"):
+        os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
+        return True
+    fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", 0o700)
+    finally:
+        os.close(fd)
+    return True
 
 
 def _make_folder(parents: Sequence[str]) -> tuple[Path, int]:
@@ -144,5 +210,5 @@ def _lock(fd: int, how: int) -> None:
             raise
 
 
-def _open_folder(path: str) -> int:
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _open_folder(path: str, parent: int | None = None) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
