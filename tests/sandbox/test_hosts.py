@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ from tests.sandbox.test_escapes import needs_sandbox, run
 
 from cru.sandbox.hosts import parse_rules
 from cru.sandbox.proxy import HostProxy
+from cru.sandbox.requests import read_request
 
 LARGE = 8 << 20
 
@@ -100,6 +102,28 @@ def test_the_proxy_refuses(row: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
             other.accept()
     assert answer.startswith(b"HTTP/1.1 " + expected.replace(b"{port}", b"%d" % port)), answer
     assert web.seen == []  # type: ignore[attr-defined]
+
+
+def test_blanks_in_a_header_are_read_in_one_go() -> None:
+    begun = time.process_time()
+    request = read_request(b"GET http://known.example/ HTTP/1.1\r\nx: \t a" + b" " * 60_000 + b"b \t\r\ny:")
+    assert time.process_time() - begun < 0.5
+    assert request.head.endswith(b"x: a" + b" " * 60_000 + b"b\r\ny: \r\n\r\n")
+
+
+def test_hosts_that_are_refused_are_told_up_to_a_number(tmp_path: Path) -> None:
+    async def play() -> str:
+        proxy = HostProxy(str(tmp_path), "p", parse_rules(["known.example"]))
+        try:
+            for number in [*range(50), *range(5)]:
+                await exchange(proxy.path, b"CONNECT x%d.example:443 HTTP/1.1\r\n\r\n" % number)
+            return proxy.describe_refused()
+        finally:
+            proxy.close()
+            await proxy.finish()
+
+    text = asyncio.run(play())
+    assert text.count(".example is not among") == 20 and text.endswith("; and 30 more")
 
 
 def test_only_one_request_goes_through_a_connection(tmp_path: Path) -> None:

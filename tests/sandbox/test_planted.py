@@ -50,28 +50,34 @@ def test_what_a_killed_run_leaves_is_put_aside_at_the_next_start(surroundings: S
 
 
 ALLOW = "[permissions]\nallow = ['bash:sh plant']\n"
-DETACHED = "until [ -e go ]; do sleep 0.02; done; echo x > .envrc; touch wrote; until [ -e end ]; do sleep 0.02; done"
+DETACHED = (
+    "echo kept > /tmp/note; until [ -e go ]; do sleep 0.02; done; echo x > .envrc; cp /tmp/note wrote; "
+    "until [ -e end ]; do sleep 0.02; done"
+)
 
 
 @needs_sandbox
 def test_what_outlives_its_session_leaves_nothing_for_good(surroundings: Surroundings) -> None:
     here = surroundings.here
+    temporary = {"TMPDIR": str(surroundings.temporary)}
     (here.project / "plant").write_text(DETACHED)
     call = Call("bash", {"command": "sh plant", "background": True, "detached": True})
     with server([Reply(calls=[call]), Reply("done")]) as model:
         here.configure(ALLOW, url=model.url)
-        done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=here, env=temporary)
     assert done.code == 0, done.err
+    assert cru("-L", home=here, env=temporary).err == "", "it runs yet"
     (result,) = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
     pid = int(result.partition("(process ")[2].partition(")")[0])
     (here.project / "go").touch()
     wait_until((here.project / "wrote").exists)
-    assert cru("-L", home=here).err == "" and (here.project / ".envrc").exists(), "it runs yet"
+    wait_until(lambda: (here.project / "wrote").read_text() == "kept\n")
+    assert cru("-L", home=here, env=temporary).err == "" and (here.project / ".envrc").exists(), "it runs yet"
     (here.project / "end").touch()
     wait_until(lambda: not process_identity(pid))
-    done = cru("-L", home=here)
+    done = cru("-L", home=here, env=temporary)
     assert _aside(surroundings) in done.err and not (here.project / ".envrc").exists()
-    assert not (here.cru / "sandbox").exists()
+    assert not (here.cru / "sandbox").exists() and list(surroundings.temporary.iterdir()) == []
 
 
 @needs_sandbox

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,7 @@ class SessionSandbox:
         outlives_us: bool = False,
     ) -> ConfinedCommand:
         is_bubblewrap = detection.backend == bubblewrap.NAME
-        give_back, proxy = None, None
+        give_back, proxy = _nothing, None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._session_caches(detection).lend(profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
@@ -132,8 +133,7 @@ class SessionSandbox:
         def settle() -> list[str]:
             if proxy is not None:
                 self._close_proxy(proxy)
-            if give_back is not None:
-                give_back()
+            give_back()
             try:
                 return self._put_aside(before, is_told=describe == self._tell_person)
             finally:
@@ -141,12 +141,12 @@ class SessionSandbox:
                 end()
 
         def explain(output: str, exit_status: int | None) -> str:
-            refused = "; ".join(proxy.refused) if proxy is not None else ""
+            refused = proxy.describe_refused() if proxy is not None else ""
             why = describe() if looks_refused(command, output, exit_status) or (refused and exit_status) else ""
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
         words = command_line(detection, profile, argv, outlives_us=outlives_us)
-        return ConfinedCommand(words, explain, settle, is_bubblewrap, record.outlive if record else None)
+        return ConfinedCommand(words, explain, settle, is_bubblewrap, partial(self._outlive, record))
 
     def _put_aside(self, before: dict[str, str], *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""
@@ -168,6 +168,13 @@ class SessionSandbox:
             return None
         self._records.add(record)
         return record
+
+    def _outlive(self, record: RecordedGuards | None, pid: int) -> None:
+        """Its /tmp and its record stay as long as it runs. Raises OSError."""
+        assert self._temporary is not None
+        self._temporary.keep_for(pid)
+        if record is not None:
+            record.outlive(pid)
 
     def _forget_guards(self, record: RecordedGuards | None) -> None:
         if record is not None:
@@ -245,3 +252,7 @@ class SessionSandbox:
         for folder in held:
             if folder is not None and (problem := await asyncio.to_thread(folder.remove)):
                 self._warn(problem)
+
+
+def _nothing() -> None:
+    """What gives back nothing."""

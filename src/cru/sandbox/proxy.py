@@ -21,6 +21,8 @@ HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 300.0
 PIECE = 64 << 10
+MOST_REFUSED, LONGEST_REFUSAL = 20, 500
+"""Hosts, and characters of what is told of one."""
 
 
 class HostRefused(CruError):
@@ -35,13 +37,14 @@ STATUS = {BadRequest: b"400 Bad Request", HostRefused: b"403 Forbidden", HostUnr
 
 
 class HostProxy:
-    """Serves until it is closed. `refused`: why which hosts were not reached, for whoever wants to know why a program failed;
-    `forwards`: the ports of this machine that rules write out."""
+    """Serves until it is closed. `forwards`: the ports of this machine that rules write out."""
 
     def __init__(self, folder: str, name: str, rules: Sequence[HostRule]) -> None:
         """Raises OSError. The socket is `folder`/`name`, for this user alone."""
         self.path = os.path.join(folder, name)
-        self.refused: dict[str, None] = {}
+        self._refused: dict[str, None] = {}
+        self._others = 0
+        """Further refusals, which are only counted."""
         self.forwards = tuple(rule.text for rule in rules if rule.is_of_this_machine)
         self._rules = rules
         self._tasks: set[asyncio.Task[None]] = set()
@@ -49,6 +52,17 @@ class HostProxy:
         self._room = asyncio.Semaphore(MOST)
         self._server = _listen(folder, name)
         self._start(self._accept())
+
+    def describe_refused(self) -> str:
+        """Why which hosts were not reached, for whoever wants to know why a program failed; "" if none was refused."""
+        return "; ".join([*self._refused, *([f"and {self._others:,} more"] if self._others else [])])
+
+    def _note_refused(self, text: str) -> None:
+        text = text if len(text) <= LONGEST_REFUSAL else f"{text[: LONGEST_REFUSAL - 1]}…"
+        if len(self._refused) < MOST_REFUSED:
+            self._refused[text] = None
+        elif text not in self._refused:
+            self._others += 1
 
     def close(self) -> None:
         """Nobody is served any more; `finish` waits until everything is let go of."""
@@ -93,7 +107,7 @@ class HostProxy:
             server = await self._connect(request)
         except (BadRequest, HostRefused, HostUnreachable) as error:
             if isinstance(error, HostRefused):
-                self.refused[error.message] = None
+                self._note_refused(error.message)
             await _refuse(client, error)
             return
         try:

@@ -11,7 +11,7 @@ from cru.values.errors import CruError
 LARGEST = 64 << 10
 """Bytes of a head."""
 _LINE = re.compile(rb"([A-Z]{1,20}) ([!-~]{1,16000}) HTTP/1\.[01]")
-_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _OF_THIS_HOP = frozenset(
     b"connection host keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade".split()
@@ -72,7 +72,7 @@ def _read_headers(lines: list[bytes]) -> tuple[list[bytes], int]:
         match = _HEADER.fullmatch(line)
         if match is None:
             raise BadRequest("a header cannot be understood")
-        name, value = match[1].lower(), match[2]
+        name, value = match[1].lower(), match[2].strip(b" \t")
         if name == b"transfer-encoding":
             raise BadRequest("a body needs its length (content-length)")
         if name == b"content-length":
