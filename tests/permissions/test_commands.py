@@ -260,6 +260,9 @@ RM = [
     "cat << EOF\nx\nEOF\nrm x",
     "rm x > log",
     "ssh host rm x",
+    "<&-rm x",
+    "ls; 2>&-rm x",
+    "a[ ]=1 rm x",
 ]
 
 

@@ -133,6 +133,7 @@ def test_what_bash_rejects_is_a_problem(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        "<&-rm x", "a >&-b", "a 2>&-b",
         "a[1 2]=3 b", "a[;]=3 b", "x=1 >y a[ ]+=3 b", 'a["]" 1]=3 b', "a[b c", "a[[1] 2]=3", "$[1]", "$((a) | b)",
         '"${a:-\'}"', "${a:-{b}}", "$((\"1\"))", "cat <<A\nb\\\nA\nA", "cat <<A\nb", "a\\",
     ],

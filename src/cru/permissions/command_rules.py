@@ -156,7 +156,7 @@ def _behind_options(words: Words) -> dict[str, list[int]]:
 def _segments(raw: str) -> tuple[Words, ...]:
     """The words of a suspect command, cut wherever a command might begin: once with the quotes taken away, so that pieces of a
     word come together, and once with everything but plain characters as a blank, so that nothing hangs before a command."""
-    text = raw.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ")
+    text = raw.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("&-", "\n")  # as in `<&-rm x`
     if "\\" in text:
         text = f"{text}\n{_unescaped(text)}"
     joined = text.replace("\\n", "\n").replace("$'", "").replace('$"', "")

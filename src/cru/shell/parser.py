@@ -22,6 +22,7 @@ from cru.shell.word_reader import WORD_ENDS, WordReader
 
 _RESERVED = re.compile(r"(?:[a-z]+|[{}!]|\[\[|\]\])(?=[ \t\n;|&<>()]|\Z)")
 _REDIRECTION = re.compile(r"([0-9]*|\{[A-Za-z_]\w*\})(<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|&>>|&>")
+_CLOSING = re.compile(r"(?<=&)-[^ \t\n;|&<>()]")  # behind `<&-` and `>&-` bash begins another word
 _FUNCTION = re.compile(r"\([ \t]*\)")
 _TIME_OPTION = re.compile(r"-p(?=[ \t\n;|&<>()]|\Z)")
 _COPROCESS_NAME = re.compile(
@@ -61,8 +62,6 @@ class _Parser(WordReader):
         super().__init__(parsed.text)
         self.comments = parsed.comments
         self.documents: list[Redirection] = []
-
-    # space and tokens ------------------------------------------------------------------------------------------------------------
 
     def skip_space(self, *, newlines: bool) -> None:
         while char := self.peek():
@@ -391,7 +390,7 @@ class _Parser(WordReader):
         self.at = match.end()
         while self.peek() in (" ", "\t") or self.text.startswith("\\\n", self.at):
             self.at += 2 if self.peek() == "\\" else 1
-        if self.peek() == "#" or self.is_at_end() or _REDIRECTION.match(self.text, self.at):
+        if self.peek() == "#" or self.is_at_end() or any(p.match(self.text, self.at) for p in (_CLOSING, _REDIRECTION)):
             raise Unreadable(match.start(), "an input redirection" if operator[0] == "<" else "a redirection to a file")
         self.read_word(redirection.target)
         redirection.end = self.at
