@@ -160,4 +160,8 @@ async def login_here(asker: object, home: Path, words: str) -> str:
         return "no key is kept"
     place = keep_key(home, checked.owner, checked.key)
     provider = checked.owner.provider
+    if provider == CUSTOM:
+        return (
+            f"the key for {checked.owner.name} is kept in {place}; it is used where the setting base_url is that server"
+        )
     return f"the key for {checked.owner.name} is kept in {place}; `/model {provider}:NAME` chooses one of {len(checked.models)} models"
