@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 
 from cru.files.glob import StarGlob, matches_text, parse_glob
 from cru.shell.analysis import CommandAnalysis, Words
-from cru.shell.option_uses import OptionUse
+from cru.shell.option_effects import OptionUse
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
 
 _OPERATORS = ";|&<>()`\n"

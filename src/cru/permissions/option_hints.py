@@ -11,7 +11,7 @@ from cru.permissions.rules import Rule, find_allowing_rule, matches_command, nam
 
 if TYPE_CHECKING:
     from cru.permissions.paths import JudgedCall, PathRoots
-    from cru.shell.option_uses import OptionUse
+    from cru.shell.option_effects import OptionUse
 
 
 def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> str:

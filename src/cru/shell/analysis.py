@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cru.shell.option_effects import OptionEffect
-from cru.shell.option_uses import OptionUse, find_option_uses, may_become_option, takes_options
+from cru.shell.option_effects import OptionEffect, OptionUse
+from cru.shell.option_uses import find_option_uses, may_become_option, takes_options
 from cru.shell.parser import parse
 from cru.shell.programs import (
     INTERPRETERS,
@@ -173,7 +173,7 @@ def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
         return "a computed command name"
     if name in WRAPPERS or name.startswith(("ld-linux", "ld.so")) or (name in SHELLS and not _has_script(words)):
         return f"`{name}`, which runs other commands"
-    if takes_options(name) and any(_may_be_option(word, known_variables) for word in command.words[1:]):
+    if takes_options(words) and any(_may_be_option(word, known_variables) for word in command.words[1:]):
         return f"`{name}` with a value that may be an option"
     globs = {place: word for place, word in enumerate(command.words) if place and word.has_unquoted(_GLOB)}
     return _why_options(name, words, globs)
@@ -198,7 +198,7 @@ def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:
     if name in VARIABLE_SETTERS or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
         return f"`{name}`, which may run what stands in a name"
     any_name = any(word.source.startswith(("-", *_GLOB)) for word in globs.values())
-    if globs and may_become_option(name, words, tuple(globs), any_name):
+    if globs and may_become_option(words, tuple(globs), any_name):
         return f"`{name}` with names of files that may be options"
     if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
         return f"an option before what `{name}` is to do"

@@ -26,6 +26,22 @@ class OptionEffect(Enum):
     UNKNOWN = "is not known to be harmless"
 
 
+class OptionUse(Struct, frozen=True):
+    """A word that an allow rule must name before it covers the command.
+
+    word: as the program gets it
+    length: of its beginning that the rule must write out; the rest is a value, or other letters
+    """
+
+    word: str
+    length: int
+    effect: OptionEffect
+
+    @property
+    def option(self) -> str:
+        return self.word[: self.length]
+
+
 class ProgramOptions(Struct, frozen=True):
     """The options of one program that a rule must name before it covers them.
 
@@ -129,7 +145,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         style="words",
     ),
     "gh": _options(
-        "", "", "-F= --body-file= --input= --notes-file=", subcommands="alias auth config ext extension", style="full"
+        "--", "", "-F= --body-file= --input= --notes-file=", subcommands="alias auth config ext extension", style="full"
     ),
     "git": _options(
         "--browser= --cc-cmd= --config= --exec= --ext-diff --extcmd= --gui --header-cmd= --open-files-in-pager "
@@ -140,8 +156,9 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         "maintenance mergetool send-email shell submodule/foreach web--browse",
     ),
     "go": _options(
-        "-exec= -gccgoflags= -ldflags=extld -modfile= -overlay= -toolexec= -vettool=",
-        "-blockprofile= -coverprofile= -cpuprofile= -fuzzcachedir= -memprofile= -mutexprofile= -o= -outputdir= -pkgdir= -trace= -w",
+        "-exec= -gccgoflags= -ldflags=extar -ldflags=extld -modfile= -overlay= -toolexec= -vettool=",
+        "-blockprofile= -coverprofile= -cpuprofile= -fuzzcachedir= -ldflags=-o -ldflags=capturehost -ldflags=profile "
+        "-ldflags=tmpdir -memprofile= -mutexprofile= -o= -outputdir= -pkgdir= -trace= -w",
         subcommands="generate run tool",
         style="words",
     ),
@@ -196,9 +213,11 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "perltidy": _options("", "-b -o= -pro= -bext=", style="words"),
     "pip": _options(subcommands="config/edit config/set config/unset"),
     "ps": _options(),
-    "pylint": _options("--init-hook= --load-plugins= --rcfile=", "--output="),
+    "pylint": _options(
+        "--init-hook= --load-plugins= --rcfile= -f=. --output-format=.", "--output= -f=: --output-format=:"
+    ),
     "pytest": _options(
-        "@* -p=!^no: -c= --config-file= --rootdir= --confcutdir= -o= --override-ini=",
+        "@* -p=!^no: -W=. --pythonwarnings=. -c= --config-file= --rootdir= --confcutdir= -o= --override-ini=",
         "--basetemp= --cov-report=: --debug --junit-xml= --junitxml= --log-file= --result-log=",
         "--pastebin=", style="full",
     ),
@@ -206,7 +225,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "rsync": _options(
         "-e= --config= --daemon --rsh= --rsync-path= -M= --remote-option=",
         "--backup-dir= --log-file= --only-write-batch= --partial-dir= -T= --temp-dir= --write-batch=",
-        "--files-from= --password-file=",
+        "--files-from= --password-file= -f=^. -f=^: -f=merge --filter=^. --filter=^: --filter=merge",
         valued="Bf@",
     ),
     "ruff": _options("", "--cache-dir= -o= --output-file=", style="full"),
@@ -241,6 +260,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "wget": _options(
         "--config= -e= --execute= --use-askpass=",
         "-a= --append-output= --hsts-file= -o= --output-file= -O= --output-document= -P= --directory-prefix= "
+        "-n=H --no-host-directories -x --force-directories --cut-dirs= --protocol-directories "
         "--rejected-log= --save-cookies= --warc-file= --warc-tempdir=",
         "--body-file= -i= --input-file= --post-file=",
         valued="ABDIlQRtTUwX",

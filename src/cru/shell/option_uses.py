@@ -3,47 +3,26 @@ value in the same word or the next."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
-from itertools import pairwise
 
 from msgspec import Struct
 
 from cru.shell.harmless import TABLES, KnownCommand, find_known_command
+from cru.shell.operand_uses import NO_FILES, OPERAND_READERS
 from cru.shell.option_effects import (
     GIT_OPTIONS,
     HARMLESS_WORDS,
     OPTION_EFFECTS,
-    OTHER_NAMES,
     OptionEffect,
+    OptionUse,
     ProgramOptions,
     split_option,
 )
-from cru.shell.programs import base_name
-from cru.shell.scripts import is_plain_awk, is_plain_sed
+from cru.shell.program_names import known_words
 from cru.shell.subcommands import find_subcommands
 from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import ReadWords, read_words
-
-_NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
-"""Values of an option that names a file which are none."""
-
-
-class OptionUse(Struct, frozen=True):
-    """A word that an allow rule must name before it covers the command.
-
-    word: as the program gets it
-    length: of its beginning that the rule must write out; the rest is a value, or other letters
-    """
-
-    word: str
-    length: int
-    effect: OptionEffect
-
-    @property
-    def option(self) -> str:
-        return self.word[: self.length]
 
 
 class _TableOption(Struct, frozen=True):
@@ -62,8 +41,8 @@ class _TableOption(Struct, frozen=True):
 
 def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
     """In the order of the words; () for a program that is in no table. words: with EXPANSION for the `$` of a variable"""
-    name = base_name(words[0])
-    name = OTHER_NAMES.get(name, name)
+    words = known_words(words)
+    name = words[0]
     table = OPTION_EFFECTS.get(name)
     tables = [table] if table is not None else []
     if name == "git" and len(words) > 1 and words[1] in GIT_OPTIONS:
@@ -81,7 +60,7 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
         if at != 1 or words[1] not in {word.partition("/")[0] for table in tables for word in table.subcommands}:
             uses.setdefault(at, []).append(OptionUse(words[at], length, OptionEffect.UNKNOWN))
     merged = [_longest(uses[at]) for at in sorted(uses)]
-    merged += _READERS[name](words, read) if name in _READERS else ()
+    merged += OPERAND_READERS[name](words, read) if name in OPERAND_READERS else ()
     return tuple(OptionUse(use.word.replace(EXPANSION, "$"), use.length, use.effect) for use in merged)
 
 
@@ -95,18 +74,19 @@ def _longest(uses: list[OptionUse]) -> OptionUse:
     return OptionUse(uses[0].word, max(use.length for use in uses), uses[0].effect)
 
 
-def takes_options(name: str) -> bool:
-    """Whether a rule may have to write out options of the program."""
-    name = OTHER_NAMES.get(name, name)
+def takes_options(words: tuple[str, ...]) -> bool:
+    """Whether a rule may have to write out options of the command's program."""
+    name = known_words(words)[0]
     return name in OPTION_EFFECTS or name in TABLES
 
 
-def may_become_option(name: str, words: tuple[str, ...], places: tuple[int, ...], any_name: bool) -> bool:
+def may_become_option(words: tuple[str, ...], places: tuple[int, ...], any_name: bool) -> bool:
     """Whether names of files in these places of the words could be read as an option or subcommand of the table.
 
     any_name: the names may begin with a dash
     """
-    name = OTHER_NAMES.get(name, name)
+    words = known_words(words)
+    name = words[0]
     if name in OPTION_EFFECTS and OPTION_EFFECTS[name].subcommands and 1 in places:
         return True
     if not any_name:
@@ -265,127 +245,10 @@ def _is_harmless(prefix: _TableOption, word: str) -> bool:
 
 def _applies(option: _TableOption, value: str) -> bool:
     """Whether it does with this value what the table says, or may: what a variable holds is not known."""
-    if option.effect is OptionEffect.WRITES and option.takes_value and value in _NO_FILES:
+    if option.effect is OptionEffect.WRITES and option.takes_value and value in NO_FILES:
         return False
     if option.condition.startswith("^"):
         return value.startswith((option.condition[1:], EXPANSION))
     if option.condition.startswith("!^"):
         return not value.startswith(option.condition[2:])
     return option.condition in value or EXPANSION in value
-
-
-# programs whose operands say what they do -----------------------------------------------------------------------------------------
-
-
-def _later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
-    """A program that writes to the file that it is given behind the one that it reads."""
-    later = (words[at] for at in read.operands[1:])
-    return [OptionUse(word, len(word), OptionEffect.WRITES) for word in later if word not in _NO_FILES]
-
-
-_NAMES_SCRIPT = re.compile(r"-[nErsuz]*[ef].*|--(expression|file)(=.*)?", re.DOTALL)
-
-
-def _sed_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
-    """Scripts are values of `-e`; without one the first operand is. Where `-i` takes the next word (BSD), it is the second, and `-l` takes
-    none there: what is a value here may be the script."""
-    others = {*read.operands, *read.values}
-    has_named = any(_NAMES_SCRIPT.fullmatch(word) for at, word in enumerate(words) if at not in others)
-    first = read.operands if read.unknown else () if has_named else read.operands[:1]
-    if first and words[first[0] - 1].endswith(("i", "I", "--in-place")) and words[first[0]][:1] in ("", "."):
-        first = read.operands[:2]
-    values = [at for at in read.values if not words[at - 1].endswith(("f", "--file"))]
-    scripts = [(at, words[at]) for at in (*first, *values)]
-    return _not_plain(words, [*_named_scripts(words, "e", "--expression"), *scripts], is_plain_sed)
-
-
-def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
-    """The first operand is the script, and with `-e` it may be: not every awk has that. Nor has every one long options, and then the value
-    of one may be the script."""
-    values = (at for at in read.values if words[at - 1].startswith("--"))
-    first = read.operands if read.unknown else read.operands[:1]
-    scripts = [*_named_scripts(words, "e", "--source"), *((at, words[at]) for at in (*first, *values))]
-    return _not_plain(words, scripts, is_plain_awk)
-
-
-def _named_scripts(words: tuple[str, ...], letter: str, long_option: str) -> Iterator[tuple[int, str]]:
-    """Whatever may be the value of an option that takes a script, with the place of its word. Any letter may be the option's."""
-    for at, word in enumerate(words):
-        head, equals, value = word.partition("=")
-        if len(head) > 2 and long_option.startswith(head):
-            if equals:
-                yield at, value
-            elif at + 1 < len(words):
-                yield at + 1, words[at + 1]
-        elif word.startswith("-") and not word.startswith("--") and letter in word:
-            value = word.partition(letter)[2]
-            if value:
-                yield at, value
-            elif at + 1 < len(words):
-                yield at + 1, words[at + 1]
-
-
-def _not_plain(
-    words: tuple[str, ...], scripts: list[tuple[int, str]], is_plain: Callable[[str], bool]
-) -> list[OptionUse]:
-    """The words that hold a script that is not plain, each once."""
-    return [
-        OptionUse(words[at], len(words[at]), OptionEffect.RUNS)
-        for at in dict.fromkeys(at for at, script in scripts if not is_plain(script))
-    ]
-
-
-def _processes(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
-    """`ps e` shows the environment of programs, with their keys; `ps -e` does not, unless it is read as `ps e` after all."""
-    uses = []
-    for before, word in pairwise(words):
-        letters = word.lstrip("-")
-        is_value = before.startswith("-") and before[-1:] in "oOpuUtCgGskN"
-        as_bsd = word == letters or not {"u", "x"}.isdisjoint(letters)
-        if "e" in letters and as_bsd and not is_value and re.fullmatch("-?[A-Za-z]+", word):
-            uses.append(OptionUse(word, len(word), OptionEffect.SENDS))
-    return uses
-
-
-def _files_outside(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
-    """`git diff` compares any two files when one of them is not in the repository, and shows none that is given alone; `git hash-object
-    -w` keeps any."""
-    if words[1:2] not in (("diff",), ("hash-object",), ("interpret-trailers",), ("merge-file",)):
-        return []
-    if words[1] == "diff" and _has_one_path(words[2:]):
-        return []
-    return [
-        OptionUse(word, len(word), OptionEffect.SENDS)
-        for word in (words[at] for at in read.operands)
-        if word not in _NO_FILES and (word.startswith(("/", "~", "../")) or "/../" in word or EXPANSION in word)
-    ]
-
-
-def _has_one_path(words: tuple[str, ...]) -> bool:
-    """Whether one word at most may be a path, or a revision, and is one word for certain."""
-    end = words.index("--") if "--" in words else len(words)
-    paths = [word for word in words[:end] if word == "-" or not word.startswith("-")] + [*words[end + 1 :]]
-    return len(paths) < 2 and not any(char in word for word in words for char in f"{EXPANSION}*?[{{`")
-
-
-def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
-    """`make CC=x` names what recipes start, but for a number or a yes or no."""
-    assigned = [(word, word.partition("=")) for word in words[1:] if not word.startswith("-")]
-    return [
-        OptionUse(word, len(name) + 1, OptionEffect.RUNS)
-        for word, (name, equals, value) in assigned
-        if (equals and not value.isdigit() and value.lower() not in _SWITCHES) or EXPANSION in name
-    ]
-
-
-_SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
-
-_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {
-    "awk": _awk_scripts,
-    "git": _files_outside,
-    "make": _variables,
-    "ps": _processes,
-    "sed": _sed_scripts,
-    "uniq": _later_operands,
-    "xxd": _later_operands,
-}

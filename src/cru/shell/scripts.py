@@ -121,8 +121,11 @@ def _end_of_command(text: str, at: int) -> int:
 
 
 def is_plain_awk(script: str) -> bool:
-    """No pipe, no output into a file, no call of a program and nothing loaded. Looks for the signs of it anywhere, also in texts."""
+    """No pipe, no output into a file, no call of a program, nothing loaded, and no file or host read that it names itself. Looks for the
+    signs of it anywhere, also in texts."""
     if "system" in script or EXPANSION in script or "@" in script or "|" in script.replace("||", ""):
+        return False
+    if "ARGV" in script or "/inet" in script or ("getline" in script and "<" in script):
         return False
     printing = script.find("print")
     return printing < 0 or ">" not in script[printing:].replace(">=", "")

@@ -8,7 +8,7 @@ GROUPS = {
     "--target= --locked --offline --frozen --ignore-rust-version --message-format= --verbose --quiet --color= --help "
     "--future-incompat-report --timings[=] --no-run --no-fail-fast --doc --no-deps --document-private-items --unit-graph --allow-dirty "
     "--allow-staged --allow-no-vcs --fix",
-    "go": "-n -x -v -a -race -msan -asan -cover -covermode= -coverpkg= -work -json -tags= -trimpath -mod= -buildmode= -buildvcs= -p= "
+    "go": "-n -x -v -a -race -msan -asan -cover -covermode= -coverpkg= -work -json -tags= -trimpath -mod= -buildmode= -buildvcs[=] -p= "
     "-ldflags= -compiler= -installsuffix= -linkshared -modcacherw",
     "npm": "-w= -a -l --all --json --long --parseable --depth= --omit= --include= --link --package-lock-only --unicode --workspace= "
     "--workspaces --include-workspace-root --color[=] --silent -s --quiet -q --verbose -d --loglevel= --no-color --help -h",

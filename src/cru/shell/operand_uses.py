@@ -1,0 +1,137 @@
+"""Programs whose operands say what they do: scripts, files to write to, formats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from cru.shell.option_effects import OptionEffect, OptionUse
+from cru.shell.scripts import is_plain_awk, is_plain_sed
+from cru.shell.syntax import EXPANSION
+from cru.shell.unknown_options import ReadWords
+
+NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
+"""Values of an option that names a file which are none."""
+
+
+def _later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+    """A program that writes to the file that it is given behind the one that it reads."""
+    later = (words[at] for at in read.operands[1:])
+    return [OptionUse(word, len(word), OptionEffect.WRITES) for word in later if word not in NO_FILES]
+
+
+_NAMES_SCRIPT = re.compile(r"-[nErsuz]*[ef].*|--(expression|file)(=.*)?", re.DOTALL)
+
+
+def _sed_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+    """Scripts are values of `-e`; without one the first operand is. Where `-i` takes the next word (BSD), it is the second, and `-l` takes
+    none there: what is a value here may be the script."""
+    others = {*read.operands, *read.values}
+    has_named = any(_NAMES_SCRIPT.fullmatch(word) for at, word in enumerate(words) if at not in others)
+    first = read.operands if read.unknown else () if has_named else read.operands[:1]
+    if first and words[first[0] - 1].endswith(("i", "I", "--in-place")) and words[first[0]][:1] in ("", "."):
+        first = read.operands[:2]
+    values = [at for at in read.values if not words[at - 1].endswith(("f", "--file"))]
+    scripts = [(at, words[at]) for at in (*first, *values)]
+    return _not_plain(words, [*_named_scripts(words, "e", "--expression"), *scripts], is_plain_sed)
+
+
+def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+    """The first operand is the script, and with `-e` it may be: not every awk has that. Nor has every one long options, and then the value
+    of one may be the script."""
+    values = (at for at in read.values if words[at - 1].startswith("--"))
+    first = read.operands if read.unknown else read.operands[:1]
+    scripts = [*_named_scripts(words, "e", "--source"), *((at, words[at]) for at in (*first, *values))]
+    hosts = (words[at] for at in read.operands if words[at].startswith("/inet"))
+    return [
+        *_not_plain(words, scripts, is_plain_awk),
+        *(OptionUse(word, len(word), OptionEffect.SENDS) for word in hosts),
+    ]
+
+
+def _named_scripts(words: tuple[str, ...], letter: str, long_option: str) -> Iterator[tuple[int, str]]:
+    """Whatever may be the value of an option that takes a script, with the place of its word. Any letter may be the option's."""
+    for at, word in enumerate(words):
+        head, equals, value = word.partition("=")
+        if len(head) > 2 and long_option.startswith(head):
+            if equals:
+                yield at, value
+            elif at + 1 < len(words):
+                yield at + 1, words[at + 1]
+        elif word.startswith("-") and not word.startswith("--") and letter in word:
+            value = word.partition(letter)[2]
+            if value:
+                yield at, value
+            elif at + 1 < len(words):
+                yield at + 1, words[at + 1]
+
+
+def _not_plain(
+    words: tuple[str, ...], scripts: list[tuple[int, str]], is_plain: Callable[[str], bool]
+) -> list[OptionUse]:
+    """The words that hold a script that is not plain, each once."""
+    return [
+        OptionUse(words[at], len(words[at]), OptionEffect.RUNS)
+        for at in dict.fromkeys(at for at, script in scripts if not is_plain(script))
+    ]
+
+
+def _processes(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
+    """Words that show the environment of programs, with their keys."""
+    shown = (
+        word for before, word in pairwise(words) if "environ" in word or EXPANSION in word or _has_bsd_e(before, word)
+    )
+    return [OptionUse(word, len(word), OptionEffect.SENDS) for word in shown]
+
+
+def _has_bsd_e(before: str, word: str) -> bool:
+    """`ps e` shows the environment, `ps -e` does not, unless it is read as `ps e` after all."""
+    letters = word.lstrip("-")
+    is_value = before.startswith("-") and before[-1:] in "oOpuUtCgGskN"
+    as_bsd = word == letters or not {"u", "x"}.isdisjoint(letters)
+    return "e" in letters and as_bsd and not is_value and re.fullmatch("-?[A-Za-z]+", word) is not None
+
+
+def _files_outside(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+    """`git diff` compares any two files when one of them is not in the repository, and shows none that is given alone; `git hash-object
+    -w` keeps any."""
+    if words[1:2] not in (("diff",), ("hash-object",), ("interpret-trailers",), ("merge-file",)):
+        return []
+    if words[1] == "diff" and _has_one_path(words[2:]):
+        return []
+    return [
+        OptionUse(word, len(word), OptionEffect.SENDS)
+        for word in (words[at] for at in read.operands)
+        if word not in NO_FILES and (word.startswith(("/", "~", "../")) or "/../" in word or EXPANSION in word)
+    ]
+
+
+def _has_one_path(words: tuple[str, ...]) -> bool:
+    """Whether one word at most may be a path, or a revision, and is one word for certain."""
+    end = words.index("--") if "--" in words else len(words)
+    paths = [word for word in words[:end] if word == "-" or not word.startswith("-")] + [*words[end + 1 :]]
+    return len(paths) < 2 and not any(char in word for word in words for char in f"{EXPANSION}*?[{{`")
+
+
+def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
+    """`make CC=x` names what recipes start, but for a number or a yes or no."""
+    assigned = [(word, word.partition("=")) for word in words[1:] if not word.startswith("-")]
+    return [
+        OptionUse(word, len(name) + 1, OptionEffect.RUNS)
+        for word, (name, equals, value) in assigned
+        if (equals and not value.isdigit() and value.lower() not in _SWITCHES) or EXPANSION in name
+    ]
+
+
+_SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
+
+OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {
+    "awk": _awk_scripts,
+    "git": _files_outside,
+    "make": _variables,
+    "ps": _processes,
+    "sed": _sed_scripts,
+    "uniq": _later_operands,
+    "xxd": _later_operands,
+}
