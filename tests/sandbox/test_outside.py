@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit import Call, Reply, cru, pty, server
+from tests.kit import Call, Reply, cru, pty, server, start, wait_until
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS
-from tests.sandbox.test_escapes import OUTSIDE, needs_sandbox
+from tests.sandbox.test_escapes import OUTSIDE, needs_sandbox, runs
 
 RUNS = "no rule permits a run outside of the sandbox while something in it could change"
 SLEEPS = "sleep 98765"
@@ -40,6 +40,33 @@ def test_a_rule_does_not_hold_while_something_confined_runs(surroundings: Surrou
             terminal.expect("no > ")
             terminal.send("y")
             assert terminal.wait() == 0
+    assert (surroundings.out / "new").read_text() == "x\n"
+
+
+@needs_sandbox
+@pytest.mark.parametrize("is_detached", [False, True])
+def test_nor_while_something_confined_of_another_session_runs(surroundings: Surroundings, is_detached: bool) -> None:
+    here = surroundings.here
+    (here.project / "wait.sh").write_text("touch begun; until [ -e stop ]; do sleep 0.02; done")
+    more = {"background": True, "detached": True} if is_detached else {}
+    other = [Reply(calls=[Call("bash", {"command": "sh wait.sh", **more})]), Reply("done")]
+    outside = [Reply(calls=[Call("bash", {"command": OUTSIDE, "outside_sandbox": True})]), Reply("done")]
+    with server(other) as first, server([*outside, *outside]) as second:
+        here.configure("[permissions]\nallow = ['outside_sandbox:*', 'bash:sh wait.sh']\n", url=first.url)
+        with start("-t", "--sandbox", "-C", "a", "go", home=here) as running:
+            wait_until((here.project / "begun").exists)
+            if is_detached:
+                assert running.wait().code == 0
+            here.configure("[permissions]\nallow = ['outside_sandbox:*']\n", url=second.url)
+            assert cru("--sandbox", "-C", "c", "go", home=here).code == 0
+            assert not (surroundings.out / "new").exists()
+            (here.project / "stop").touch()
+            if not is_detached:
+                assert running.wait().code == 0
+        wait_until(lambda: not runs("wait.sh"))
+        assert cru("--sandbox", "-C", "c", "go", home=here).code == 0
+    results = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
+    assert RUNS in results[0] and "of another session" in results[0]
     assert (surroundings.out / "new").read_text() == "x\n"
 
 

@@ -47,6 +47,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
         return await sandbox.confine_project(parts.gate.places, program)
 
     parts.services.confine_project = confine_project
+    sandbox.outside.runs_elsewhere = lambda: sandbox.runs_elsewhere(parts.gate.places)
     parts.gate.watch_outside(sandbox.outside)
     _lend(sandbox, parts)
     parts.lifecycle.opening.insert(0, open_sandbox)

@@ -20,6 +20,8 @@ class OutsideRuns:
 
     def __init__(self) -> None:
         self.is_confined = False
+        self.runs_elsewhere: Callable[[], bool] = lambda: False
+        """Whether something confined runs in another session of this project, or without one."""
         self._confined: dict[object, str] = {}
         self._by_rule: dict[str, bool] = {}
         """Commands that a rule permits, and whether nothing confined may begin while they run."""
@@ -43,14 +45,19 @@ class OutsideRuns:
 
     def why_not_by_rule(self, call: JudgedCall) -> str:
         """Why no rule permits this run outside just now; "" if one may."""
-        if not self._confined or not is_decided_by_files(call):
+        if not is_decided_by_files(call) or not (name := self._find_confined()):
             return ""
-        name = next(iter(self._confined.values()))
         shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         return (
             "no rule permits a run outside of the sandbox while something in it could change the files that decide what runs: "
             f"`{shown}` runs there"
         )
+
+    def _find_confined(self) -> str:
+        """What runs confined, "" if nothing does."""
+        if self._confined:
+            return next(iter(self._confined.values()))
+        return "something of another session" if self.runs_elsewhere() else ""
 
     def judge_rule(self, call: JudgedCall, has_rule: bool) -> str:
         """Why a rule that covers this run outside does not permit it just now; "" if it does, or there is none. What is permitted is known
@@ -68,7 +75,7 @@ class OutsideRuns:
         """The run outside begins: if a rule permits it, nothing confined may run (None: something does). What is returned is called at its
         end."""
         holds = self._by_rule.pop(command, None)
-        if holds is not None and self._confined:
+        if holds is not None and self._find_confined():
             return None
         if not holds:
             return lambda: None

@@ -21,7 +21,7 @@ from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, de
 from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
-from cru.sandbox.guard_records import RecordedGuards
+from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
 from cru.sandbox.planted import look, put_aside
 from cru.sandbox.profile import Profile, make_profile
 from cru.sandbox.refusals import looks_refused
@@ -100,6 +100,11 @@ class SessionSandbox:
         )
         return await self._confined(detection, profile, places, program.argv, self._tell_person)
 
+    def runs_elsewhere(self, places: PathRoots) -> bool:
+        """Whether a confined program of another session, or without one, could change guards of these places."""
+        own = str(self._temporary.path) if self._temporary is not None else ""
+        return runs_elsewhere(places.home, places.roots, own)
+
     def accept(self, path: str, content: bytes) -> None:
         """cru itself is about to write a file, with somebody's leave: it stays where it is."""
         place, digest = os.path.abspath(path), sha256(content).digest()
@@ -146,7 +151,7 @@ class SessionSandbox:
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
         words = command_line(detection, profile, argv, outlives_us=outlives_us)
-        return ConfinedCommand(words, explain, settle, is_bubblewrap, partial(self._outlive, record))
+        return ConfinedCommand(words, explain, settle, is_bubblewrap, partial(self._outlive, record, end))
 
     def _put_aside(self, before: dict[str, str], *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""
@@ -169,12 +174,13 @@ class SessionSandbox:
         self._records.add(record)
         return record
 
-    def _outlive(self, record: RecordedGuards | None, pid: int) -> None:
-        """Its /tmp and its record stay as long as it runs. Raises OSError."""
+    def _outlive(self, record: RecordedGuards | None, end: Callable[[], None], pid: int) -> None:
+        """Its /tmp and its record, which says that it runs, stay as long as it does. Raises OSError."""
         assert self._temporary is not None
         self._temporary.keep_for(pid)
         if record is not None:
             record.outlive(pid)
+            end()
 
     def _forget_guards(self, record: RecordedGuards | None) -> None:
         if record is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -78,6 +78,29 @@ class RecordedGuards:
 
     def _write(self) -> None:
         replace_file(self._path, msgspec.json.encode(self._record), make_folders=True, sync=False)
+
+
+def runs_elsewhere(home: str, roots: Sequence[str], session: str) -> bool:
+    """Whether a confined program of another session, or one that goes on without its session, could change guards below these folders.
+    session: the folder of one's own."""
+    folder = os.path.join(home, FOLDER)
+    try:
+        names = os.listdir(folder)
+    except OSError:  # none runs anywhere
+        return False
+    return any(_runs_elsewhere(os.path.join(folder, name), roots, session) for name in names)
+
+
+def _runs_elsewhere(path: str, roots: Sequence[str], session: str) -> bool:
+    try:
+        record = msgspec.json.decode(read_regular(path), type=GuardRecord)
+        if (record.session == session and not record.pid) or record.is_over:
+            return False
+    except FileNotFoundError:  # it has just ended
+        return False
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # nobody knows
+        return True
+    return any(is_inside(guard, root) for guard in record.before for root in roots)
 
 
 def settle_records(home: str | Path) -> list[str]:
