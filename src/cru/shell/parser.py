@@ -33,6 +33,7 @@ _TOKEN = re.compile(r"&&|\|\||;;|.|\n")
 _CASE_ENDS = (";;", ";&")
 _MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "in", "}", "]]"])
 _LOOPS = {"while": CompoundKind.WHILE, "until": CompoundKind.UNTIL}
+_NO_BODIES = (CompoundKind.FUNCTION, CompoundKind.COPROCESS)
 _NAMED_LOOPS = {"for": CompoundKind.FOR, "select": CompoundKind.SELECT}
 
 
@@ -173,8 +174,6 @@ class _Parser(WordReader):
             else:
                 self.at = match.end()
         return pipeline.operator
-
-    # commands --------------------------------------------------------------------------------------------------------------------
 
     def read_command(self, pipeline: Pipeline) -> None:
         self.enter("commands that stand too deep in each other")
@@ -344,7 +343,8 @@ class _Parser(WordReader):
         script = Script(self.at, len(self.text), [Pipeline(self.at, len(self.text))])
         compound.bodies.append(script)
         self.read_command(script.pipelines[0])
-        if compound.kind is CompoundKind.FUNCTION and isinstance(script.pipelines[0].commands[0], SimpleCommand):
+        body = script.pipelines[0].commands[0]
+        if compound.kind is CompoundKind.FUNCTION and (isinstance(body, SimpleCommand) or body.kind in _NO_BODIES):
             raise _misplaced(compound.start, "(")
         script.end = script.pipelines[0].end = self.at
 
