@@ -47,6 +47,11 @@ def repository_folders(root: str) -> tuple[str, ...]:
     return tuple(place for place in _inner((own, common), root) if place != f"{root.rstrip('/')}/.git")
 
 
+def git_folder(root: str) -> str:
+    """Where the repository of this work tree has its index; "" if there is none."""
+    return _repository(root)[0]
+
+
 def named_places(root: str) -> tuple[str, ...]:
     """Files and folders of the project that the repository's settings have git run or obey; they need not be there."""
     return _named_places(root, _stamps(root))

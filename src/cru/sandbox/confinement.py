@@ -22,8 +22,8 @@ from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
-from cru.sandbox.planted import look, put_aside
-from cru.sandbox.profile import Profile, make_profile
+from cru.sandbox.planted import look, new_modules, put_aside
+from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class SessionSandbox:
         command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
         await self.outside.wait()
         before = look(profile.absent)
-        record = self._record_guards(places.home, before, is_needed=outlives_us)
+        record = self._record_guards(places.home, before, profile.modules, is_needed=outlives_us)
         end = self.outside.begin(command)
 
         def settle() -> list[str]:
@@ -140,7 +140,7 @@ class SessionSandbox:
                 self._close_proxy(proxy)
             give_back()
             try:
-                return self._put_aside(before, is_told=describe == self._tell_person)
+                return self._put_aside(before, profile.modules, is_told=describe == self._tell_person)
             finally:
                 self._forget_guards(record)
                 end()
@@ -153,17 +153,19 @@ class SessionSandbox:
         words = command_line(detection, profile, argv, outlives_us=outlives_us)
         return ConfinedCommand(words, explain, settle, is_bubblewrap, partial(self._outlive, record, end))
 
-    def _put_aside(self, before: dict[str, str], *, is_told: bool) -> list[str]:
+    def _put_aside(self, before: dict[str, str], modules: Modules, *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""
-        moved = put_aside(before, self._accepted)
+        moved = put_aside({**before, **new_modules(modules)}, self._accepted)
         if moved and not is_told:
             self._warn(f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have")
         return moved
 
-    def _record_guards(self, home: str, before: dict[str, str], *, is_needed: bool) -> RecordedGuards | None:
+    def _record_guards(
+        self, home: str, before: dict[str, str], modules: Modules, *, is_needed: bool
+    ) -> RecordedGuards | None:
         """Raises OSError if nobody else is left to look."""
         try:
-            record = RecordedGuards(home, self._folder(""), before, self._accepted)
+            record = RecordedGuards(home, self._folder(""), before, modules, self._accepted)
         except OSError as error:
             if is_needed:
                 raise

@@ -16,7 +16,8 @@ from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
 from cru.permissions.paths import is_inside
 from cru.process.identity import process_identity
-from cru.sandbox.planted import put_aside
+from cru.sandbox.planted import new_modules, put_aside
+from cru.sandbox.profile import Modules
 
 FOLDER = "sandbox"
 """In cru's home."""
@@ -29,6 +30,7 @@ class GuardRecord(Struct):
     session: the folder that its session holds as long as it lives
     before: what was at the places where nothing must appear (cru.sandbox.planted.look)
     accepted: files that stay, with the digests of their contents
+    modules: submodules that were known
     pid: its process, if it may go on when the session has ended, 0 if it ends with that
     identity: what only that process has
     """
@@ -36,6 +38,7 @@ class GuardRecord(Struct):
     session: str
     before: dict[str, str]
     accepted: dict[str, bytes]
+    modules: Modules = ()
     pid: int = 0
     identity: str = ""
 
@@ -50,9 +53,11 @@ class GuardRecord(Struct):
 class RecordedGuards:
     """The record of one confined program, until `remove`. Raises OSError if it cannot be written."""
 
-    def __init__(self, home: str, session: str, before: dict[str, str], accepted: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, home: str, session: str, before: dict[str, str], modules: Modules, accepted: Mapping[str, bytes]
+    ) -> None:
         self._path = Path(home, FOLDER, f"{os.path.basename(session)}-{os.getpid()}-{next(_NUMBERS)}.json")
-        self._record = GuardRecord(session, before, {})
+        self._record = GuardRecord(session, before, {}, modules)
         self._record.accepted = {path: digest for path, digest in accepted.items() if self._concerns(path)}
         self._write()
 
@@ -117,7 +122,7 @@ def settle_records(home: str | Path) -> list[str]:
             record = msgspec.json.decode(read_regular(path), type=GuardRecord)
             if not record.is_over:
                 continue
-            moved += put_aside(record.before, record.accepted)
+            moved += put_aside({**record.before, **new_modules(record.modules)}, record.accepted)
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass  # a machine without power has torn it
         except OSError:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import islice
 
 from cru.files.regular import read_regular
+from cru.sandbox.profile import submodules
 
 SUFFIX = ".from-sandbox"
 LARGEST = 1 << 20
@@ -20,6 +21,11 @@ MOST_FILES, DEEPEST = 100, 20
 def look(paths: Iterable[str]) -> dict[str, str]:
     """What is at these places that were absent, or links: the target of the link, "" for nothing."""
     return {path: os.readlink(path) if os.path.islink(path) else "" for path in paths}
+
+
+def new_modules(known: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, str]:
+    """Where submodules that the index has not had before have their `.git`, as `look` has it. known: work trees, and their places before"""
+    return {place: "" for root, before in known for place in submodules(root) if place not in before}
 
 
 def put_aside(before: Mapping[str, str], accepted: Mapping[str, bytes]) -> list[str]:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from cru.permissions.git_runs import named_places, repository_folders
+from cru.permissions.gitlinks import find_gitlinks
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots, is_inside
 from cru.sandbox import SandboxSettings
 from cru.sandbox.own_places import always_hidden, hidden_paths, writable_folders
 
 GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mcp.json", ".vscode")
 """Files and folders of a project that decide what runs later, or what may."""
-GIT_GUARDS = ("commondir", "config", "config.worktree", "hooks")
+GIT_GUARDS = ("commondir", "config", "config.worktree", "gitdir", "hooks")
 """The same in a folder of git."""
+Modules: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Work trees, and the places at which submodules of them have their `.git`."""
 MOST_MODULES = 1000
 """Folders of submodules that are looked at."""
 
@@ -50,6 +55,7 @@ class Profile(Struct, frozen=True):
     proxy: the socket of a proxy, which is its only network; "": there is none
     forwards: `localhost:8765`, …: ports of this machine that it reaches through the proxy as if they were its own
     caches: folders whose changes are kept apart; variables: what is set in its environment
+    modules: submodules that are known
     """
 
     root: str
@@ -66,6 +72,7 @@ class Profile(Struct, frozen=True):
     forwards: tuple[str, ...] = ()
     caches: tuple[CacheLayer, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
+    modules: Modules = ()
 
 
 def make_profile(
@@ -78,10 +85,13 @@ def make_profile(
     """That of the agent that works at these places. `readable`, `writable`: further files that it may see, or change, although they lie in
     what is hidden."""
     roots = [root for root in (*places.roots, *writable_folders(settings, places)) if os.path.isdir(root)]
-    git_folders = [folder for root in roots for folder in (*_git_folders(root), *repository_folders(root))]
+    modules = tuple((root, submodules(root)) for root in roots)
+    trees = [*roots, *(os.path.dirname(place) for _, places_of in modules for place in places_of)]
+    git_folders = [folder for tree in trees for folder in (*_git_folders(tree), *repository_folders(tree))]
     guards = [os.path.join(root, name) for root in roots for name in GUARDS]
     guards += [os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS]
     guards += [os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git"))]
+    guards += [place for _, places_of in modules for place in places_of if not os.path.isdir(place)]
     guards += [place for root in roots for place in named_places(root)]
     at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
     guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
@@ -104,6 +114,7 @@ def make_profile(
         limits=CommandLimits(
             settings.processes, settings.memory_mb << 20, settings.cpu_seconds, settings.file_mb << 20
         ),
+        modules=modules,
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
     )
 
@@ -133,8 +144,23 @@ def _git_folders(root: str) -> Iterator[str]:
     if os.path.isdir(git) and not os.path.islink(git):
         yield git
         yield from _modules(os.path.join(git, "modules"))
+        yield from _worktrees(git)
     elif os.path.isfile(git):
         yield from _folders_of_worktree(git)
+
+
+def submodules(root: str) -> tuple[str, ...]:
+    """Where those have their `.git`, if they have one. What git cannot read either has none."""
+    try:
+        return tuple(os.path.join(place, ".git") for place in find_gitlinks(root))
+    except OSError:
+        return ()
+
+
+def _worktrees(git: str) -> Iterator[str]:
+    """The folders of git of further work trees of a repository."""
+    with suppress(OSError):
+        yield from sorted(entry.path for entry in os.scandir(f"{git}/worktrees") if entry.is_dir(follow_symlinks=False))
 
 
 def _modules(folder: str) -> Iterator[str]:
@@ -159,4 +185,4 @@ def _folders_of_worktree(link: str) -> Iterator[str]:
         return
     if os.path.realpath(back) == os.path.realpath(link) and is_inside(os.path.realpath(own), common):
         yield common
-        yield os.path.realpath(own)
+        yield from _worktrees(common)  # its own, too
