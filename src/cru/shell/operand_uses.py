@@ -15,7 +15,7 @@ NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
 """Values of an option that names a file which are none."""
 
 
-def _later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
+def later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     """A program that writes to the file that it is given behind the one that it reads."""
     later = (words[at] for at in read.operands[1:])
     return [OptionUse(word, len(word), OptionEffect.WRITES) for word in later if word not in NO_FILES]
@@ -132,6 +132,6 @@ OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse
     "make": _variables,
     "ps": _processes,
     "sed": _sed_scripts,
-    "uniq": _later_operands,
-    "xxd": _later_operands,
+    "uniq": later_operands,
+    "xxd": later_operands,
 }

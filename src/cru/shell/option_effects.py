@@ -317,8 +317,8 @@ READING_WORDS = {
 """Words that make a subcommand of the table one that only reads, where they are the first behind it."""
 
 READING_OPTIONS = names(
-    "--bool --default --fixed-value --global --includes --int --local --name-only --null --path --show-origin --show-scope --system "
-    "--type --worktree -z"
+    "--bool --default= --fixed-value --global --includes --int --local --name-only --null --path --show-origin --show-scope --system "
+    "--type= --worktree -z"
 )
 """Options of `git config` that change nothing, and may stand before those words."""
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from cru.shell.harmless import TABLES, KnownCommand, find_known_command
-from cru.shell.operand_uses import NO_FILES, OPERAND_READERS
+from cru.shell.operand_uses import NO_FILES, OPERAND_READERS, later_operands
 from cru.shell.option_effects import (
     GIT_OPTIONS,
     HARMLESS_WORDS,
@@ -88,6 +88,8 @@ def may_become_option(words: tuple[str, ...], places: tuple[int, ...], any_name:
     words = known_words(words)
     name = words[0]
     if name in OPTION_EFFECTS and OPTION_EFFECTS[name].subcommands and 1 in places:
+        return True
+    if OPERAND_READERS.get(name) is later_operands:  # one name may become two
         return True
     if not any_name:
         return False

@@ -47,7 +47,7 @@ def _may_be(word: str, subcommands: Collection[str]) -> bool:
 def _only_reads(words: tuple[str, ...], first: int) -> bool:
     """By the first word behind it, but for options that change nothing: `--get`, alone among the options, or `get`."""
     reading = READING_WORDS.get(words[first], frozenset())
-    rest = [word for word in words[first + 1 :] if word.partition("=")[0] not in READING_OPTIONS]
+    rest = [word for word in words[first + 1 :] if "".join(word.partition("=")[:2]) not in READING_OPTIONS]
     if not rest or rest[0] not in reading:
         return False
     return not rest[0].startswith("-") or not any(word.startswith("-") for word in rest[1:])

@@ -41,7 +41,7 @@ TABLE = {
     "--build --remove-orphans --quiet-pull --service-ports -P --help ...",
     "docker container": "--help",
     "docker container inspect|kill|logs|pause|port|prune|rename|restart|rm|start|stats|stop|top|unpause|wait": "@docker-list --force "
-    "-v --volumes --since= --until= --tail= --follow -t= --timestamps --details --no-stream --type= --time= --timeout= --signal= --link",
+    "-v --volumes --since= --until= --tail= --follow -t --timestamps --details --no-stream --type= --time= --timeout= --signal= --link",
     "docker container ls|list|ps": "@docker-list",
     "docker container exec": "@docker-exec",
     "docker container run": "@docker-run",
