@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,17 @@ def test_none_is_kept_of_git_where_there_is_no_repository_of_the_projects_own(tm
     (world.root / ".git").rmdir()
     (world.root / ".git").write_text("gitdir: elsewhere")
     assert world.gate().rule_for(OUTSIDE, "shell", "git push") == ""
+
+
+@pytest.mark.parametrize("command", ["git push origin main", "git fetch", "git status", "git diff"])
+def test_none_is_kept_of_git_where_there_are_submodules(tmp_path: Path, command: str) -> None:
+    """Git goes into them, and their settings decide what runs."""
+    world, tree = world_with(tmp_path), tmp_path / "tree"
+    kept = world.gate().rule_for(OUTSIDE, "shell", command)
+    subprocess.run(["git", "init", "-q", str(tree)], check=True)
+    words = ["git", "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub"]
+    subprocess.run(words, cwd=tree, check=True)
+    (world.root / ".git" / "index").write_bytes((tree / ".git" / "index").read_bytes())
+    assert kept == f"outside_sandbox:{command}"
+    assert world.gate().rule_for(OUTSIDE, "shell", command) == ""
+    assert world.gate().rule_for(OUTSIDE, "shell", "docker ps") == "outside_sandbox:docker ps"

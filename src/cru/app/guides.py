@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from cru.engine.guides import GuideReader
 from cru.engine.system_prompt import GuidePlaces, GuideSettings
 from cru.permissions.gate import Gate
@@ -13,7 +15,9 @@ from cru.permissions.paths import PathRoots, is_protected, locate, resolve
 
 def make_reader(places: GuidePlaces, settings: GuideSettings, gate: Gate) -> GuideReader:
     """A reader that imports neither protected files nor what a rule denies."""
-    roots = PathRoots(resolve(places.root), resolve(places.home), resolve(places.user_home))
+    roots = replace(
+        PathRoots(resolve(places.root), resolve(places.home), resolve(places.user_home)), secrets=gate.places.secrets
+    )
 
     def why_not(path: str) -> str:
         if is_protected(locate(roots, "read", path), roots):

@@ -14,7 +14,7 @@ from cru.config.layers import Settings
 from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
 from cru.files.search_path import own_path
-from cru.permissions.paths import PathRoots, resolve
+from cru.permissions.paths import PathRoots, named_secrets, resolve
 from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
 from cru.sandbox import SandboxSettings, SandboxTable
 from cru.sandbox.confinement import SessionSandbox
@@ -60,7 +60,8 @@ def check_places(start: Start, settings: SandboxSettings) -> list[str]:
 
 
 def _places(start: Start) -> PathRoots:
-    return PathRoots(resolve(start.root), resolve(start.home), resolve(user_home(start)))
+    root, user = resolve(start.root), resolve(user_home(start))
+    return PathRoots(root, resolve(start.home), user, secrets=named_secrets(start.env, root, user))
 
 
 def _env(start: Start) -> dict[str, str]:

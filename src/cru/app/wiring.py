@@ -37,6 +37,7 @@ from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate
 from cru.permissions.grants import Grants
+from cru.permissions.paths import named_secrets, resolve
 from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
@@ -305,7 +306,9 @@ def build_gate(
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
     readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES), *notes)
-    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
+    user = user_home(start)
+    secrets = named_secrets(start.env, resolve(start.root), resolve(user))
+    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user, secrets=secrets)
     if not start.agent:
         return gate
     from cru.app.main_card import find_card

@@ -90,11 +90,11 @@ class Gate:
         *,
         readable: Sequence[Path] = (),
         user_home: Path | None = None,
+        secrets: tuple[str, ...] = (),
     ) -> None:
         user = resolve(user_home if user_home is not None else os.path.expanduser("~"))
-        self._state = _GateState(
-            PathRoots(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
-        )
+        free = tuple(resolve(folder) for folder in readable)
+        self._state = _GateState(PathRoots(resolve(root), resolve(home), user, free, secrets=secrets))
         self._settings_file = os.path.join(home, "config.toml")
         self._grants = grants
         self._rules = tuple(rules)

@@ -102,7 +102,7 @@ def find_hidden_files(call: JudgedCall, rules: RuleSets, places: PathRoots, *, w
 
 def _secret_paths(places: PathRoots) -> PathSet:
     at_home = [f"{places.user_home.rstrip('/')}/{name}" for name in SECRET_AT_HOME]
-    paths = dict.fromkeys(fold(path) for path in (places.home, *at_home, *SECRET_PLACES))
+    paths = dict.fromkeys(fold(path) for path in (places.home, *at_home, *SECRET_PLACES, *places.secrets))
     return PathSet(tuple(literal_path_glob(path) for path in paths))
 
 

@@ -31,7 +31,9 @@ def suggest_kept_rule(call: JudgedCall, places: PathRoots) -> str:
         return ""
     words = command.parts[0]
     is_network = words[0] == "git" and len(words) > 1 and words[1] in OVER_THE_NETWORK
-    if not (propose_prefix(call) or is_network) or (words[0] == "git" and _has_hooks_elsewhere(places)):
+    if not (propose_prefix(call) or is_network) or (
+        words[0] == "git" and (_has_hooks_elsewhere(places) or _has_submodules(places))
+    ):
         return ""
     if is_network and not _leads_elsewhere(words, places):
         return ""
@@ -59,6 +61,16 @@ def _has_hooks_elsewhere(places: PathRoots) -> bool:
         except OSError:
             return True
     return not os.path.isdir(os.path.join(places.root, ".git"))
+
+
+def _has_submodules(places: PathRoots) -> bool:
+    """Whether git may go into a repository below, whose settings decide what runs."""
+    from cru.permissions.gitlinks import find_gitlinks
+
+    try:
+        return bool(find_gitlinks(places.root))
+    except OSError:
+        return True
 
 
 def _leads_elsewhere(words: Sequence[str], places: PathRoots) -> bool:

@@ -4,6 +4,7 @@ both spellings of a path."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -108,6 +109,39 @@ SECRET_AT_HOME = (
     "library/keychains/",
 )
 
+# Variables that put them elsewhere, and which files there are secret: "" is the place itself.
+SECRET_VARIABLES = {
+    "AWS_CONFIG_FILE": ("",),
+    "AWS_SHARED_CREDENTIALS_FILE": ("",),
+    "AZURE_CONFIG_DIR": ("",),
+    "BOTO_CONFIG": ("",),
+    "CARGO_HOME": ("credentials", "credentials.toml"),
+    "CLAUDE_CONFIG_DIR": (".credentials.json", ".claude.json"),
+    "CLOUDSDK_CONFIG": ("",),
+    "CODEX_HOME": ("auth.json",),
+    "CURL_HOME": (".netrc",),
+    "DOCKER_CONFIG": ("",),
+    "GH_CONFIG_DIR": ("",),
+    "GLAB_CONFIG_DIR": ("",),
+    "GNUPGHOME": ("",),
+    "GOOGLE_APPLICATION_CREDENTIALS": ("",),
+    "HF_HOME": ("token",),
+    "HF_TOKEN_PATH": ("",),
+    "KAGGLE_CONFIG_DIR": ("",),
+    "KUBECONFIG": ("",),
+    "MYSQL_TEST_LOGIN_FILE": ("",),
+    "NETRC": ("",),
+    "NPM_CONFIG_USERCONFIG": ("",),
+    "OCI_CLI_CONFIG_FILE": ("",),
+    "PASSWORD_STORE_DIR": ("",),
+    "PGPASSFILE": ("",),
+    "RCLONE_CONFIG": ("",),
+    "SOPS_AGE_KEY_FILE": ("",),
+    "TF_CLI_CONFIG_FILE": ("",),
+    "npm_config_userconfig": ("",),
+}
+_MOVED_FOLDERS = {"XDG_CACHE_HOME": ".cache/", "XDG_CONFIG_HOME": ".config/", "XDG_DATA_HOME": ".local/share/"}
+
 # The same on the whole machine: environments of running programs, and what is handed to containers.
 SECRET_PLACES = ("/proc", "/etc/shadow", "/etc/gshadow", "/run/secrets", "/var/run/secrets")
 
@@ -167,6 +201,7 @@ class PathRoots(Struct, frozen=True):
     readable: folders outside the project that may be read freely
     guarded: files that are protected although their names do not tell
     folders: further folders that count as part of the project
+    secrets: what lets its reader log in elsewhere and does not lie where it usually does
     copy: the git worktree that `root` is in, if it is a copy of the project; what guards one guards the other
     copy_of: the repository's working tree that `copy` was made from, and that the project is in
     """
@@ -179,6 +214,7 @@ class PathRoots(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     copy: str = ""
     copy_of: str = ""
+    secrets: tuple[str, ...] = ()
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -200,6 +236,28 @@ class PathRoots(Struct, frozen=True):
 
 def resolve(path: str | os.PathLike[str]) -> str:
     return os.path.realpath(path).replace(os.sep, "/")
+
+
+def named_secrets(env: Mapping[str, str], root: str, user_home: str) -> tuple[str, ...]:
+    """Places of secrets that variables name, resolved. One in the project is the project's, and one that holds the project or the home
+    names too much."""
+    named = [
+        os.path.join(place, name)
+        for variable, names in SECRET_VARIABLES.items()
+        for place in (env.get(variable) or "").split(os.pathsep if variable == "KUBECONFIG" else "\0")
+        if place.startswith("/")
+        for name in names
+    ]
+    named += [
+        os.path.join(env[variable], name.removeprefix(folder))
+        for variable, folder in _MOVED_FOLDERS.items()
+        if env.get(variable, "").startswith("/")
+        for name in SECRET_AT_HOME
+        if name.startswith(folder)
+    ]
+    places = dict.fromkeys(resolve(place) for place in named)
+    is_broad = [place for place in places if is_inside(root, place) or is_inside(user_home, place)]
+    return tuple(place for place in places if place not in is_broad and not is_inside(place, root))
 
 
 def locate(places: PathRoots, access: Literal["read", "write"], text: str) -> ResolvedPath:
@@ -241,14 +299,18 @@ def contains_secrets(folder: str, places: PathRoots) -> bool:
         return True
     if is_inside(folder, places.user_home):
         own = folder[len(places.user_home.rstrip("/")) + 1 :].casefold() + "/"
-        return any(name.startswith(own) for name in SECRET_AT_HOME)
-    return any(is_inside(place, folder) for place in SECRET_PLACES)
+        return any(name.startswith(own) for name in SECRET_AT_HOME) or _has_inside(folder, places.secrets)
+    return _has_inside(folder, (*SECRET_PLACES, *places.secrets))
+
+
+def _has_inside(folder: str, places: Iterable[str]) -> bool:
+    return any(is_inside(place, folder) for place in places)
 
 
 def _is_secret(path: str, places: PathRoots) -> bool:
     if is_inside(path, places.home) or _is_at_home(path, places, SECRET_AT_HOME):
         return True
-    return any(is_inside(path, place) for place in SECRET_PLACES)
+    return any(is_inside(path, place) for place in (*SECRET_PLACES, *places.secrets))
 
 
 def _is_protected_spelling(path: str, places: PathRoots) -> bool:

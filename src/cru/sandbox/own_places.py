@@ -15,7 +15,7 @@ OF_THE_SANDBOX = ("/", "/dev", "/proc", "/run", "/sys", "/tmp")
 
 def always_hidden(places: PathRoots) -> list[str]:
     secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
-    return [*secrets, *SECRET_FILES, places.home]
+    return [*secrets, *places.secrets, *SECRET_FILES, places.home]
 
 
 def writable_folders(settings: SandboxSettings, places: PathRoots) -> list[str]:
