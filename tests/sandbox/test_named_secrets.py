@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,43 @@ def test_a_variable_that_names_too_much_or_the_projects_own_hides_nothing(value:
     assert named_secrets({"KUBECONFIG": f"/etc/kube:{value}"}, "/home/me/project", "/home/me") == (
         str(Path("/etc/kube")),
     )
+
+
+CONNECT = """
+import socket, sys
+for path in sys.argv[1:]:
+    try:
+        socket.socket(socket.AF_UNIX).connect(path)
+        print("reached", path)
+    except OSError as error:
+        print("refused", path)
+"""
+
+
+@needs_sandbox
+def test_agents_that_listen_in_the_home_are_not_reached(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    (here.path / ".1password").mkdir()
+    paths = [str(here.path / name) for name in (".1password/agent.sock", "agent.sock", "docker.sock", "bus")]
+    listening = [socket.socket(socket.AF_UNIX) for _ in paths]
+    for path, agent in zip(paths, listening, strict=True):
+        agent.bind(path)
+        agent.listen()
+    env = {
+        "SSH_AUTH_SOCK": paths[1],
+        "DOCKER_HOST": f"unix://{paths[2]}",
+        "DBUS_SESSION_BUS_ADDRESS": f"unix:path={paths[3]},guid=1",
+    }
+    (here.project / "connect.py").write_text(CONNECT)
+    call = Call("bash", {"command": f"{sys.executable} -IS connect.py {' '.join(paths)}"})
+    try:
+        with server([Reply(calls=[call]), Reply("done")] * 2) as model:
+            here.configure(url=model.url)
+            for flag in ("--sandbox", "--no-sandbox"):
+                done = cru(flag, "-t", "-C", "c", "go", home=here, env=env)
+                assert done.code == 0, done.err
+    finally:
+        for agent in listening:
+            agent.close()
+    inside, outside = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
+    assert (inside.count("refused"), outside.count("reached")) == (4, 4), (inside, outside)

@@ -22,6 +22,7 @@ from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import Detection, command_line, detect
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
+from cru.sandbox.own_places import agent_sockets
 from cru.sandbox.planted import look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
@@ -83,7 +84,7 @@ class SessionSandbox:
         detection = await self.find()
         if not detection.backend:
             return None
-        profile = make_profile(places, self._settings, self._folder("tmp"), self._readable)
+        profile = self._profile(places, self._readable)
         return await self._confined(detection, profile, places, argv, self._tell_model, outlives_us=outlives_us)
 
     async def confine_project(self, places: PathRoots, program: ProjectProgram) -> ConfinedCommand | None:
@@ -95,10 +96,15 @@ class SessionSandbox:
         if root not in places.roots:  # a sub-agent's copy of the project
             places = replace(places, folders=(*places.folders, root))
         profile = replace(
-            make_profile(places, self._settings, self._folder("tmp"), program.readable, program.writable),
+            self._profile(places, program.readable, program.writable),
             folder=program.cwd,
         )
         return await self._confined(detection, profile, places, program.argv, self._tell_person)
+
+    def _profile(self, places: PathRoots, readable: Sequence[str], writable: Sequence[str] = ()) -> Profile:
+        """Raises OSError."""
+        sockets = agent_sockets(self._env, places.user_home)
+        return make_profile(places, self._settings, self._folder("tmp"), readable, writable, sockets)
 
     def runs_elsewhere(self, places: PathRoots) -> bool:
         """Whether a confined program of another session, or without one, could change guards of these places."""

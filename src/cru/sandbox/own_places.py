@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from cru.permissions.paths import SECRET_AT_HOME, PathRoots, is_inside
 from cru.sandbox import SandboxSettings
@@ -13,9 +14,52 @@ OF_THE_SANDBOX = ("/", "/dev", "/proc", "/run", "/sys", "/tmp")
 """What the sandbox has in its own way; a mount there would undo it."""
 
 
+AGENTS_AT_HOME = (
+    ".1password/agent.sock",
+    ".bitwarden-ssh-agent.sock",
+    ".colima",
+    ".emacs.d/server",
+    ".lima",
+    ".local/share/containers/podman/machine",
+    ".orbstack/run",
+    ".rd/docker.sock",
+    ".var/app/com.bitwarden.desktop/data/.bitwarden-ssh-agent.sock",
+    "library/containers/com.bitwarden.desktop/data/.bitwarden-ssh-agent.sock",
+)
+"""Sockets in the user's home, or folders of them, of what logs in or starts programs for whoever connects. Others lie in /run or in what is
+hidden."""
+SOCKET_VARIABLES = (
+    "CONTAINER_HOST",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DOCKER_HOST",
+    "GNOME_KEYRING_CONTROL",
+    "I3SOCK",
+    "NVIM",
+    "PODMAN_HOST",
+    "SSH_AUTH_SOCK",
+    "SWAYSOCK",
+)
+"""Variables that name such a socket, or a folder of them, as a path or an address."""
+_ADDRESS = re.compile(r"unix:(?:path=|//)?(/[^,;]+)")
+
+
+def agent_sockets(env: Mapping[str, str], user_home: str) -> list[str]:
+    """Where agents listen, but for /run and /tmp, which the sandbox has for itself."""
+    named = [value for name in SOCKET_VARIABLES if (value := env.get(name))]
+    paths = [match[1] if (match := _ADDRESS.match(value)) else value for value in named]
+    paths += [os.path.join(user_home, name) for name in AGENTS_AT_HOME]
+    real = (os.path.realpath(path) for path in paths if path.startswith("/"))
+    return [path for path in real if not is_inside(user_home, path) and not _is_of_the_sandbox(path)]
+
+
+def _is_of_the_sandbox(path: str) -> bool:
+    return any(is_inside(path, place) for place in OF_THE_SANDBOX if place != "/")
+
+
 def always_hidden(places: PathRoots) -> list[str]:
     secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
-    return [*secrets, *places.secrets, *SECRET_FILES, places.home]
+    named = [path for path in places.secrets if not _is_of_the_sandbox(path)]
+    return [*secrets, *named, *SECRET_FILES, places.home]
 
 
 def writable_folders(settings: SandboxSettings, places: PathRoots) -> list[str]:

@@ -81,9 +81,10 @@ def make_profile(
     temporary: str,
     readable: Iterable[str] = (),
     writable: Iterable[str] = (),
+    sockets: Iterable[str] = (),
 ) -> Profile:
     """That of the agent that works at these places. `readable`, `writable`: further files that it may see, or change, although they lie in
-    what is hidden."""
+    what is hidden; `sockets`: what it must not reach."""
     roots = [root for root in (*places.roots, *writable_folders(settings, places)) if os.path.isdir(root)]
     modules = tuple((root, submodules(root)) for root in roots)
     trees = [*roots, *(os.path.dirname(place) for _, places_of in modules for place in places_of)]
@@ -95,7 +96,7 @@ def make_profile(
     guards += [place for root in roots for place in named_places(root)]
     at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
     guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
-    hidden = _real((*always_hidden(places), *hidden_paths(settings, places)))
+    hidden = _real((*always_hidden(places), *sockets, *hidden_paths(settings, places)))
     opened = _real((*roots, *git_folders))
     # a guard that lies in what is hidden, or is that itself, would show it
     read_only = tuple(
@@ -111,12 +112,14 @@ def make_profile(
         readable=_real((*places.readable, *readable)),
         temporary=temporary,
         network=settings.network,
-        limits=CommandLimits(
-            settings.processes, settings.memory_mb << 20, settings.cpu_seconds, settings.file_mb << 20
-        ),
+        limits=_limits(settings),
         modules=modules,
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
     )
+
+
+def _limits(settings: SandboxSettings) -> CommandLimits:
+    return CommandLimits(settings.processes, settings.memory_mb << 20, settings.cpu_seconds, settings.file_mb << 20)
 
 
 def holders(opened: Sequence[str], shut: Sequence[str]) -> Iterator[str]:
