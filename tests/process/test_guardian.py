@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -305,6 +306,28 @@ def test_the_number_of_a_mark_is_handed_on_and_found_without_environment_session
         assert number_of(pid) in numbers_of(mark) and number_of(os.getpid()) == 0
     finally:
         os.kill(pid, signal.SIGKILL)
+
+
+def test_threads_that_start_children_leave_this_process_without_a_number() -> None:
+    first, second = threading.Event(), threading.Event()
+
+    def begin() -> None:
+        with numbered(new_mark({})):
+            first.set()
+            second.wait(0.2)
+
+    def follow() -> None:
+        first.wait()
+        with numbered(new_mark({})):
+            second.set()
+            threads[0].join(0.2)
+
+    threads = [threading.Thread(target=work) for work in (begin, follow)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert number_of(os.getpid()) == 0
 
 
 @pytest.mark.parametrize("text", ["", "/1.2", "/1.x.3", "/1.2.x", "nonsense", "/1.-2.3"])

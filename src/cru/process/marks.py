@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
+from threading import RLock
 
 VARIABLE = "CRU_CHILD"
 LONGEST = 400
@@ -97,11 +98,22 @@ def numbered(mark: str) -> Iterator[None]:
         return
     import resource
 
-    before = resource.prlimit(0, _LIMIT, (numbers[0], resource.RLIM_INFINITY))
-    try:
-        yield
-    finally:
-        resource.prlimit(0, _LIMIT, before)
+    with _starting:  # two threads would restore each other's number, and this process would keep one
+        before = resource.prlimit(0, _LIMIT, (numbers[0], resource.RLIM_INFINITY))
+        try:
+            yield
+        finally:
+            resource.prlimit(0, _LIMIT, before)
+
+
+def _start_anew() -> None:
+    """In a process that was forked off this one, whose other threads are not there."""
+    global _starting
+    _starting = RLock()
+
+
+_starting = RLock()
+os.register_at_fork(after_in_child=_start_anew)
 
 
 def is_of_one_process(number: int, numbers: range) -> bool:
