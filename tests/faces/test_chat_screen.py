@@ -167,7 +167,7 @@ def test_the_status_line_counts_no_prompt_whose_answer_has_not_come(home: HomeDi
             model.wait(2)
             terminal.expect_screen("mock · ask · 1.2k tokens in all")
             terminal.key("c-c")
-            terminal.expect_screen("\n>")
+            terminal.expect("cru: interrupted")  # what is entered before that stands in the input again
             terminal.line("three")
             terminal.expect("third")
             terminal.expect_screen("1.2k tokens, ")
