@@ -53,7 +53,7 @@ class World:
         self.hooks = SessionHooks(loaded, {"crush": CRUSH}, about, LineFile(folder / "hooks.jsonl"))
         self.bus = Bus(Origin(session_id="s", run_id="r"))
         self.hooks.register(self.bus)
-        self.argv = command_line(entries[0], self.env, folder, CRUSH.launch) if entries else ()
+        self.argv = command_line(entries[0], self.env, folder, CRUSH.launch, folder) if entries else ()
         self.stdin = b"x" * 1200
 
     async def dispatch(self) -> None:

@@ -59,7 +59,7 @@ HOW = """
 
 ## Where the time goes
 
-**A round** (about 2.3 ms; medians of its pieces, each marked in the running process; microseconds):
+**A round** (about 2.3 ms when its pieces were marked, on a slower machine; medians of its pieces, each marked in the running process; microseconds):
 
 | µs | what | in the bare harness |
 |---|---|---|
