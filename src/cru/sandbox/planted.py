@@ -29,14 +29,14 @@ def new_modules(known: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, str]:
 
 
 def put_aside(before: Mapping[str, str], accepted: Mapping[str, bytes]) -> list[str]:
-    """Rename what has come since then, and make links again; the new names. What cannot be renamed is named as it is. `accepted`: files of
-    which those with a content of this digest stay."""
+    """Rename what has come since then, and make links again; the new names. What cannot be renamed is named with the reason. `accepted`:
+    files of which those with a content of this digest stay."""
     moved = []
     for path, target in before.items():
         try:
             moved += _settle(path, target, accepted)
-        except Exception:  # noqa: BLE001  whatever one of them is made of: the others are looked at, and it is told
-            moved.append(path)
+        except Exception as error:  # noqa: BLE001  the boundary around what strangers made: the others are looked at, and it is told
+            moved.append(f"{path} (which stands there still: {error})")
     return moved
 
 
