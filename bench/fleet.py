@@ -74,7 +74,7 @@ class FleetRun:
     def problems(self) -> list[str]:
         """What is not as it has to be: each result once, each answer paid once, no command run twice."""
         out = self.home.project / "r.jsonl"
-        self._cru("batch", "p.jsonl", "--name", "b", "--out", str(out), *self._shared)
+        self._cru("batch", "p.jsonl", "--name", "b", "--out", str(out), *self._shared, status=1)
         if self._shared:
             self._cru("batch", "--name", "b", "--fetch")
         results = [msgspec.json.decode(line) for line in out.read_bytes().splitlines()]
@@ -117,11 +117,14 @@ class FleetRun:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
-    def _cru(self, *words: str) -> None:
-        subprocess.run(
-            [self._program, *words], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL, check=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    def _cru(self, *words: str, status: int = 0) -> None:
+        """status: the largest that is no error of the command itself; 1: some tasks did not succeed."""
+        done = subprocess.run(
+            [self._program, *words], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True,
         )  # fmt: skip
+        if not 0 <= done.returncode <= status:
+            raise AssertionError(f"{words} ended with {done.returncode}: {done.stderr[-2000:]}")
 
 
 def measure(tasks: int, workers: int, program: str) -> float:

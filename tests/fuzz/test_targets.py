@@ -17,6 +17,8 @@ PIECES = (
 LARGE = 100_000
 SECONDS = 1.5
 """Of the processor for a text of that size; what grows with the square takes many times as much."""
+TIMES = {"rules": 3}
+"""Of targets that read a text more than once: how many times."""
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -41,6 +43,6 @@ def test_a_text_of_one_piece_is_read_in_a_time_that_grows_with_it(target: str) -
             begin = process_time()
             TARGETS[target](text)
             spent = process_time() - begin
-            if spent > SECONDS:
+            if spent > SECONDS * TIMES.get(target, 1):
                 slow.append((head, piece, round(spent, 1)))
     assert slow == []

@@ -26,6 +26,7 @@ def memory(run: Started) -> tuple[float, int]:
 
 
 @pytest.mark.long
+@pytest.mark.real_start
 def test_a_thousand_rounds_stay_small(tmp_path: Path) -> None:
     seen: dict[int, tuple[float, int]] = {}
     with server(rule) as model:

@@ -63,6 +63,9 @@ CASES = [
     ("fifi[[ ]]f() \n", "fifi[[ ]]f() \n"),
     (" xa=([[ ))\n", " xa=([[ ))\n"),
     ("(a=()rm x \n", "(a=()rm x \n"),
+    ("(a=([[ rm))\n\n", "(a=([[ rm))\n\n"),
+    ("a=([b[1]=x)\n", "a=([b[1]=x)\n"),
+    ("a=([1]=x [2]=y)\n", ""),
     ("for x in E\n{ \n", "for x in E\n{ \n"),
     ("if  while for x in \na=(\n", "if  while for x in \na=(\n"),
     # shells differ: nobody knows

@@ -19,7 +19,7 @@ OVER_THE_NETWORK = names("fetch ls-remote pull push")
 WHY = "what it would run, or read, is decided by files that commands in the sandbox can change"
 LARGEST = 1 << 20
 """Bytes of git's settings."""
-_HOOKS_ELSEWHERE = re.compile(rb"hooks\s*path|^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
+_HOOKS_ELSEWHERE = re.compile(rb"hooks\s*path|^[ \t\r\f\v]*\[\s*include", re.IGNORECASE | re.MULTILINE)
 
 
 def suggest_kept_rule(call: JudgedCall, places: PathRoots) -> str:

@@ -29,6 +29,7 @@ _COPROCESS_NAME = re.compile(
     r"([A-Za-z_]\w*)(?:[ \t]|\\\n)+(?=\(|(?:\{|\[\[|if|case|while|until|for|select)(?:[ \t\n;|&<>()]|\Z))"
 )
 _LIST_OPERATORS = re.compile(r"&&|\|\||;(?![;&])|&|\n")
+_PREFIX_END = re.compile(r";(?![;&])|[\n)]|\Z")
 _TOKEN = re.compile(r"&&|\|\||;;|.|\n")
 _CASE_ENDS = (";;", ";&")
 _MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "in", "}", "]]"])
@@ -226,7 +227,7 @@ class _Parser(WordReader):
         script = Script(self.at, len(self.text))
         compound.bodies.append(script)
         self.read_list(script, ends)
-        if not script.pipelines and "esac" not in ends:
+        if (not script.pipelines and "esac" not in ends) or (ends == (")",) and script.ends_with_prefix):
             raise self.unexpected()
 
     def read_compound(self, compound: Compound) -> None:
@@ -365,8 +366,7 @@ class _Parser(WordReader):
             if word.assigned_name and len(command.words) == 1:
                 command.assignments.append(command.words.pop())
         command.end = end
-        is_bare_prefix = bool(pipeline.prefix) and len(pipeline.commands) == 1 and self.peek() != "|"
-        if command.start == end and not is_bare_prefix:
+        if command.start == end and not (pipeline.is_only_prefix and _PREFIX_END.match(self.text, self.at)):
             raise self.unexpected()
 
     def read_function(self, pipeline: Pipeline, command: SimpleCommand) -> None:
@@ -390,7 +390,8 @@ class _Parser(WordReader):
         self.at = match.end()
         while self.peek() in (" ", "\t") or self.text.startswith("\\\n", self.at):
             self.at += 2 if self.peek() == "\\" else 1
-        if self.peek() == "#" or self.is_at_end() or any(p.match(self.text, self.at) for p in (_CLOSING, _REDIRECTION)):
+        begins_other = _CLOSING.match(self.text, self.at) or _REDIRECTION.match(self.text, self.at)
+        if begins_other or self.peek() == "#" or self.is_at_end():
             raise Unreadable(match.start(), "an input redirection" if operator[0] == "<" else "a redirection to a file")
         self.read_word(redirection.target)
         redirection.end = self.at

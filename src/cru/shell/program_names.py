@@ -9,7 +9,7 @@ from cru.shell.option_effects import OPTION_EFFECTS, OTHER_NAMES
 from cru.shell.programs import base_name, is_listed
 
 _PYTHONS = frozenset(("python", "pypy"))
-_VERSION = re.compile(r"-?\d[\d.]*$")
+_VERSION = re.compile(r"-?(?<![\d.])\d[\d.]*$")
 _MODULE = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*m(.*)", re.DOTALL)
 _VALUED = ("-W", "-X")
 

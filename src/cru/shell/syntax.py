@@ -187,6 +187,11 @@ class Pipeline(ShellNode):
     commands: list[SimpleCommand | Compound] = field(default_factory=list)
     operator: str = ""
 
+    @property
+    def is_only_prefix(self) -> bool:
+        """Whether it is a `!` or `time` without a command."""
+        return bool(self.prefix) and len(self.commands) == 1 and self.commands[0].start == self.commands[0].end
+
     def children(self) -> Sequence[ShellNode]:
         return self.commands
 
@@ -195,6 +200,11 @@ class Script(ShellNode):
     """A list of commands."""
 
     pipelines: list[Pipeline] = field(default_factory=list)
+
+    @property
+    def ends_with_prefix(self) -> bool:
+        """Whether nothing stands behind a last `!` or `time`."""
+        return bool(self.pipelines) and self.pipelines[-1].is_only_prefix and not self.pipelines[-1].operator
 
     def children(self) -> Sequence[ShellNode]:
         return self.pipelines

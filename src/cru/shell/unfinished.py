@@ -53,8 +53,22 @@ def _goes_on(parsed: ParsedShell) -> bool:
 
 def _open_subscript(parsed: ParsedShell) -> int | None:
     """Where a word may begin that goes on up to a `]`."""
-    words = (node for node in parsed.script.walk() if isinstance(node, Word))
-    return next((word.start for word in words if _SUBSCRIPT.match(word.source.replace("\\\n", ""))), None)
+    for node in parsed.script.walk():
+        if isinstance(node, Word) and _SUBSCRIPT.match(_joined(node)):
+            return node.start
+        if isinstance(node, WordPart) and node.kind is PartKind.ARRAY and any(map(_has_open_element, node.words)):
+            return node.start
+    return None
+
+
+def _has_open_element(word: Word) -> bool:
+    """Whether bash reads on for the `]` of an element of an array."""
+    text = _joined(word)
+    return text.startswith("[") and text.count("[") > text.count("]")
+
+
+def _joined(word: Word) -> str:
+    return word.source.replace("\\\n", "")
 
 
 def _ends_with_backslash(line: str) -> bool:

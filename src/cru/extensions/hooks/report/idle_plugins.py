@@ -15,7 +15,7 @@ LUA_WORDS = re.compile(
     rb"\b(?:cru|crucible|require|print|load|dofile|loadfile|_G|_ENV|package|http|fs|shell|oq|paths|graph|mcp|inspect|ask|popup|ui)\b|@"
 )
 PYTHON_WORDS = re.compile(rb"\b(?:cru|TOOLS|COMMANDS|SERVICES|setup|exec|eval|__import__|importlib)\b")
-IMPORTED = re.compile(rb"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+IMPORTED = re.compile(rb"^[ \t\f]*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 TOP_RETURN = re.compile(rb"^return\b|\bend\b(?!.*\bend\b).*\breturn\b", re.MULTILINE | re.DOTALL)
 
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.files.regular import read_regular
 
-ANNOTATED = re.compile(r"^\s*(?:--+|;+)\s*@tool\b([^\n]*)\n((?:\s*(?:--+|;+)[^\n]*\n|\s*\n)*)([^\n]*)", re.MULTILINE)
+ANNOTATED = re.compile(
+    r"^[ \t]*(?:--+|;+)[ \t]*@tool\b([^\n]*)\n((?:[ \t]*(?:--+|;+)[^\n]*\n|[ \t\r]*\n)*)([^\n]*)", re.MULTILINE
+)
 NAME_FIELD = re.compile(r"""\bname\s*=\s*["']?([\w.-]+)""")
 FUNCTION = re.compile(
-    r"""(?:function\s+|\((?:fn|defn|lambda|λ)\s+)(?:[\w.]*[.:])?([\w-]+)|([A-Za-z_]\w*)\s*=\s*function"""
+    r"""(?:function\s+|\((?:fn|defn|lambda|λ)\s+)(?:[\w.]*[.:])?([\w-]+)|(?<!\w)([A-Za-z_]\w*)\s*=\s*function"""
 )
 LUA_TABLE = re.compile(r"""\btools\b["'\]]*\s*=?\s*\{|:tools\s*\{|\btools\s*[.\[]\s*["']?(\w+)["']?\s*\]?\s*=[^=]""")
-LUA_KEY = re.compile(r"""(?:\[\s*["']([\w.-]+)["']\s*\]|([A-Za-z_][\w-]*))\s*=|:([\w-]+)\s*\{""")
+LUA_KEY = re.compile(r"""(?:\[\s*["']([\w.-]+)["']\s*\]|(?<![\w-])([A-Za-z_][\w-]*))\s*=|:([\w-]+)\s*\{""")
 SCHEMA_NAME = re.compile(r"""["']name["']\s*[:,=]\s*["']([\w.-]+)["']""")
 TOOLS = "TOOLS"
 

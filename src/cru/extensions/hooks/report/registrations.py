@@ -16,9 +16,10 @@ NAMES = ("on", "once")
 LUA_CALL = re.compile(r"""\bcru\.(?:on|once)\(\s*(["'])([^"'\n]*)\1""")
 LUA_OPTION = re.compile(r"""(?:^|[{,;\s])([A-Za-z_]\w*)\s*=(?!=)\s*(?:(["'])([^"'\n]*)\2)?""")
 LUA_TOKEN = re.compile(
-    r"""--\[(=*)\[.*?\]\1\]|--[^\n]*|\[(=*)\[.*?\]\2\]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[(){}]""", re.DOTALL
+    r"""--\[(=*)\[.*?(?:\]\1\]|\Z)|--[^\n]*|\[(=*)\[.*?(?:\]\2\]|\Z)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|[(){}]""",
+    re.DOTALL,
 )
-"""What says how deep a place lies, and what hides that."""
+"""What says how deep a place lies, and what hides that; what is not closed hides the rest."""
 
 
 class Registration(NamedTuple):
