@@ -32,6 +32,7 @@ from cru.net.web_url import LONGEST as LONGEST_URL
 from cru.net.web_url import why_not_public
 from cru.permissions.command_parts import judge_parts
 from cru.permissions.protected_writes import may_write_protected
+from cru.tools.html import plain_text
 from cru.tools.walk import RULES_LIMIT, IgnoreFile, read_rules
 
 SECONDS = 1.5
@@ -92,6 +93,27 @@ def test_a_long_command_is_judged_as_a_short_one() -> None:
     assert bash(judge, "git " + "-C a " * 12_000 + "push --force x").decision == "deny"
     assert bash(judge, "git -C a push --force x").decision == bash(judge, "git -C a push x").decision == "deny"
     assert bash(judge, "git " + "-C a " * 12_000 + "pull x").decision == "allow"
+
+
+@pytest.mark.parametrize("name", ["words", "commands", "suspect words", "options before a subcommand", "long options"])
+def test_a_long_command_is_judged_in_time_by_many_rules(name: str) -> None:
+    others = [f"bash:program{number} *" for number in range(500)]
+    near = [f"bash:git a{number} *" for number in range(250)] + [f"bash:ls --option{number}" for number in range(250)]
+    judge = gate(mode="trust", deny=tuple(others), ask=tuple(near))
+    assert within_limit(lambda: bash(judge, COMMANDS[name])) < SECONDS
+
+
+def test_a_command_that_is_too_long_for_all_rules_is_denied_and_says_why() -> None:
+    judge = gate(mode="trust", deny=tuple(f"bash:a *a b{number}*" for number in range(500)))
+    text = "ls " + "a " * 20_000 + " ".join(f"b{number}" for number in range(500))
+    verdict = bash(judge, text)
+    assert verdict.decision == "deny" and "the command is too long to be tried against every rule" in verdict.reason
+    assert bash(judge, "ls a b7").decision == "allow"
+
+
+def test_text_that_looks_like_the_beginning_of_a_tag_is_read_in_time() -> None:
+    assert within_limit(lambda: plain_text("<" * 1_000_000)) < 0.5
+    assert plain_text("a < b, 3<4 <b>c</b>") == "a < b, 3<4 c"
 
 
 def test_of_a_long_command_few_parts_are_judged_one_by_one() -> None:

@@ -4,9 +4,9 @@ command."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 
 from cru.files.glob import StarGlob, matches_text, parse_glob
@@ -20,6 +20,11 @@ _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED_BLANK = re.compile(r"\\[tvfr]")
 _MOST_OPTIONS = 100
 """Words between a program and what it is to do, of a rule that does not write out the program's name."""
+MOST_WORDS = 600_000
+"""Words that the rules look at together; beyond, the command is too long to be judged."""
+_SHORTEST = 4
+"""Characters of a long option that may stand for all of it, the dashes included."""
+_LETTER = re.compile(r"(?<!\S)-[A-Za-z0-9]")
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
 
@@ -41,45 +46,152 @@ def names_uses(pattern: str, uses: Sequence[OptionUse]) -> bool:
     return True
 
 
-def command_matches(command: CommandAnalysis, pattern: StarGlob) -> bool:
-    """Whether a deny or ask rule's pattern finds a command of its own in this one, with or without further arguments."""
-    forms = [pattern] if pattern[-1] == "" and len(pattern) > 1 else [pattern, (*pattern[:-1], pattern[-1] + " ", "")]
-    if len(pattern) > 1 and pattern[-1] == "" and pattern[-2].endswith(" "):
-        forms.append((*pattern[:-2], pattern[-2].rstrip()))
+class _SearchedWords:
+    """Words that may be a command, with what every rule wants to know of them."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+
+    @cached_property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        return [*_starts(self.text)]
+
+    @cached_property
+    def behind_options(self) -> dict[str, list[int]]:
+        return _behind_options(self.words)
+
+    @cached_property
+    def has_glob(self) -> bool:
+        return _GLOB.search(self.text) is not None
+
+
+class SearchedCommand:
+    """A command that many deny or ask rules look at. What a rule writes out is looked for in all of it first, which most end with.
+
+    is_too_long: the rules would have to look at more words than there is time for; from then on each is taken to match
+    """
+
+    def __init__(self, command: CommandAnalysis) -> None:
+        self._command = command
+        self._words_seen = 0
+        self.is_too_long = False
+
+    def matches(self, pattern: StarGlob) -> bool:
+        """Whether a rule's pattern finds a command of its own in this one, with or without further arguments."""
+        named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
+        if not self._may_match(pattern, named):
+            return False
+        self._words_seen += self._size * (3 if named else 1)
+        if self._words_seen > MOST_WORDS:
+            self.is_too_long = True
+            return True
+        forms = _forms(pattern)
+        if any(_is_there(_words_match, part, forms, named) for part in self._parts):
+            return True
+        has_operator = any(char in piece for piece in pattern for char in _OPERATORS)
+        if has_operator and _matches_from(forms, self._line.text, _places(self._line, pattern)):
+            return True
+        first = pattern[0].split(" ")[0]
+        segments = (_glob_named(segment, first) for segment in self._segments)
+        return any(_is_there(_segment_matches, segment, forms, named) for segment in segments)
+
+    def _may_match(self, pattern: StarGlob, named: Sequence[str]) -> bool:
+        """Whether all that the pattern writes out stands somewhere, be it an option in a shorter form."""
+        if not all(self._may_name(option) for option in named):
+            return False
+        first = pattern[0].split(" ")[0] if self._has_globs else ""
+        return all(token in self._all for token in _tokens(pattern) if not first or token not in first)
+
+    def _may_name(self, option: str) -> bool:
+        from cru.permissions.short_options import has_short_form
+
+        return option[:_SHORTEST] in self._all or (self._has_letters and has_short_form(option))
+
+    @cached_property
+    def _parts(self) -> list[_SearchedWords]:
+        return [_SearchedWords(words) for words in self._command.parts]
+
+    @cached_property
+    def _segments(self) -> list[_SearchedWords]:
+        return [_SearchedWords(words) for words in _segments(self._command.raw)] if self._command.suspect else []
+
+    @cached_property
+    def _line(self) -> _SearchedWords:
+        return _SearchedWords(tuple(self._command.raw.split()))
+
+    @cached_property
+    def _all(self) -> str:
+        return "\n".join(candidate.text for candidate in (*self._parts, *self._segments, self._line))
+
+    @cached_property
+    def _size(self) -> int:
+        return sum(len(candidate.words) for candidate in (*self._parts, *self._segments))
+
+    @cached_property
+    def _has_globs(self) -> bool:
+        return any(segment.has_glob for segment in self._segments)
+
+    @cached_property
+    def _has_letters(self) -> bool:
+        return _LETTER.search(self._all) is not None
+
+
+@lru_cache(maxsize=4096)
+def _tokens(pattern: StarGlob) -> tuple[str, ...]:
+    """What must stand in one word of whatever the pattern matches. Of a pattern with long options, which may be written otherwise, nothing
+    that may be a part of one."""
+    tokens = dict.fromkeys(token for piece in pattern for token in piece.split(" ") if token)
     named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
-    for words in command.parts:
-        if _words_match(words, forms) or (
-            named and any(_words_match(other, forms) for other in _spellings(words, named))
-        ):
-            return True
-    if any(char in piece for piece in pattern for char in _OPERATORS):
-        text = " ".join(command.raw.split())
-        if _matches_from(forms, text, _starts(text, pattern)):
-            return True
-    if not command.suspect:
-        return False
-    first = pattern[0].split(" ")[0]
-    segments = (_glob_named(words, first) for words in _segments(command.raw))
-    return any(
-        _segment_matches(spelling, pattern, forms)
-        for words in segments
-        for spelling in ((words, *_spellings(words, named)) if named else (words,))
+    if not named:
+        return tuple(tokens)
+    return tuple(
+        token
+        for token in tokens
+        if "-" not in token and "=" not in token and not any(token in option for option in named)
     )
 
 
-def _words_match(words: Words, forms: Sequence[StarGlob]) -> bool:
+@lru_cache(maxsize=4096)
+def _forms(pattern: StarGlob) -> list[StarGlob]:
+    """The pattern with and without further arguments."""
+    forms = [pattern] if pattern[-1] == "" and len(pattern) > 1 else [pattern, (*pattern[:-1], pattern[-1] + " ", "")]
+    if len(pattern) > 1 and pattern[-1] == "" and pattern[-2].endswith(" "):
+        forms.append((*pattern[:-2], pattern[-2].rstrip()))
+    return forms
+
+
+def _is_there(
+    matches: Callable[[_SearchedWords, Sequence[StarGlob]], bool],
+    candidate: _SearchedWords,
+    forms: Sequence[StarGlob],
+    named: Sequence[str],
+) -> bool:
+    """Whether it matches as it is written, or with its options as the rule names them."""
+    if matches(candidate, forms):
+        return True
+    return bool(named) and any(matches(_SearchedWords(other), forms) for other in _spellings(candidate.words, named))
+
+
+def _words_match(part: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
     """Whether the words are the command, or what a program among them is to do behind its own options is."""
-    heads = (words[0], base_name(words[0]))
-    if any(f"{head} ".startswith(_first_word(form)) for form in forms for head in heads):
-        text = " ".join(words)
-        if _matches_from(forms, text, (0, len(heads[0]) - len(heads[1]))):
-            return True
-    return _subcommand_matches(words, forms)
+    heads = (part.words[0], base_name(part.words[0]))
+    may_begin = any(f"{head} ".startswith(_first_word(form)) for form in forms for head in heads)
+    if may_begin and _matches_from(forms, part.text, (0, len(heads[0]) - len(heads[1]))):
+        return True
+    return _subcommand_matches(part, forms)
 
 
-def _segment_matches(words: Words, pattern: StarGlob, forms: Sequence[StarGlob]) -> bool:
-    text = " ".join(words)
-    return _matches_from(forms, text, _starts(text, pattern)) or _subcommand_matches(words, forms)
+def _segment_matches(segment: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
+    return _matches_from(forms, segment.text, _places(segment, forms[0])) or _subcommand_matches(segment, forms)
+
+
+def _places(candidate: _SearchedWords, pattern: StarGlob) -> Sequence[int]:
+    """Where a command of the pattern may begin; one that begins with a star finds everything from the start of the text."""
+    return candidate.starts if pattern[0] else (0,)
 
 
 def _first_word(form: StarGlob) -> str:
@@ -120,14 +232,13 @@ def _spelled_out(words: Words, named: Sequence[str]) -> Words:
     return tuple(spelled_out)
 
 
-def _subcommand_matches(words: Words, forms: Sequence[StarGlob]) -> bool:
+def _subcommand_matches(candidate: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
     """Whether one of the forms is `git push` for `git -C . push`: the words from each program that has subcommands, without the options
     before its own. Whether an option takes a value is not known, so both are tried."""
-    places = _behind_options(words) if any(base_name(word) in SUBCOMMAND_PROGRAMS for word in words) else {}
-    if not places:
+    if not candidate.behind_options:
         return False
-    text = " ".join(words)
-    for name, starts in places.items():
+    text = candidate.text
+    for name, starts in candidate.behind_options.items():
         own = [(form[0][len(name) + 1 :], *form[1:]) for form in forms if form[0].startswith(f"{name} ")]
         if _matches_from(own, text, starts):
             return True
@@ -139,17 +250,18 @@ def _subcommand_matches(words: Words, forms: Sequence[StarGlob]) -> bool:
 
 def _behind_options(words: Words) -> dict[str, list[int]]:
     """Where in the joined words each program's own words may begin."""
+    programs = [(at, name) for at, word in enumerate(words) if (name := base_name(word)) in SUBCOMMAND_PROGRAMS]
+    if not programs:
+        return {}
     ends = [*accumulate((len(word) + 1 for word in words), initial=0)]
-    places: dict[str, list[int]] = {}
-    for at, word in enumerate(words):
-        name = base_name(word)
-        if name not in SUBCOMMAND_PROGRAMS:
-            continue
+    dashed = [word.startswith("-") for word in words]
+    places: dict[str, set[int]] = {}
+    for at, name in programs:
         for first in range(at + 2, len(words)):
-            if not (words[first - 1].startswith("-") or (first > at + 2 and words[first - 2].startswith("-"))):
+            if not (dashed[first - 1] or (first > at + 2 and dashed[first - 2])):
                 break
-            places.setdefault(name, []).append(ends[first])
-    return {name: sorted(set(starts)) for name, starts in places.items()}
+            places.setdefault(name, set()).add(ends[first])
+    return {name: sorted(starts) for name, starts in places.items()}
 
 
 @lru_cache(maxsize=2)
@@ -170,15 +282,16 @@ def _segments(raw: str) -> tuple[Words, ...]:
     return tuple(words for line in lines if (words := tuple(line.split())))
 
 
-def _glob_named(words: Words, first: str) -> Words:
+def _glob_named(segment: _SearchedWords, first: str) -> _SearchedWords:
     """With the rule's program in the place of a command word that may become its file's name: `rm` for `/bin/r?`."""
+    words = segment.words if segment.has_glob else ()
     for at, word in enumerate(words):
         name = base_name(word)
         if _GLOB.search(name) and any(char.isalnum() for char in name) and fnmatchcase(first, name):
-            return (*words[:at], first, *words[at + 1 :])
+            return _SearchedWords((*words[:at], first, *words[at + 1 :]))
         if name not in WRAPPERS and "=" not in word and not word.startswith("-"):
             break
-    return words
+    return segment
 
 
 def _unescaped(text: str) -> str:
@@ -187,12 +300,8 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda m: chr(int(m[3], 8) if m[3] else int(m[1] or m[2], 16)), text)
 
 
-def _starts(text: str, pattern: StarGlob) -> Iterator[int]:
-    """Where in the text a command may begin: at each word, behind its `=` or its option's letter, at the last name of a path.
-    A pattern that begins with a star finds everything from the start of the text."""
-    if pattern[0] == "":
-        yield 0
-        return
+def _starts(text: str) -> Iterator[int]:
+    """Where in the text a command may begin: at each word, behind its `=` or its option's letter, at the last name of a path."""
     at = 0
     for word in text.split(" "):
         yield at

@@ -232,7 +232,7 @@ class Gate:
             return Verdict("deny", f"not a path ({error})")
         rule = self._first_hit(self._deny, call)
         if rule is not None:
-            reason = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
+            reason = f"the rule `{rule.text}` in [permissions] deny of {rule.source}{call.why_unsure}"
             return Verdict("deny", reason, rule.text, explicit=True, source=rule)
         place = self._judge_places(call) if call.paths and self._mode != "trust" else None
         table = decide(self._mode, kind, tool)
@@ -242,7 +242,7 @@ class Gate:
             return place
         rule = self._first_hit(self._ask, call)
         if rule is not None:
-            reason = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question"
+            reason = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question{call.why_unsure}"
             return Verdict("ask", reason, rule.text, explicit=True, source=rule)
         if place is not None:
             return place

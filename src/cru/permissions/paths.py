@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
+    from cru.permissions.command_rules import SearchedCommand
     from cru.shell.analysis import CommandAnalysis
 
 # Files and folders inside a project that decide what programs do, whatever their letters' case.
@@ -168,7 +169,7 @@ class JudgedCall:
     is_outside: it would run outside of the sandbox, which only rules that say so allow
     """
 
-    __slots__ = ("_command", "detail", "is_outside", "kind", "paths", "receiver", "tool")
+    __slots__ = ("_command", "_others", "_searched", "detail", "is_outside", "kind", "paths", "receiver", "tool")
 
     def __init__(
         self, tool: str, kind: str, detail: str, paths: tuple[ResolvedPath, ...] = (), receiver: str = ""
@@ -180,6 +181,8 @@ class JudgedCall:
         self.receiver = receiver
         self.is_outside = False
         self._command: CommandAnalysis | None = None
+        self._searched: SearchedCommand | None = None
+        self._others: dict[str, JudgedCall] = {}
 
     @property
     def command(self) -> CommandAnalysis:
@@ -190,6 +193,28 @@ class JudgedCall:
             if self.receiver:  # who reads it may be no shell: every word of it may be a command
                 self._command = replace(self._command, suspect=True)
         return self._command
+
+    @property
+    def searched(self) -> SearchedCommand:
+        """The command as deny and ask rules look at it."""
+        if self._searched is None:
+            from cru.permissions.command_rules import SearchedCommand
+
+            self._searched = SearchedCommand(self.command)
+        return self._searched
+
+    def named(self, tool: str, detail: str) -> JudgedCall:
+        """The same call under the name that rules for some uses of a tool have."""
+        if tool not in self._others:
+            self._others[tool] = JudgedCall(tool, self.kind, detail)
+        return self._others[tool]
+
+    @property
+    def why_unsure(self) -> str:
+        """What to add to the reason of a rule that hit only since the command is too long for all of them; "" if it is not."""
+        calls = (self, *self._others.values())
+        is_too_long = any(call._searched is not None and call._searched.is_too_long for call in calls)
+        return " (the command is too long to be tried against every rule: make it shorter)" if is_too_long else ""
 
 
 class PathRoots(Struct, frozen=True):

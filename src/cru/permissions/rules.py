@@ -102,7 +102,7 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
     if call.receiver:
         return _find_input_rule(rules, call)
     if call.is_outside:
-        rules, call = [rule for rule in rules if rule.tool == OUTSIDE], _as_outside(call)
+        rules, call = [rule for rule in rules if rule.tool == OUTSIDE], call.named(OUTSIDE, call.detail)
     own = [rule for rule in rules if names_call(rule, call) and names_server(rule.tool, call.tool)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
@@ -114,10 +114,6 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
 
         return next((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), None)
     return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
-
-
-def _as_outside(call: JudgedCall) -> JudgedCall:
-    return JudgedCall(OUTSIDE, call.kind, call.detail)
 
 
 def _find_input_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
@@ -180,9 +176,9 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if by_access and (rule.pattern is None or any(_path_is_hit(rule.pattern, path, places) for path in by_access)):
         return True
     if rule.tool == INPUT_TO and call.receiver:
-        call = JudgedCall(INPUT_TO, call.kind, call.receiver)
+        call = call.named(INPUT_TO, call.receiver)
     if rule.tool == OUTSIDE and call.is_outside:
-        call = _as_outside(call)
+        call = call.named(OUTSIDE, call.detail)
     if not names_call(rule, call) and not _names_server_tool(rule, call.tool):
         return False
     if rule.pattern is None or rule.pattern == "*":
@@ -190,9 +186,7 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind in ("read", "write"):
         return any(_path_is_hit(rule.pattern, path, places) for path in call.paths)
     if call.kind == "shell":
-        from cru.permissions.command_rules import command_matches
-
-        return command_matches(call.command, rule.pieces)
+        return call.searched.matches(rule.pieces)
     if call.kind == "fetch":
         from cru.permissions import urls
 

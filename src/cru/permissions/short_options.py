@@ -42,6 +42,14 @@ _PROGRAMS = frozenset(key.split(" ")[0] for key in SHORT)
 _LETTERS = re.compile(r"-[A-Za-z0-9]+")
 
 
+_SHORTENED = frozenset(option for options in SHORT.values() for option in options)
+
+
+def has_short_form(option: str) -> bool:
+    """Whether a letter may mean this option, or one that begins so."""
+    return any(known.startswith(option) for known in _SHORTENED)
+
+
 def with_long_options(words: Sequence[str], named: Iterable[str]) -> tuple[str, ...]:
     """The words with the long options that a rule names in the place of letters that mean them; `-uf` is `--force` then."""
     options = tuple(dict.fromkeys(named))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -74,6 +75,11 @@ class CommandAnalysis(Struct, frozen=True):
 
 def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalysis:
     """known_variables: names whose value is a plain word"""
+    return _analyze(text, frozenset(known_variables))
+
+
+@lru_cache(maxsize=4)
+def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
     if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
         return CommandAnalysis(text, (), "a control character", True)
     parsed = parse(text)

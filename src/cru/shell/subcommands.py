@@ -18,12 +18,15 @@ def find_subcommands(words: tuple[str, ...], subcommands: Collection[str]) -> tu
 
 
 def _find(words: tuple[str, ...], subcommands: Collection[str]) -> Iterator[int]:
+    seconds = {name.partition("/")[0] for name in subcommands if "/" in name}
     firsts = list(islice(_places(words, 1), MOST_OPTIONS))
     if len(firsts) == MOST_OPTIONS:
         yield firsts[0]
     for first in firsts:
         if _may_be(words[first], subcommands) and not _only_reads(words, first):
             yield first
+        if EXPANSION not in words[first] and words[first] not in seconds:
+            continue
         for second in _places(words, first + 1):
             if _may_be(f"{words[first]}/{words[second]}", subcommands):
                 yield second

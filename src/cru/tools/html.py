@@ -16,6 +16,8 @@ _RAW = {"script", "style"}
 _BLOCKS = {"p", "div", "br", "li", "tr", "ul", "ol", "table", "pre", "section", "article", "header", "footer", "hr"} | {
     f"h{level}" for level in range(1, 7)
 }
+_MARK = re.compile(r"<(?=[/!?]|[^\W\d_])")
+"""Where markup may begin; any other `<` is text."""
 _TAG = re.compile(
     r"""<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<more>(?:=\s*+(?:"[^"]*+"|'[^']*+')|[^>])*+)>""",
 )
@@ -52,9 +54,8 @@ class _Page:
     def read(self) -> None:
         at, html = 0, self._html
         while at < len(html):
-            mark = html.find("<", at)
-            if mark < 0:
-                mark = len(html)
+            match = _MARK.search(html, at)
+            mark = match.start() if match else len(html)
             self._text(html[at:mark])
             at = self._markup(mark) if mark < len(html) else mark
 
