@@ -12,6 +12,7 @@ from tests.extensions.hooks.claude_world import about, read
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.extensions.hooks.dialects.claude.permissions import MOST_RULES
 from cru.extensions.hooks.model.entry import HookSource, Layer
 from cru.permissions import RuleLists
 
@@ -46,6 +47,15 @@ def test_a_refusal_that_cannot_be_read_is_told_as_lost_and_an_allowance_is_not(t
     assert rules(deny=[text])[1] and rules(ask=[text])[1]
     lists, lost = rules(allow=[text])
     assert lists == RuleLists() and not lost
+
+
+def test_rules_beyond_the_most_that_count_are_told_as_lost() -> None:
+    most = [f"Bash(p{number})" for number in range(MOST_RULES)]
+    lists, lost = rules(deny=most)
+    assert len(lists.deny) == MOST_RULES and not lost
+    lists, lost = rules(deny=most, ask=["Bash(x)", "Bash(y)"], allow=["Bash(z)"])
+    assert (len(lists.deny), lists.ask, lists.allow) == (MOST_RULES, (), ())
+    assert len(lost) == 1 and "permissions.ask: rules from here on do not count" in lost[0]
 
 
 def test_a_misspelt_list_is_lost() -> None:

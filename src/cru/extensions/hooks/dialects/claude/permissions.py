@@ -46,6 +46,8 @@ WRITERS = (
     *(f"{name} *" for name in ("tee", "cp", "mv", "rm", "touch", "truncate", "install", "ln", "dd", "sed *-i")),
 )
 """How commands begin that write a file which they name."""
+MOST_RULES = 2_000
+"""Of one file: every call is held against each of them. The largest that people write have some hundred."""
 _RULE = re.compile(r"([A-Za-z_][\w*-]*)(?:\((.*)\))?", re.DOTALL)
 _SPECIAL = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\?")
 """What a pattern of gitignore has and ours has not."""
@@ -67,10 +69,15 @@ def read_permissions(reading: Reading, facts: SessionFacts) -> tuple[RuleLists, 
     lines: dict[tuple[str, str], int] = {}
     for effect in EFFECTS:
         texts = reading.typed(table, effect, list, [], "permissions", kind=ProblemKind.PART)
-        for number, text in enumerate(texts):
+        room = max(0, MOST_RULES - len(lines))
+        for number, text in enumerate(texts[:room]):
             for rule in _rules(reading, effect, number, text, facts):
                 if (effect, rule) not in lines and _is_readable(reading, effect, rule):
                     lines[effect, rule] = reading.line("permissions", effect, number)
+        if len(texts) > room:
+            kind = ProblemKind.ODDITY if effect == "allow" else ProblemKind.PART
+            text = f"permissions.{effect}: rules from here on do not count, since the file has more than {MOST_RULES:,}"
+            reading.wrong(text, "fewer rules", line=reading.line("permissions", effect, room), kind=kind)
     lists = {effect: tuple(rule for of, rule in lines if of == effect) for effect in EFFECTS}
     return RuleLists(**lists), lines
 
