@@ -21,7 +21,7 @@ FilesStamp = tuple[tuple[str, int, int, int], ...]
 """Of each file that is there: path, time, size and number."""
 
 WORDS = (
-    b"hook", b"notify", b"permissions", b'"env"', b'"exclude"', b"excludetools", b'"core"', b"coretools", b"\\u", b"\0",
+    b"hook", b"pretooluse", b"notify", b"permissions", b'"env"', b'"exclude"', b"excludetools", b'"core"', b"coretools", b"\\u", b"\0",
 )  # fmt: skip
 """A file without any of these holds no hooks and no rules: their names, letters written as numbers, and encodings that are not UTF-8. So a
 broken file without them is its own program's affair."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from hashlib import sha256
 from math import inf
 from typing import Any
@@ -21,6 +21,10 @@ MOST_SECONDS = 1_000_000_000
 EMPTY_HINT = "a file without hooks is {}, or is deleted"
 GUARDED = ("hooks", "permissions", "tools", "excludeTools", "disable")
 """How keys of a file begin under which, in any dialect, something stands that refuses."""
+HOOKS_FILE = "hooks.json"
+"""A file of nothing but hooks."""
+NOTES = ("$schema", "description", "version")
+"""Keys of such a file that are no hooks."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 WORDS: dict[type, str] = {
     str: "a text",
@@ -66,6 +70,15 @@ class Reading:
     def report_misprint(self, key: str, name: str) -> None:
         """A key of the file that is nearly one under which guards stand: they are passed by."""
         self.wrong(f"`{key}` is not known here", f"did you mean `{name}`?", line=self.line(key), kind=ProblemKind.PART)
+
+    def report_outside(self, events: Container[str]) -> None:
+        """Hooks that stand beside `hooks` instead of in it: they are passed by."""
+        names = [key for key in self.value if key in events]
+        if self.source.path.name == HOOKS_FILE and "hooks" not in self.value:
+            names = names or [key for key in self.value if key not in NOTES and not is_misspelt(key)]
+        for key in names[:1]:
+            text = f"`{key}` does not stand in `hooks`, so it does not count"
+            self.wrong(text, 'write {"hooks": { … }} around it', line=self.line(key), kind=ProblemKind.PART)
 
     def line(self, *path: str | int) -> int:
         """Where a value stands, else the nearest thing around it."""
