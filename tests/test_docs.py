@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.kit import HomeDir, docs_block
-from tests.kit.docs import main, pages, run_page
+from tests.kit.docs import check_page, main, pages
 
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("page", pages(ROOT), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_page_does_what_it_says(page: Path, home: HomeDir) -> None:
-    ran, not_run = run_page(page, home)
+    ran, not_run = check_page(page, home)
     for did in [True] * ran + [False] * not_run:
         docs_block(did)
 
@@ -21,7 +21,7 @@ def test_the_page_does_what_it_says(page: Path, home: HomeDir) -> None:
 def test_the_first_steps_can_be_followed_in_one_home(home: HomeDir) -> None:
     """What one page configures does not stay for the next."""
     for page in ("README.md", "docs/getting-started.md"):
-        ran, _ = run_page(ROOT / page, home, configure=page == "README.md")
+        ran, _ = check_page(ROOT / page, home, configure=page == "README.md")
         assert ran > 0
 
 

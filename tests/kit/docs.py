@@ -140,7 +140,7 @@ def run_block(block: Block, home: HomeDir) -> None:
         raise DocsError(f"line {block.line}: expected\n{block.expected}--- but it printed\n{printed}")
 
 
-def run_page(page: Path, home: HomeDir, configure: bool = True) -> tuple[int, int]:
+def check_page(page: Path, home: HomeDir, configure: bool = True) -> tuple[int, int]:
     """Execute the tested blocks of a page in order; how many ran and how many did not. DocsError names page and line.
     `configure`: the home is fresh, and gets a model."""
     if configure:

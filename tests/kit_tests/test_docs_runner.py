@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 from tests.kit import HomeDir, tables
-from tests.kit.docs import DocsError, blocks, main, matches, run_page
+from tests.kit.docs import DocsError, blocks, check_page, main, matches
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 
 from cru.app.start import every_struct
@@ -46,7 +46,7 @@ def write(home: HomeDir, text: str) -> Path:
 
 
 def test_tested_blocks_run_in_order_in_one_folder(home: HomeDir) -> None:
-    assert run_page(write(home, PAGE), home) == (2, 1)
+    assert check_page(write(home, PAGE), home) == (2, 1)
     assert (home.project / "file").read_text() == "one\n"
 
 
@@ -80,12 +80,12 @@ def test_indented_blocks_lose_their_indentation() -> None:
 )
 def test_a_page_that_is_wrong_is_named_with_its_line(home: HomeDir, text: str, message: str) -> None:
     with pytest.raises(DocsError) as wrong:
-        run_page(write(home, text), home)
+        check_page(write(home, text), home)
     assert message in str(wrong.value)
 
 
 def test_a_block_may_be_meant_to_fail(home: HomeDir) -> None:
-    assert run_page(write(home, "```sh test fails\necho no >&2; exit 2\n```\n```text output\nno\n```\n"), home) == (
+    assert check_page(write(home, "```sh test fails\necho no >&2; exit 2\n```\n```text output\nno\n```\n"), home) == (
         1,
         0,
     )

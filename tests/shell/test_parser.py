@@ -121,6 +121,7 @@ def test_what_is_read_and_accepted_by_bash(source: str, expected: list[list[str]
         "case a in b) c", "a (b)", "a b() { c; }", "'a", '"a', "$(a", "`a", "${a", "$((1", "a >", "a > && b", "a < ;", "<<A", "[[ a",
         "a=(b", "f() a", "a &> 2>b", "a > {b}>c", "]] a", "f() g() { a; }", "f() coproc a", "a; in", "a b=(c)", "for a in b=(c)",
         "if a; then fi", "{ }", "( )", "while do a; done", "! | a", "a | ! b", "a=(b)c=(d)", "}", "done",
+        "! & a", "! && a", "time & a", "(!)", "(a; time)", "case a in b) !;; esac",
     ],
 )  # fmt: skip
 @needs_bash

@@ -78,6 +78,7 @@ class SearchedCommand:
     def __init__(self, command: CommandAnalysis) -> None:
         self._command = command
         self._words_seen = 0
+        self._contained: dict[str, bool] = {}
         self.is_too_long = False
 
     def matches(self, pattern: StarGlob) -> bool:
@@ -104,12 +105,18 @@ class SearchedCommand:
         if not all(self._may_name(option) for option in named):
             return False
         first = pattern[0].split(" ")[0] if self._has_globs else ""
-        return all(token in self._all for token in _tokens(pattern) if not first or token not in first)
+        return all(self._contains(token) for token in _tokens(pattern) if not first or token not in first)
+
+    def _contains(self, text: str) -> bool:
+        """Many rules write out the same."""
+        if text not in self._contained:
+            self._contained[text] = text in self._all
+        return self._contained[text]
 
     def _may_name(self, option: str) -> bool:
         from cru.permissions.short_options import has_short_form
 
-        return option[:_SHORTEST] in self._all or (self._has_letters and has_short_form(option))
+        return self._contains(option[:_SHORTEST]) or (self._has_letters and has_short_form(option))
 
     @cached_property
     def _parts(self) -> list[_SearchedWords]:
@@ -156,12 +163,12 @@ def _tokens(pattern: StarGlob) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _forms(pattern: StarGlob) -> list[StarGlob]:
+def _forms(pattern: StarGlob) -> tuple[StarGlob, ...]:
     """The pattern with and without further arguments."""
     forms = [pattern] if pattern[-1] == "" and len(pattern) > 1 else [pattern, (*pattern[:-1], pattern[-1] + " ", "")]
     if len(pattern) > 1 and pattern[-1] == "" and pattern[-2].endswith(" "):
         forms.append((*pattern[:-2], pattern[-2].rstrip()))
-    return forms
+    return tuple(forms)
 
 
 def _is_there(

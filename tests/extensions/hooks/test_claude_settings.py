@@ -53,6 +53,8 @@ def test_rules_beyond_the_most_that_count_are_told_as_lost() -> None:
     most = [f"Bash(p{number})" for number in range(MOST_RULES)]
     lists, lost = rules(deny=most)
     assert len(lists.deny) == MOST_RULES and not lost
+    lists, lost = rules(deny=["Edit(a)"] * (MOST_RULES - 1) + ["Edit(b)"], ask=["Edit(c)"])
+    assert any(rule.endswith("b") for rule in lists.deny) and lists.ask == () and len(lost) == 1
     lists, lost = rules(deny=most, ask=["Bash(x)", "Bash(y)"], allow=["Bash(z)"])
     assert (len(lists.deny), lists.ask, lists.allow) == (MOST_RULES, (), ())
     assert len(lost) == 1 and "permissions.ask: rules from here on do not count" in lost[0]

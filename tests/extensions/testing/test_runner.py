@@ -35,7 +35,7 @@ class Bench:
         file.write_text(source)
         return file
 
-    def passes(self, body: str) -> None:
+    def check_passes(self, body: str) -> None:
         report = self.run(GOOD % body)
         assert (report.passed, report.errors) == (1, ()), report
 
@@ -156,7 +156,7 @@ def test_a_test_that_never_ends_is_stopped(bench: Bench, monkeypatch: pytest.Mon
     ],
 )
 def test_assertions_that_hold(bench: Bench, body: str) -> None:
-    bench.passes(body)
+    bench.check_passes(body)
 
 
 @pytest.mark.parametrize(
@@ -192,16 +192,16 @@ def test_the_place_is_that_of_the_assertion_in_another_file(bench: Bench) -> Non
 def test_the_plugin_is_required_by_the_name_of_its_folder(bench: Bench) -> None:
     bench.write("init.lua", 'return { answer = require("config").answer }')
     bench.write("lua/config.lua", "return { answer = 42 }")
-    bench.passes('assert.equal(42, require("demo").answer)')
+    bench.check_passes('assert.equal(42, require("demo").answer)')
 
 
 def test_each_file_has_a_machine_of_its_own(bench: Bench) -> None:
     bench.run("left = 1 " + GOOD % "cru.fs.read = nil")
-    bench.passes("assert.is_nil(left) assert.is_function(cru.fs.read)")
+    bench.check_passes("assert.is_nil(left) assert.is_function(cru.fs.read)")
 
 
 def test_stubs_can_be_put_into_the_namespace(bench: Bench) -> None:
-    bench.passes(
+    bench.check_passes(
         'cru.shell = { exec = function() return "stub" end } assert.equal("stub", cru.shell.exec())'
         " crucible.publish = function() return 1 end assert.equal(1, cru.publish())"
     )
@@ -261,7 +261,7 @@ NOTES = "{ notes = { { path = 'a.md', title = 'Alpha', content = 'one' }, { path
     ],
 )
 def test_mocks_give_fixtures_and_remember_calls(bench: Bench, body: str) -> None:
-    bench.passes(body)
+    bench.check_passes(body)
 
 
 # what stands in for something is what everybody uses --------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ assert.equal(0, #cru.fs.list("."))
 
 
 def test_mocked_files_hold_for_every_function_and_spelling_also_where_the_table_was_held_before(bench: Bench) -> None:
-    bench.passes(MOCKED)
+    bench.check_passes(MOCKED)
     assert not (bench.world.session.parts.root / "new.md").exists()
 
 
@@ -374,9 +374,9 @@ def test_io_sees_the_files_of_the_fixture(
     bench: Bench, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    bench.passes('test_mocks.setup { fs = { files = { ["a/b.txt"] = "1 2\\nzwei\\n" } } }\n' + IO[case])
+    bench.check_passes('test_mocks.setup { fs = { files = { ["a/b.txt"] = "1 2\\nzwei\\n" } } }\n' + IO[case])
 
 
 def test_io_is_what_it_was_before_the_mocks_are_set_up(bench: Bench) -> None:
     (bench.write("real.txt", "real"))
-    bench.passes(f'assert.equal("real", io.open("{bench.folder}/real.txt"):read("a"))')
+    bench.check_passes(f'assert.equal("real", io.open("{bench.folder}/real.txt"):read("a"))')

@@ -25,6 +25,8 @@ MAX_CONFIG_TABLES = 2_000
 """Brackets that open a table or a list in one, each hook has at least one. The largest that people write have some hundred."""
 MAX_CONFIG_VALUES = 20_000
 """Commas and ends of lines in one: no fewer than its values."""
+HOOKS_FILE = "hooks.json"
+"""A file of nothing but hooks."""
 ENV_FOLDER = "hook_env"
 """Below the folder of a context: what hooks of SessionStart set for commands."""
 OF_USER = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cru.extensions.hooks import MAX_CONFIG_BYTES, HookLocations
+from cru.extensions.hooks import HOOKS_FILE, MAX_CONFIG_BYTES, HookLocations
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.files.regular import read_regular
 
@@ -103,7 +103,7 @@ def _may_hold(path: str) -> bool:
         data = read_regular(path, MAX_CONFIG_BYTES).lower()
     except OSError:
         return True  # who reads it properly says what is wrong
-    if any(word in data for word in WORDS) or path.endswith("hooks.json"):
+    if any(word in data for word in WORDS) or path.endswith(HOOKS_FILE):
         return True
     return _is_odd(data) if path.endswith(".json") else _has_misprint(data)
 

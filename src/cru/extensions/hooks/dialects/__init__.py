@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cru.extensions.hooks import Footprint, HookLocations
+from cru.extensions.hooks import HOOKS_FILE, Footprint, HookLocations
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.model.entry import Layer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _cru_places(where: HookLocations) -> list[tuple[Layer, Path]]:
-    files = ("hooks.json", "config.toml")
+    files = (HOOKS_FILE, "config.toml")
     user: list[tuple[Layer, Path]] = [("user", where.home / file) for file in files]
     return [*user, *(("project", where.root / ".cru" / file) for file in files)]
 
@@ -62,7 +62,7 @@ def _claude_places(where: HookLocations) -> list[tuple[Layer, Path]]:
 
 def _codex_places(where: HookLocations) -> list[tuple[Layer, Path]]:
     """The user's, then from the project's root down to the working directory."""
-    files = ("hooks.json", "config.toml")
+    files = (HOOKS_FILE, "config.toml")
     user = Path(where.env.get("CODEX_HOME") or where.user_home / ".codex")
     places: list[tuple[Layer, Path]] = [("user", user / file) for file in files]
     folders = _folders_between(where.root, where.cwd)

@@ -49,7 +49,7 @@ class ConfigShape(Struct, frozen=True):
 
 def read_handlers(reading: Reading, shape: ConfigShape) -> Iterator[NestedHandler]:
     """Every handler in the order of the file. What is none, and names that nobody knows, are problems; so is a handler of no event."""
-    reading.report_outside(shape.events)
+    reading.report_misplaced_events(shape.events)
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     for event in hooks:
         if event in shape.beside:

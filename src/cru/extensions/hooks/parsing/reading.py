@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cru.config.closest import closest
+from cru.extensions.hooks import HOOKS_FILE
 from cru.extensions.hooks.model.entry import HookFileProblem, HookSource, ProblemKind
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import Path, line_of_error, locate_values, without_comments
@@ -21,10 +22,8 @@ MOST_SECONDS = 1_000_000_000
 EMPTY_HINT = "a file without hooks is {}, or is deleted"
 GUARDED = ("hooks", "permissions", "tools", "excludeTools", "disable")
 """How keys of a file begin under which, in any dialect, something stands that refuses."""
-HOOKS_FILE = "hooks.json"
-"""A file of nothing but hooks."""
-NOTES = ("$schema", "description", "version")
-"""Keys of such a file that are no hooks."""
+DESCRIPTIVE_KEYS = ("$schema", "description", "version")
+"""Of a file of nothing but hooks: what may stand beside them."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 WORDS: dict[type, str] = {
     str: "a text",
@@ -71,11 +70,11 @@ class Reading:
         """A key of the file that is nearly one under which guards stand: they are passed by."""
         self.wrong(f"`{key}` is not known here", f"did you mean `{name}`?", line=self.line(key), kind=ProblemKind.PART)
 
-    def report_outside(self, events: Container[str]) -> None:
+    def report_misplaced_events(self, events: Container[str]) -> None:
         """Hooks that stand beside `hooks` instead of in it: they are passed by."""
         names = [key for key in self.value if key in events]
         if self.source.path.name == HOOKS_FILE and "hooks" not in self.value:
-            names = names or [key for key in self.value if key not in NOTES and not is_misspelt(key)]
+            names = names or [key for key in self.value if key not in DESCRIPTIVE_KEYS and not is_misspelt(key)]
         for key in names[:1]:
             text = f"`{key}` does not stand in `hooks`, so it does not count"
             self.wrong(text, 'write {"hooks": { … }} around it', line=self.line(key), kind=ProblemKind.PART)

@@ -67,17 +67,17 @@ def read_permissions(reading: Reading, facts: SessionFacts) -> tuple[RuleLists, 
             reading.wrong(text, hint, line=reading.line("permissions", key), kind=kind)
     _tell_others(reading, table, facts.mode())
     lines: dict[tuple[str, str], int] = {}
+    remaining = MOST_RULES
     for effect in EFFECTS:
         texts = reading.typed(table, effect, list, [], "permissions", kind=ProblemKind.PART)
-        room = max(0, MOST_RULES - len(lines))
-        for number, text in enumerate(texts[:room]):
+        for number, text in enumerate(texts[:remaining]):
             for rule in _rules(reading, effect, number, text, facts):
                 if (effect, rule) not in lines and _is_readable(reading, effect, rule):
                     lines[effect, rule] = reading.line("permissions", effect, number)
-        if len(texts) > room:
-            kind = ProblemKind.ODDITY if effect == "allow" else ProblemKind.PART
-            text = f"permissions.{effect}: rules from here on do not count, since the file has more than {MOST_RULES:,}"
-            reading.wrong(text, "fewer rules", line=reading.line("permissions", effect, room), kind=kind)
+        if len(texts) > remaining:
+            text = f"rules from here on do not count, since the file has more than {MOST_RULES:,}"
+            _report(reading, effect, text, "write wider patterns", reading.line("permissions", effect, remaining))
+        remaining -= min(remaining, len(texts))
     lists = {effect: tuple(rule for of, rule in lines if of == effect) for effect in EFFECTS}
     return RuleLists(**lists), lines
 
@@ -161,9 +161,13 @@ def _is_readable(reading: Reading, effect: Effect, rule: str) -> bool:
 
 
 def _tell(reading: Reading, effect: Effect, text: str, hint: str, line: int) -> None:
+    _report(reading, effect, f"{text}, so it does not count", hint, line)
+
+
+def _report(reading: Reading, effect: Effect, text: str, hint: str, line: int) -> None:
     """An allow rule that is left out opens nothing; of the others a guard is lost."""
     kind = ProblemKind.ODDITY if effect == "allow" else ProblemKind.PART
-    reading.wrong(f"permissions.{effect}: {text}, so it does not count", hint, line=line, kind=kind)
+    reading.wrong(f"permissions.{effect}: {text}", hint, line=line, kind=kind)
 
 
 def _skill(what: str) -> str:

@@ -60,7 +60,7 @@ class HandlerSpec(Struct, frozen=True):
 def read_entries(source: HookSource, events: Events, canonical: Callable[[str], str]) -> ParsedFile:
     """All entries of a file. canonical: gives the name of an event as the table has it."""
     reading = open_reading(source, comments=True)
-    reading.report_outside(events)
+    reading.report_misplaced_events(events)
     entries = [_entry(reading, events, canonical, position) for position in _positions(reading)]
     return ParsedFile([entry for entry in entries if entry is not None], reading.problems)
 

@@ -37,7 +37,7 @@ def read_entries(source: HookSource) -> ParsedFile:
     if source.path.name in SCRIPTS:
         return ParsedFile([], _script(source))
     reading = Reading(source, comments=True)
-    reading.report_outside(CANONICAL.values())
+    reading.report_misplaced_events(CANONICAL.values())
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     entries: list[HookEntry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
