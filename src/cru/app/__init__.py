@@ -137,8 +137,9 @@ def _add_extensions(
     """What is brought to a session beside cru itself; returns the plugins. Raises BadExtension, Untrusted."""
     if settings.is_set("sandbox"):
         from cru.app.sandbox import add_sandbox
+        from cru.sandbox import SandboxTable
 
-        add_sandbox(parts, start, settings)
+        add_sandbox(parts, start, settings.of(SandboxTable).sandbox)
     if brought.vault is not None:
         brought.vault.join(parts)
     if brought.files is not None:

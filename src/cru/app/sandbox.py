@@ -27,12 +27,11 @@ OUTSIDE = {
 }
 
 
-def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
+def add_sandbox(parts: Parts, start: Start, chosen: SandboxSettings) -> None:
     """Confine the commands of this session, if that is wanted."""
-    chosen = settings.of(SandboxTable).sandbox
     if chosen.mode == "off":
         return
-    sandbox = SessionSandbox(chosen, _env(start), parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
+    sandbox = SessionSandbox(chosen, bwrap_env(start), parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
 
     async def open_sandbox(_: Parts) -> None:
         if (await sandbox.find()).backend:
@@ -64,8 +63,8 @@ def _places(start: Start) -> PathRoots:
     return PathRoots(root, resolve(start.home), user, secrets=named_secrets(start.env, root, user))
 
 
-def _env(start: Start) -> dict[str, str]:
-    """Where bwrap is looked for, a project puts nothing."""
+def bwrap_env(start: Start) -> dict[str, str]:
+    """The environment in which bwrap is looked for: on its PATH a project puts nothing."""
     return {**start.env, "PATH": own_path(start.env.get("PATH", os.defpath), str(start.root))}
 
 
@@ -79,7 +78,7 @@ async def project_sandbox(
         yield None
         return
     places = _places(start)
-    sandbox = SessionSandbox(chosen, _env(start), warn)
+    sandbox = SessionSandbox(chosen, bwrap_env(start), warn)
     try:
         yield partial(sandbox.confine_project, places)
     finally:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MUCH_MEMORY = 2 << 30
 """Bytes that are free."""
+NO_RETRIES = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RETRY": "0"}
+"""What keeps package managers from trying for a minute where there is no network."""
 
 
 class SessionSandbox:
@@ -106,6 +108,16 @@ class SessionSandbox:
         sockets = agent_sockets(self._env, places.user_home)
         return make_profile(places, self._settings, self._folder("tmp"), readable, writable, sockets)
 
+    async def _lend_caches(
+        self, detection: Detection, profile: Profile, places: PathRoots
+    ) -> tuple[Profile, Callable[[], None]]:
+        """The profile with caches of package managers, and what gives them back. Raises OSError."""
+        profile, give_back = await self._session_caches(detection).lend(profile, places)
+        if not self._settings.network and not self._settings.hosts:
+            retries = [(name, value) for name, value in NO_RETRIES.items() if name not in self._env]
+            profile = replace(profile, variables=(*profile.variables, *retries))
+        return profile, give_back
+
     def runs_elsewhere(self, places: PathRoots) -> bool:
         """Whether a confined program of another session, or without one, could change guards of these places."""
         own = str(self._temporary.path) if self._temporary is not None else ""
@@ -131,7 +143,7 @@ class SessionSandbox:
         is_bubblewrap = detection.backend == bubblewrap.NAME
         give_back, proxy = _nothing, None
         if not outlives_us:  # what cru lends ends with it
-            profile, give_back = await self._session_caches(detection).lend(profile, places)
+            profile, give_back = await self._lend_caches(detection, profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
             if proxy is not None:
                 profile = replace(profile, proxy=proxy.path, forwards=proxy.forwards)
@@ -253,8 +265,8 @@ class SessionSandbox:
         hosts = "" if sys.platform == "darwin" else ", ".join(self._settings.hosts)
         reaches = "the network" if self._settings.network else f"no network{f' but {hosts}' if hosts else ''}"
         return (
-            "only the project and /tmp can be changed there, but not what guards them, secrets are hidden, and "
-            f"there is {reaches}"
+            "only the project and /tmp can be changed there, but not what guards them, secrets, other processes and services of "
+            f"this machine (docker, ssh-agent) are hidden, and there is {reaches}"
         )
 
     async def close(self) -> None:

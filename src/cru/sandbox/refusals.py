@@ -7,11 +7,12 @@ import re
 _SURE = (
     r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link"
     r"|Network is unreachable|[Nn]ame resolution|[Cc]ould(?: not|n't) (?:resolve|connect to server)|Name or service not known"
-    r"|Connection refused"
+    r"|Connection refused|No such process"
     r"|unable to create temporary object directory|insufficient permission for adding an object"
 )
 _FAILED = re.compile(
     rf"{_SURE}|getaddrinfo|ENOTFOUND|EAI_AGAIN|EROFS|ECONNREFUSED|[Cc]annot fork|Resource temporarily unavailable|File too large"
+    r"|[Cc]annot connect to|[Ff]ailed to connect to|[Cc]ould not open a connection"
     r"|No such file or directory|Cannot allocate memory|MemoryError|bwrap:"
 )
 """What programs print if it was the sandbox that refused; it may be something else, too."""

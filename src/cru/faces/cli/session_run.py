@@ -75,18 +75,34 @@ async def open_run(
     built.session.parts.ledger.needs_cost |= face.tells_cost
     face.dress(built.settings.of(FaceSettings), built.session.parts)
     if asker is not None:
-        built.models.ask = partial(_ask_for_model, start, asker)
+        built.models.ask = partial(_ask_for_model, start, built, asker)
     end_startup()
     signals = SignalHandlers(built.session)
     async with _closed_after(built.session.close, built.close, signals.remove, face.close):
         yield RunningSession(built, signals)
 
 
-async def _ask_for_model(start: Start, asker: TerminalAsker, settings: ModelSettings) -> ModelSettings | None:
-    """What a person at the terminal chooses where no model is configured."""
-    from cru.faces.cli.setup.first_run import ask_for_model
+async def _ask_for_model(
+    start: Start, built: SessionBundle, asker: TerminalAsker, settings: ModelSettings
+) -> ModelSettings | None:
+    """What a person at the terminal chooses where no model is configured, and whether what it runs is confined."""
+    from cru.faces.cli.setup.first_run import ask_for_model, is_tour
 
-    return await ask_for_model(start, asker, settings)
+    chosen = await ask_for_model(start, asker, settings)
+    if chosen is not None and not is_tour(chosen) and not built.settings.is_set("sandbox"):
+        await _ask_to_confine(start, built, asker)
+    return chosen
+
+
+async def _ask_to_confine(start: Start, built: SessionBundle, asker: TerminalAsker) -> None:
+    from cru.app.sandbox import add_sandbox
+    from cru.faces.cli.setup.confinement import ask_to_confine
+
+    parts = built.session.parts
+    if (sandbox := await ask_to_confine(start, asker)) is not None:
+        add_sandbox(parts, start, sandbox)
+        if parts.services.open_sandbox is not None:
+            await parts.services.open_sandbox(parts)
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from cru.net.transport import Transport
 from cru.values.errors import CruError
 
 _ADDRESS = re.compile(r"https?://\S+|[\w.-]+:\d+(/\S*)?")
+_TOUR = f"scripted:{TOUR}"
 TITLE = "No model is configured yet. Which one shall answer?"
 
 
@@ -62,6 +63,11 @@ async def ask_for_model(start: Start, asker: TerminalAsker, settings: ModelSetti
         return None
 
 
+def is_tour(settings: ModelSettings) -> bool:
+    """Whether a script was chosen that shows cru, and no model."""
+    return settings.model == _TOUR
+
+
 class FirstRun:
     """The questions. What is chosen is kept once it was seen to work."""
 
@@ -83,7 +89,7 @@ class FirstRun:
             if selection is None:
                 return None
             if selection.other is None and options[selection.selected[0]].kind == "tour":
-                return replace(self._settings, model=f"scripted:{TOUR}")
+                return replace(self._settings, model=_TOUR)
             try:
                 chosen = await (
                     self._take(options[selection.selected[0]])
