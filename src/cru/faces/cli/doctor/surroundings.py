@@ -119,7 +119,14 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
         return [DoctorFinding("sandbox", "ok", text), *wrong]
     if detection.backend:
         text = f"commands are not confined: they may do all that you may ({detection.backend} works here)"
-        return [DoctorFinding("sandbox", "warn", text, 'cru --sandbox, or mode = "auto" (and network = true) in [sandbox] of config.toml')]
+        return [
+            DoctorFinding(
+                "sandbox",
+                "warn",
+                text,
+                'cru --sandbox, or mode = "auto" (and network = true) in [sandbox] of config.toml',
+            )
+        ]
     text = f"nothing can confine commands here: {detection.why}"
     level: FindingLevel = "error" if mode == "on" else "warn"
     return [DoctorFinding("sandbox", level, text, detection.hint or "run cru in a container")]
