@@ -222,10 +222,12 @@ def test_one_that_does_not_end_is_killed_with_what_it_started(home: HomeDir, way
 
 
 SEAT = """
-import json, os, sys
+import json, os, select, sys
 os.close(os.open("/dev/tty", os.O_RDWR))
 streams = [stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)]
 print(json.dumps([*streams, os.tcgetpgrp(0) == os.getpgrp() == os.getsid(0), *os.get_terminal_size()]), flush=True)
+while not select.select([0], [], [], 0.1)[0]:  # a signal just before a read would not end that
+    pass
 print(sys.stdin.readline())
 """
 
