@@ -1,15 +1,15 @@
 """Texts of strangers that cost a reader more than their length: each is read in a time that the loop can spare. What is measured is the
-processor's time; the bar is three times the half second that is promised, for slow machines, and what was mended took ten and more."""
+processor's time, on a machine as usual; the bar is three times the half second that is promised, and what was mended took ten and more."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from time import process_time
 
 import pytest
 from tests.extensions.hooks.dialect_world import about, source
+from tests.kit.processor_time import processor_seconds
 from tests.permissions.test_commands import bash, gate
 
 from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
@@ -72,18 +72,12 @@ RULES = (
 )
 
 
-def within_limit(action: Callable[[], object]) -> float:
-    start = process_time()
-    action()
-    return process_time() - start
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_long_command_is_judged_in_time(name: str) -> None:
     judge, text = gate(allow=("bash:git *", "bash:*a*b*c*"), deny=RULES, ask=("bash:sudo *",)), COMMANDS[name]
-    assert within_limit(lambda: bash(judge, text)) < SECONDS
-    assert within_limit(lambda: judge_parts(judge, "bash", text)) < SECONDS
-    assert within_limit(lambda: may_write_protected(text, judge.places)) < SECONDS
+    assert processor_seconds(lambda: bash(judge, text)) < SECONDS
+    assert processor_seconds(lambda: judge_parts(judge, "bash", text)) < SECONDS
+    assert processor_seconds(lambda: may_write_protected(text, judge.places)) < SECONDS
 
 
 def test_a_long_command_is_judged_as_a_short_one() -> None:
@@ -100,7 +94,7 @@ def test_a_long_command_is_judged_in_time_by_many_rules(name: str) -> None:
     others = [f"bash:program{number} *" for number in range(500)]
     near = [f"bash:git a{number} *" for number in range(250)] + [f"bash:ls --option{number}" for number in range(250)]
     judge = gate(mode="trust", deny=tuple(others), ask=tuple(near))
-    assert within_limit(lambda: bash(judge, COMMANDS[name])) < SECONDS
+    assert processor_seconds(lambda: bash(judge, COMMANDS[name])) < SECONDS
 
 
 def test_a_command_that_is_too_long_for_all_rules_is_denied_and_says_why() -> None:
@@ -112,7 +106,7 @@ def test_a_command_that_is_too_long_for_all_rules_is_denied_and_says_why() -> No
 
 
 def test_text_that_looks_like_the_beginning_of_a_tag_is_read_in_time() -> None:
-    assert within_limit(lambda: plain_text("<" * 1_000_000)) < 0.5
+    assert processor_seconds(lambda: plain_text("<" * 1_000_000)) < 0.5
     assert plain_text("a < b, 3<4 <b>c</b>") == "a < b, 3<4 c"
 
 
@@ -139,7 +133,7 @@ GLOBS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("name", GLOBS)
 def test_a_glob_of_many_stars_or_braces_is_read_in_time(name: str) -> None:
-    assert within_limit(GLOBS[name]) < SECONDS
+    assert processor_seconds(GLOBS[name]) < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -175,7 +169,7 @@ def test_a_gitignore_of_as_many_patterns_as_fit_into_it_is_read_in_time(tmp_path
         for number in range(100):
             file.find_match((f"d{number}", "x"), False)
 
-    assert within_limit(look) < SECONDS
+    assert processor_seconds(look) < SECONDS
 
 
 def test_of_a_usual_gitignore_no_line_is_passed_over(tmp_path: Path) -> None:
@@ -188,14 +182,14 @@ def test_of_a_usual_gitignore_no_line_is_passed_over(tmp_path: Path) -> None:
 def test_a_line_of_gitignore_that_no_path_can_match_is_passed_over(tmp_path: Path, line: str) -> None:
     (tmp_path / ".gitignore").write_text(f"{line}\n*.log\n")
     rules: list[object] = []
-    assert within_limit(lambda: rules.extend(read_rules(str(tmp_path / ".gitignore")))) < SECONDS
+    assert processor_seconds(lambda: rules.extend(read_rules(str(tmp_path / ".gitignore")))) < SECONDS
     assert len(rules) == 1
 
 
 def test_a_gitignore_of_four_gigabytes_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / ".gitignore").open("wb") as file:
         os.truncate(file.fileno(), 4 << 30)
-    assert within_limit(lambda: IgnoreFile(read_rules(str(tmp_path / ".gitignore")))) < SECONDS
+    assert processor_seconds(lambda: IgnoreFile(read_rules(str(tmp_path / ".gitignore")))) < SECONDS
     assert read_rules(str(tmp_path / ".gitignore")) == ()
 
 
@@ -240,7 +234,7 @@ def read_hooks(root: Path, name: str, text: str) -> tuple[float, list[str]]:
         loader.load_hooks(sources, dialects, LoadPolicy(), facts)
         problems.extend(str(problem) for problem in refused)
 
-    return within_limit(read), problems
+    return processor_seconds(read), problems
 
 
 @pytest.mark.parametrize("name", MANY)
@@ -266,7 +260,7 @@ def test_a_matcher_that_has_many_ways_is_tried_in_time(dialect: str, matcher: st
         (synthetic_events.make_call(tool), tool) for tool in ("mcp_" + "_" * 3000, "a" * 4000, "mcp_" + "abc" * 1000)
     ]
     results: list[bool] = []
-    assert within_limit(lambda: results.extend(fits(entry, call, tool) for call, tool in calls)) < SECONDS
+    assert processor_seconds(lambda: results.extend(fits(entry, call, tool) for call, tool in calls)) < SECONDS
     assert results == [False] * 3
 
 
@@ -297,6 +291,6 @@ HOSTS = {
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_long_host_is_judged_in_time(name: str) -> None:
     judge, url = gate(mode="trust", deny=("fetch:https://*.evil.example/*",)), f"https://{HOSTS[name]}/x"
-    assert within_limit(lambda: why_not_public(url)) < SECONDS
-    assert within_limit(lambda: judge.judge("fetch", "fetch", url)) < SECONDS
+    assert processor_seconds(lambda: why_not_public(url)) < SECONDS
+    assert processor_seconds(lambda: judge.judge("fetch", "fetch", url)) < SECONDS
     assert len(url) < LONGEST_URL or why_not_public(url) == "the address cannot be understood"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from time import process_time
+from functools import partial
 
 import pytest
 from tests.fuzz.seeds import FOUND, found, seeds
 from tests.fuzz.targets import TARGETS
+from tests.kit.processor_time import processor_seconds
 
 MOST = 40
 """Seeds of a target that are played here."""
@@ -40,9 +41,7 @@ def test_a_text_of_one_piece_is_read_in_a_time_that_grows_with_it(target: str) -
     for head in ("", '{"a": "', "---\n", "bash\n", "data: "):
         for piece in PIECES:
             text = (head + piece * (LARGE // len(piece))).encode()
-            begin = process_time()
-            TARGETS[target](text)
-            spent = process_time() - begin
+            spent = processor_seconds(partial(TARGETS[target], text))
             if spent > SECONDS * TIMES.get(target, 1):
                 slow.append((head, piece, round(spent, 1)))
     assert slow == []

@@ -38,7 +38,7 @@ SNEAKED = [
     "/lib64/ld-linux-x86-64.so.2 /bin/touch P",
     "git -c alias.x='!touch P' x",
     "git -C . push",
-    "git --no-pager push origin",
+    "git --exec-path=. push origin",
     "git fetch --upload-pack='touch P' .",
     "git fetch --upload-p='touch P' .",
     "tar cf x --checkpoint-action=exec='touch P' y",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.permissions.allowed_commands import folder_of
 from cru.permissions.modes import Decision
 from cru.shell.analysis import analyze
 from cru.shell.parser import parse
+from cru.shell.simplify import simplify
 from cru.shell.syntax import SimpleCommand
 
 if TYPE_CHECKING:
@@ -60,7 +63,8 @@ def judge_parts(gate: Gate, tool: str, command: str, why_outside: str = "") -> J
         if length <= LONGEST or source == sources[0]
     ]
     parts = [_judge(gate, tool, source, why_outside) for source in few]
-    return JudgedParts(tuple(parts), len(sources) - len(few), analyze(command).opaque)
+    simplified = simplify(command, partial(folder_of, places=gate.places))
+    return JudgedParts(tuple(parts), len(sources) - len(few), analyze(simplified or command).opaque)
 
 
 def _judge(gate: Gate, tool: str, source: str, why_outside: str) -> CommandPart:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cru.files.glob import escape
+from cru.permissions.allowed_commands import matches_command
 from cru.permissions.command_rules import allowed_text, names_uses
-from cru.permissions.rules import Rule, find_allowing_rule, matches_command, names_call, parse_rule
+from cru.permissions.rules import Rule, find_allowing_rule, names_call, parse_rule
 
 if TYPE_CHECKING:
     from cru.permissions.paths import JudgedCall, PathRoots

@@ -108,7 +108,9 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
     if whole is not None or not own:
         return whole
     if call.kind == "shell":
-        return _find_command_rule(own, call)
+        from cru.permissions.allowed_commands import find_command_rule
+
+        return find_command_rule(own, call, places if call.tool != OUTSIDE else None)
     if call.kind == "fetch":
         from cru.permissions import urls
 
@@ -125,30 +127,11 @@ def _find_input_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     if (rule := next(whole, None)) is not None:
         return rule
     own = [rule for rule in rules if rule.tool == INPUT_TO]
-    return _find_command_rule(own, JudgedCall(INPUT_TO, call.kind, call.receiver)) if own else None
-
-
-def _find_command_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
-    """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
-    from cru.permissions.command_rules import allowed_text, names_uses
-
-    covering = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
-    if covering is not None:
-        return covering
-    if call.command.opaque:
+    if not own:
         return None
-    for words, uses in zip(call.command.parts, call.command.uses, strict=True):
-        text = allowed_text(words)
-        matching = (rule for rule in rules if matches_command(rule.pieces, text))
-        covering = next((rule for rule in matching if names_uses(rule.pattern or "", uses)), None)
-        if covering is None:
-            return None
-    return covering
+    from cru.permissions.allowed_commands import find_command_rule
 
-
-def matches_command(pattern: glob.StarGlob, text: str) -> bool:
-    """Whether it matches; a closing " *" may also stand for nothing at all."""
-    return glob.matches_text(pattern, text) or (pattern[-1] == "" and glob.matches_text(pattern, text + " "))
+    return find_command_rule(own, JudgedCall(INPUT_TO, call.kind, call.receiver), None)
 
 
 def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: PathRoots) -> bool:

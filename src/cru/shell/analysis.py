@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from cru.shell.option_effects import OptionEffect, OptionUse
-from cru.shell.option_uses import find_option_uses, may_become_option, takes_options
+from cru.shell.option_uses import end_of_options, find_option_uses, may_become_option, takes_options
 from cru.shell.parser import parse
 from cru.shell.programs import (
     INTERPRETERS,
@@ -114,8 +114,14 @@ def _unclear_places(parsed: ParsedShell) -> Iterator[tuple[int, str]]:
     for node in parsed.script.walk():
         if reason := _why_unclear(node):
             yield node.start, reason
-        elif isinstance(node, Word) and node.has_unquoted("{") and ("," in node.text or ".." in node.text):
+        elif isinstance(node, Word) and node.has_unquoted("{") and _has_braces(node.text):
             yield node.end, "a brace expansion"
+
+
+def _has_braces(text: str) -> bool:
+    """Whether a list or a range may stand in braces."""
+    inner = text[text.find("{") : text.rfind("}")]
+    return "," in inner or ".." in inner
 
 
 def _why_unclear(node: ShellNode) -> str:
@@ -128,11 +134,11 @@ def _why_unclear(node: ShellNode) -> str:
     if isinstance(node, Redirection):
         if "<" in node.operator:
             return "an input redirection"
-        return "" if _writes_nothing(node) else "a redirection to a file"
+        return "" if writes_nothing(node) else "a redirection to a file"
     return ""
 
 
-def _writes_nothing(redirection: Redirection) -> bool:
+def writes_nothing(redirection: Redirection) -> bool:
     """To /dev/null, or one stream into another."""
     target = redirection.target[0].source if redirection.target else ""
     if redirection.operator not in _HARMLESS_OUTPUTS or redirection.stream.startswith("{"):
@@ -181,7 +187,8 @@ def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
         return f"`{name}`, which runs other commands"
     if takes_options(words) and any(_may_be_option(word, known_variables) for word in command.words[1:]):
         return f"`{name}` with a value that may be an option"
-    globs = {place: word for place, word in enumerate(command.words) if place and word.has_unquoted(_GLOB)}
+    end = end_of_options(words)
+    globs = {place: word for place, word in enumerate(command.words) if 0 < place < end and word.has_unquoted(_GLOB)}
     return _why_options(name, words, globs)
 
 

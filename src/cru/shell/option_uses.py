@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from cru.shell.harmless import TABLES, KnownCommand, find_known_command
+from cru.shell.harmless import TABLES, KnownCommand, find_known_command, options_of
 from cru.shell.operand_uses import NO_FILES, OPERAND_READERS, later_operands
 from cru.shell.option_effects import (
     GIT_OPTIONS,
@@ -96,6 +96,17 @@ def may_become_option(words: tuple[str, ...], places: tuple[int, ...], any_name:
     if name == "git":
         return len(words) > 1 and words[1] not in _GIT_FILES
     return name in OPTION_EFFECTS
+
+
+def end_of_options(words: tuple[str, ...]) -> int:
+    """The place of the `--` behind which git takes no options, the count of words if there is none for sure: it may be an option's
+    value."""
+    if words[0] != "git" or "--" not in words[2:]:
+        return len(words)
+    at, key = words.index("--", 2), f"git {words[1]}"
+    before = words[at - 1]
+    is_known = key in TABLES and options_of(key).values.get(before) == ""
+    return at if is_known or not before.startswith("-") else len(words)
 
 
 _GIT_FILES = frozenset(

@@ -1,0 +1,107 @@
+"""What may stand around a program and changes nothing of what it does: **the** tables of harmless variables, of programs that run another
+one under a limit, and of commands that only look, print or decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cru.shell.programs import names
+from cru.shell.syntax import PartKind, Word
+
+VARIABLES = names(
+    "CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND FORCE_COLOR GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT LANG LANGUAGE LC_ALL LC_COLLATE "
+    "LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LINES NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING "
+    "PYTHONUNBUFFERED PYTHONUTF8 RUST_BACKTRACE TERM TZ"
+)
+"""Variables that decide about words, colours and numbers, and name no program and no file as long as no slash is in them."""
+FIXED_VARIABLES = {"PAGER": "cat", "GIT_PAGER": "cat"}
+"""Variables that are harmless with this value."""
+_VALUE = re.compile(r"[\w.,:@+=-]*", re.ASCII)
+_PLAIN = re.compile(r"[\w.,:@+=/-]+", re.ASCII)
+_DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
+_TIMEOUT_OPTION = re.compile(r"--foreground|--preserve-status|-v|--verbose|--(kill-after|signal)=[\w.]+|-[ks][\w.]+")
+_GIT_OPTIONS = names("--no-pager -P --no-optional-locks --literal-pathspecs")
+_SILENT = names(": echo exit false pwd test true [")
+_EVALUATING = ("-v", "-R")  # of `test`: what stands behind may be run
+_UNARY = names("-d -e -f -h -L -n -r -s -w -x -z")
+_COUNTS = names("? #")
+
+
+def is_harmless_assignment(word: Word) -> bool:
+    """Whether `NAME=value` decides nothing of what runs."""
+    name, _, value = word.source.partition("=")
+    if name in FIXED_VARIABLES:
+        return value == FIXED_VARIABLES[name]
+    return name in VARIABLES and _VALUE.fullmatch(value) is not None
+
+
+def bare_words(words: Sequence[Word]) -> Sequence[Word]:
+    """Without `timeout 60` and the like before the program, and git without options that say how it prints."""
+    while (inner := _without_wrapper(words)) is not None:
+        words = inner
+    if words[0].source == "git":
+        at = 1
+        while at < len(words) and words[at].source in _GIT_OPTIONS:
+            at += 1
+        words = [words[0], *words[at:]]
+    return words
+
+
+def _without_wrapper(words: Sequence[Word]) -> Sequence[Word] | None:
+    name = words[0].source
+    at = 1
+    if name == "timeout":
+        while at < len(words) and (taken := _timeout_option(words[at : at + 2])):
+            at += taken
+        if at >= len(words) or not _DURATION.fullmatch(words[at].source):
+            return None
+        at += 1
+    elif name == "nice":
+        if len(words) > 2 and words[1].source == "-n" and words[2].source.lstrip("-").isdigit():
+            at = 3
+    elif name == "env":
+        while at < len(words) and is_harmless_assignment(words[at]):
+            at += 1
+    else:
+        return None
+    is_program = at < len(words) and _is_plain(words[at]) and not words[at].source.startswith("-")
+    return words[at:] if is_program and "=" not in words[at].source else None
+
+
+def _timeout_option(words: Sequence[Word]) -> int:
+    """How many words an option of `timeout` takes here, 0 if none stands here."""
+    if _TIMEOUT_OPTION.fullmatch(words[0].source):
+        return 1
+    return 2 if words[0].source in ("-k", "-s") and len(words) == 2 and _VALUE.fullmatch(words[1].source) else 0
+
+
+def _is_plain(word: Word) -> bool:
+    return _PLAIN.fullmatch(word.source) is not None
+
+
+def is_silent_builtin(words: Sequence[Word]) -> bool:
+    """Whether it only prints, looks whether a file is there, or ends a list."""
+    name = words[0].source
+    if name not in _SILENT:
+        return False
+    if name == "[":
+        return words[-1].source == "]" and _is_plain_test(words[1:-1])
+    if name == "test":
+        return _is_plain_test(words[1:])
+    return all(part.kind in (PartKind.TEXT, PartKind.VARIABLE) for word in words for part in word.parts)
+
+
+def _is_plain_test(arguments: Sequence[Word]) -> bool:
+    """Whether what is tested is no name that the shell may run (`-v 'a[$(rm x)]'`)."""
+    if len(arguments) == 2 and arguments[0].source in _UNARY:
+        return not arguments[1].has_unquoted("*?[{") and all(
+            part.kind is PartKind.TEXT or (part.kind is PartKind.VARIABLE and part.quoted)
+            for part in arguments[1].parts
+        )
+    if any("[" in word.text or word.text.startswith(_EVALUATING) or word.has_unquoted("*?{~") for word in arguments):
+        return False
+    parts = [part for word in arguments for part in word.parts]
+    return all(
+        part.kind is PartKind.TEXT or (part.kind is PartKind.VARIABLE and part.name in _COUNTS) for part in parts
+    )

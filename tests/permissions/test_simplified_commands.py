@@ -1,0 +1,202 @@
+"""What stands around a command and changes nothing of what it runs needs no rule of its own; what does, does (docs/decisions/0101)."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.kit import Call, HomeDir, Reply, cru, server
+from tests.permissions.world import World
+
+from cru.shell.analysis import analyze
+from cru.shell.simplify import Folder, simplify
+
+MESSAGE = 'git commit -m "$(cat <<\'EOF\'\nIt isn\'t (only) a fix: $HOME stays\n\n- `all` "of it"\nEOF\n)"'
+COVERED = {
+    "git log *": [
+        "git --no-pager log -5", "git -P log", "git --no-optional-locks log", "git log @{u}..", "git log --oneline @{u}..HEAD",
+        "git log -- *.py", "git log --oneline -n 5 -- *.py", "(git log)", "{ git log; }", "! git log", "time git log", "time -p git log",
+        "if git log; then git log -1; else git log -2; fi", "if [ -f x ]; then git log; fi", "env git log", "env LANG=C git log",
+        "LC_ALL=C git log", "GIT_PAGER=cat git log", "TZ=UTC LANG=de_DE.UTF-8 git log", "git log # the last ones",
+        "# the last ones\ngit log", "git log\n\n# and these\ngit log -1", "(cd src && git log)", "cd src && git log", "cd src/a && git log",
+        "cd ./src && git log", "cd {root} && git log", "cd {root}/src && git log", "git log || true", "git log; echo \"status $?\"",
+        "echo --- && git log && echo done", "test -d src && git log", "[ -d src ] && git log", "[ -n \"$HOME\" ] && git log",
+        "pwd; git log", "timeout 5 git --no-pager log", "timeout -k 5 5s git log", "timeout --signal=KILL 1.5m git log",
+        "nice git log", "nice -n 10 git log", "(git log) 2>&1 | (git log) 2>/dev/null", "git log && exit 0",
+    ],
+    "git commit -m *": [
+        MESSAGE, MESSAGE.replace("'EOF'", '"EOF"'), MESSAGE.replace("'EOF'", "\\EOF"),
+        "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOF\n)\"", "git commit -m \"$(cat <<EOF\nfix (this)\nEOF\n)\"",
+        "git commit -m \"fix: $(cat <<'EOF'\n\nEOF\n)\"",
+    ],
+    "pytest *": ["NO_COLOR=1 CI=1 pytest -q", "PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 pytest", "timeout 600 pytest -x"],
+    "npm test *": ["NODE_ENV=test npm test", "cd src && npm test"],
+}  # fmt: skip
+NOT_COVERED = {
+    "git log *": [
+        "git --exec-path=. log", "git --git-dir=x log", "git -C src log", "git -c core.pager=x log", "git --paginate log",
+        "git log -S -- *.py", "git log *.py -- x", "git log --output -- *", "git log @{a,b}", "git log {u..v}",
+        "(git log) > file", "{ git log; } < file", "(touch P)", "while true; do git log; done", "for PATH in .; do git log; done",
+        "git() { touch P; }; git log", "coproc git log", "[[ -v a[0] ]] && git log", "((a[0])) ; git log",
+        "env -S 'git log'", "env -i git log", "env X=1 git log", "env PATH=. git log", "env -u X git log", "env LANG=C",
+        "LC_ALL=/tmp/x git log", "LC_ALL=../x git log", "LANG=$X git log", "TZ=:/etc/x git log", "PAGER='cat x' git log", "PAGER=x git log",
+        "LANG=C", "LANG=C PATH=. git log", "LANG+=C git log", "LANG[0]=C git log", "GIT_PAGER=less git log",
+        "git log # it's", "git log # a `b`", 'git log # "', "git log # $(x)", "git log # \\",
+        "cd .. && git log", "cd src/.. && git log", "cd / && git log", "cd {outside} && git log", "cd missing && git log",
+        "cd other && git log", "cd bare && git log", "cd node_modules/a && git log", "cd .hidden && git log", "cd away && git log",
+        "cd ~ && git log", "cd $X && git log", "cd - && git log", "cd && git log", "cd -P src && git log", "cd src a && git log",
+        "cd sr* && git log", "cd src && cd a && git log", "pushd /tmp && cd src && git log", "cd {src,x} && git log",
+        "cd src > file && git log", "cd src | git log", "pwd > file; git log", "echo x > file; git log", "echo $(touch P); git log",
+        "echo ${X@P}; git log", "echo x | git log", "(echo x) | git log", "{ echo x; git log; } | git log",
+        "if echo x; then git log; fi | git log",
+        "[ -v 'a[$(touch P)]' ] && git log", "test -v a && git log", "test -R a && git log", "[ $X ] && git log", "[ -n $X ] && git log",
+        "[ * ] && git log", "[ x = 'a[0]' ] && git log", "[ -f *.py ] && git log", "[ -f x && git log", "test \"$X\" = y && git log",
+        "timeout git log", "timeout 5 touch P", "timeout -x 5 git log", "timeout 5 -- git log", "timeout $T git log", "timeout 5 $GIT log",
+        "timeout 5 LANG=C git log", "timeout 5 sh -c 'git log'", "nice -20 git log", "nice -n $X git log", "nice touch P",
+        "time timeout 5 nice env LANG=C touch P", "! touch P", "true", "pwd", "echo x", "cd src", "# only this", "exit 0",
+    ],
+    "git commit -m *": [
+        "git commit -m \"$(cat <<'EOF' x\nfix\nEOF\n)\"", "git commit -m \"$(cat x <<'EOF'\nfix\nEOF\n)\"", "git commit -m \"$(touch P)\"",
+        "git commit -m $(cat <<'EOF'\n--amend\nEOF\n)", "git commit -m x \"$(cat <<'EOF'\n--file=/etc/passwd\nEOF\n)\"",
+        "git commit -m \"$(cat <<EOF\n$(touch P)\nEOF\n)\"", "git commit -m \"$(cat <<EOF\n`touch P`\nEOF\n)\"",
+        "git commit -m \"$(cat <<EOF\n$HOME\nEOF\n)\"", "git commit -m \"$(cat <<'EOF'\nfix\nEOF\ntouch P)\"",
+        "git commit -m \"$(tac <<'EOF'\nfix\nEOF\n)\"", "git commit -m \"$(cat <<'EOF' | sh\ntouch P\nEOF\n)\"",
+        "git commit -m \"$(cat <<< 'x')\"", "git commit -m \"$(cat 0<<'EOF'\nfix\nEOF\n)\"",
+        "git commit -m \"$(X=1 cat <<'EOF'\nfix\nEOF\n)\"",
+        "git commit -m \"`cat <<'EOF'\nfix\nEOF\n`\"", "cat() { touch P; }; " + MESSAGE,
+    ],
+    "pytest *": ["PYTHONPATH=. pytest", "PYTHONWARNINGS=x pytest", "PYTEST_ADDOPTS=-p pytest", "FOO=1 pytest", "NODE_OPTIONS=x pytest"],
+    "./run *": ["cd src && ./run", "cd src && ../run", "cd src && src/run"],
+}  # fmt: skip
+
+
+def furnish(world: World) -> None:
+    for name in ("src/a", "other/.git", "bare/objects", "node_modules/a", ".hidden"):
+        (world.root / name).mkdir(parents=True)
+    (world.root / "bare/HEAD").touch()
+    (world.root / "away").symlink_to(world.outside)
+
+
+def decisions(world: World, rule: str, commands: list[str]) -> dict[str, str]:
+    furnish(world)
+    judge = world.gate(allow=(f"bash:{rule}",))
+    places = {"{root}": str(world.root), "{outside}": str(world.outside)}
+    decided: dict[str, str] = {}
+    for command in commands:
+        for place, path in places.items():
+            command = command.replace(place, path)
+        decided[command] = judge.judge("bash", "shell", command).decision
+    return decided
+
+
+@pytest.mark.parametrize("rule", COVERED)
+def test_what_changes_nothing_needs_no_rule_of_its_own(world: World, rule: str) -> None:
+    decided = decisions(world, rule, COVERED[rule])
+    assert [command for command, decision in decided.items() if decision != "allow"] == []
+
+
+@pytest.mark.parametrize("rule", NOT_COVERED)
+def test_what_may_change_something_asks(world: World, rule: str) -> None:
+    decided = decisions(world, rule, NOT_COVERED[rule])
+    assert [command for command, decision in decided.items() if decision != "ask"] == []
+
+
+@pytest.mark.parametrize("command", COVERED["git log *"])
+def test_what_stands_around_a_denied_command_does_not_hide_it(world: World, command: str) -> None:
+    furnish(world)
+    for place, path in (("{root}", world.root), ("{outside}", world.outside)):
+        command = command.replace(place, str(path))
+    gates = (
+        world.gate("trust", deny=("bash:git log *",)),
+        world.gate("trust", deny=("bash:* log *",), allow=("bash:git log *",)),
+        world.gate("trust", ask=("bash:git log *",)),
+    )
+    assert [judge.judge("bash", "shell", command).decision for judge in gates] == ["deny", "deny", "ask"]
+
+
+def test_an_answer_that_is_kept_for_runs_outside_covers_nothing_around_it(world: World) -> None:
+    judge = world.gate(allow=("outside_sandbox:git log *",))
+    why = "outside"
+    plain, other = (
+        judge.judge("bash", "shell", command, why_ask=why, is_outside=True).decision
+        for command in ("git log", "cd src && LC_ALL=C git log")
+    )
+    assert other == "ask" and plain == judge.judge("bash", "shell", "git log -1", why_ask=why, is_outside=True).decision
+
+
+def test_the_real_command_runs_it_and_what_is_left_over_asks(home: HomeDir) -> None:
+    (home.project / "src").mkdir()
+    calls = [Call("bash", {"command": f"cd src && LC_ALL=C printf '%s' one # {word}"}) for word in ("two", "`touch x`")]
+    with server([*(Reply(calls=[call]) for call in calls), Reply("done")]) as model:
+        home.configure('[permissions]\nallow = ["bash:printf *"]\n', url=model.url)
+        assert cru("-C", "c", "go", home=home).code == 0
+    results = [str(entry["content"]) for entry in home.log("c") if entry["entry_type"] == "tool_result"]
+    assert results[0] == "one" and "ask mode" in results[1]
+
+
+PROGRAMS = ("one", "two", "git")
+LOG = """#!/bin/sh
+line=${0##*/}
+for word; do line=$line$(printf '\\001')$word; done
+printf '%s\\002' "$line" >> "$LOG"
+[ $# -lt 3 ]
+"""
+WORDS = (
+    "a",
+    "-b",
+    "'c d'",
+    '"e"',
+    "log",
+    "--no-pager",
+    "$?",
+    "\"$(cat <<'EOF'\nit's (x)\nEOF\n)\"",
+    "src",
+    "*.none",
+    "2>&1",
+    ">/dev/null",
+)
+AROUND = (
+    "{}", "({})", "{{ {}; }}", "! {}", "time -p {}", "timeout 5 {}", "env LANG=C {}", "LC_ALL=C {}", "nice {}", "cd src && {}", "cd . ; {}",
+    "if {}; then {}; else {}; fi", "{} && {}", "{} || {}", "{} | {}", "{}; {}", "{} # note", "# note\n{}", "true; {}", "echo x; {}",
+    "[ -d src ] && {}", "({}) 2>/dev/null", "test 1 = 2 || {}", "{} &\nwait; {}", "timeout 5 git --no-pager {}",
+)  # fmt: skip
+
+
+def compose(chance: random.Random, depth: int) -> str:
+    if depth == 0 or chance.random() < 0.2:
+        return " ".join((chance.choice(PROGRAMS), *chance.choices(WORDS, k=chance.randrange(3))))
+    pattern = chance.choice(AROUND)
+    return pattern.format(*(compose(chance, depth - 1) for _ in range(pattern.count("{}"))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_bash_runs_is_what_the_simplified_command_says(tmp_path: Path, seed: int) -> None:
+    """Of random commands: each program that bash starts, with its arguments, is one that rules have looked at."""
+    for name in PROGRAMS:
+        (tmp_path / "bin" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(LOG)
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "src").mkdir()
+    chance, judged = random.Random(seed), 0
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "LOG": str(tmp_path / "log")}
+    for _ in range(150):
+        command = compose(chance, 3)
+        simplified = analyze(simplify(command, lambda path: Folder.INSIDE) or command)
+        if simplified.opaque:
+            continue
+        judged += 1
+        (tmp_path / "log").write_bytes(b"")
+        subprocess.run(["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False)
+        ran = [tuple(line.split("\1")) for line in (tmp_path / "log").read_text().split("\2") if line]
+        known = {_comparable(words) for words in simplified.parts}
+        assert [words for words in ran if _comparable(words) not in known] == [], command
+    assert judged > 60
+
+
+def _comparable(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Without what says how git prints, and with one number for all."""
+    while words[:2] == ("git", "--no-pager"):
+        words = ("git", *words[2:])
+    return tuple("0" if word == "$?" or word.isdigit() else word for word in words)
