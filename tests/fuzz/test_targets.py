@@ -18,7 +18,7 @@ PIECES = (
 LARGE = 100_000
 SECONDS = 1.5
 """Of the processor for a text of that size; what grows with the square takes many times as much."""
-TIMES = {"rules": 3}
+TIMES = {"rules": 3, "shell": 2}
 """Of targets that read a text more than once: how many times."""
 
 
