@@ -70,11 +70,12 @@ class SessionRequests:
             return
         if verdict.decision == "deny":
             raise McpError(f"not allowed by policy: {verdict.reason}")
-        last = request.messages[-1][1] if request.messages else ""
+        said = (("system", request.system), *request.messages) if request.system else request.messages
+        text = "\n".join(f"{role}: {words}" for role, words in said)
         why = f"the MCP server {request.server} wants a text of the model, at your cost"
         reply = await permission.ask_person(
             self._parts,
-            PermissionSubject(SAMPLING, "tool", request.server, why, f"{SAMPLING}:{request.server}", last[:2000]),
+            PermissionSubject(SAMPLING, "tool", request.server, why, f"{SAMPLING}:{request.server}", text),
         )
         if reply is None or reply.choice == "no":
             raise McpError("nobody permits it" if reply is None else "the person refuses")

@@ -135,9 +135,16 @@ def ask_client(name: str, number: Any, send: Send) -> None:
         "properties": {"color": {"type": "string", "enum": ["red", "blue"]}},
         "required": ["color"],
     }
+    words = OPTIONS.get("sample", "say yes").split("|")
+    said = [{"role": "user", "content": {"type": "text", "text": text}} for text in words]
+    sampling = {
+        "messages": said,
+        "maxTokens": 10,
+        **({"systemPrompt": OPTIONS["system"]} if "system" in OPTIONS else {}),
+    }
     wants = {
         "ask": ("elicitation/create", {"message": "Which color?", "requestedSchema": schema}),
-        "sample": ("sampling/createMessage", {"messages": [{"role": "user", "content": {"type": "text", "text": "say yes"}}], "maxTokens": 10}),
+        "sample": ("sampling/createMessage", sampling),
         "roots": ("roots/list", {}),
     }  # fmt: skip
     method, params = wants[name]
