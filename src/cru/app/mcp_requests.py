@@ -70,8 +70,8 @@ class SessionRequests:
             return
         if verdict.decision == "deny":
             raise McpError(f"not allowed by policy: {verdict.reason}")
-        said = (("system", request.system), *request.messages) if request.system else request.messages
-        text = "\n".join(f"{role}: {words}" for role, words in said)
+        messages = (("system", request.system), *request.messages) if request.system else request.messages
+        text = "\n".join(f"{role}: {words}" for role, words in messages)
         why = f"the MCP server {request.server} wants a text of the model, at your cost"
         reply = await permission.ask_person(
             self._parts,
