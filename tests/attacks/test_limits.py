@@ -105,6 +105,15 @@ def test_a_command_that_is_too_long_for_all_rules_is_denied_and_says_why() -> No
     assert bash(judge, "ls a b7").decision == "allow"
 
 
+def test_fifteen_thousand_rules_are_not_tried_on_a_long_command() -> None:
+    """As many as fit into a project's config.toml."""
+    judge = gate(mode="trust", deny=tuple(f"bash:program{number} *" for number in range(15_000)))
+    assert bash(judge, "ls x").decision == "allow" and bash(judge, "program14999 x").decision == "deny"
+    verdicts = []
+    assert processor_seconds(lambda: verdicts.append(bash(judge, "true " + "; `a`" * 12_000))) < SECONDS
+    assert "the command is too long to be tried against every rule" in verdicts[0].reason
+
+
 def test_text_that_looks_like_the_beginning_of_a_tag_is_read_in_time() -> None:
     assert processor_seconds(lambda: plain_text("<" * 1_000_000)) < 0.5
     assert plain_text("a < b, 3<4 <b>c</b>") == "a < b, 3<4 c"

@@ -22,6 +22,8 @@ _MOST_OPTIONS = 100
 """Words between a program and what it is to do, of a rule that does not write out the program's name."""
 MOST_WORDS = 600_000
 """Words that the rules look at together; beyond, the command is too long to be judged."""
+MOST_CHARACTERS = 600_000_000
+"""The same of the characters in which what rules write out is looked for."""
 _SHORTEST = 4
 """Characters of a long option that may stand for all of it, the dashes included."""
 _LETTER = re.compile(r"(?<!\S)-[A-Za-z0-9]")
@@ -78,18 +80,20 @@ class SearchedCommand:
     def __init__(self, command: CommandAnalysis) -> None:
         self._command = command
         self._words_seen = 0
+        self._characters_seen = 0
         self._contained: dict[str, bool] = {}
         self.is_too_long = False
 
     def matches(self, pattern: StarGlob) -> bool:
         """Whether a rule's pattern finds a command of its own in this one, with or without further arguments."""
         named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
-        if not self._may_match(pattern, named):
-            return False
-        self._words_seen += self._size * (3 if named else 1)
-        if self._words_seen > MOST_WORDS:
+        may_match = self._may_match(pattern, named)
+        self._words_seen += self._size * (3 if named else 1) if may_match else 0
+        if self._words_seen > MOST_WORDS or self._characters_seen > MOST_CHARACTERS:
             self.is_too_long = True
             return True
+        if not may_match:
+            return False
         forms = _forms(pattern)
         if any(_is_there(_words_match, part, forms, named) for part in self._parts):
             return True
@@ -111,6 +115,7 @@ class SearchedCommand:
         """Many rules write out the same."""
         if text not in self._contained:
             self._contained[text] = text in self._all
+            self._characters_seen += len(self._all)
         return self._contained[text]
 
     def _may_name(self, option: str) -> bool:
