@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, Reply, cru, server
+from tests.kit.run import program
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.test_escapes import needs_sandbox
 
@@ -155,3 +156,18 @@ def test_where_there_is_no_network_package_managers_do_not_try_for_minutes(
 def test_a_number_of_tries_that_a_person_has_set_stays(surroundings: Surroundings) -> None:
     [given] = play(surroundings, [SEE], "mode = 'on'", {"PIP_RETRIES": "7"})
     assert "PIP_RETRIES=7" in given.splitlines()
+
+
+@needs_sandbox
+def test_a_cru_that_a_confined_command_starts_says_what_it_cannot_and_works_with_a_home_of_its_own(
+    surroundings: Surroundings,
+) -> None:
+    (surroundings.here.project / "inner.txt").write_text("text: from inside\n")
+    inner = f"{program()} --no-sandbox --model scripted:inner.txt"
+    own = "CRU_HOME=/tmp/home"
+    commands = [f"{inner} hi", f"{own} {inner} hi", f"{own} {program()} --sandbox --model scripted:inner.txt hi"]
+    no_home, at_tmp, nested = play(surroundings, commands, "mode = 'on'")
+    assert "Read-only file system" in no_home and "this cru runs in a sandbox: run it outside" in no_home
+    assert at_tmp.startswith("from inside"), at_tmp
+    assert "this cru runs in a sandbox already, and none works in another" in nested, nested
+    assert "the outer one confines it all the same" in nested and "Traceback" not in no_home + nested

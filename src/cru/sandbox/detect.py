@@ -13,11 +13,12 @@ from msgspec import Struct
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
-from cru.sandbox import bubblewrap
+from cru.sandbox import VARIABLE, bubblewrap
 from cru.sandbox.profile import Profile
 from cru.values.errors import CruError
 
 SECONDS = 5.0
+NESTED = "run it outside of that one, or with --no-sandbox: the outer one confines it all the same"
 
 
 class Detection(Struct, frozen=True):
@@ -64,7 +65,12 @@ async def _try_bubblewrap(path: str) -> Detection:
     if program is None:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
     hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    return await _try(Detection(bubblewrap.NAME, program), path, hint)
+    found = await _try(Detection(bubblewrap.NAME, program), path, hint)
+    if not found.backend and os.environ.get(VARIABLE):
+        return Detection(
+            why=f"this cru runs in a sandbox already, and none works in another ({found.why})", hint=NESTED
+        )
+    return found
 
 
 async def _try_seatbelt(path: str) -> Detection:
