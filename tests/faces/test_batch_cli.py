@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import sqlite3
 from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 from tests.faces.batches import begun, prompts, results, scripted, states, write_items
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, cru, pty, server, start, wait_until
+
+SLOW_CLOSE = Path(__file__).with_name("slow_close.py")
 
 
 def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None:
@@ -30,6 +33,15 @@ def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None
     assert cru("batch", home=home).out == "n: 2 done\n"
     assert cru("batch", "--name", "n", "--forget", home=home).out == "n: 2 items forgotten\n"
     assert cru("batch", home=home).out.startswith("no batches")
+
+
+def test_a_look_for_results_while_the_database_is_closed_disturbs_nothing(home: HomeDir) -> None:
+    scripted(home)
+    for number in range(4):
+        write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
+        words = ("batch", "p.jsonl", "--name", f"n{number}", "--out", "r.jsonl")
+        run = cru(*words, home=home, script=SLOW_CLOSE)
+        assert (run.code, sorted(results(home))) == (0, ["a", "b"]), run.err
 
 
 def test_rules_hold_and_nobody_is_asked(home: HomeDir) -> None:

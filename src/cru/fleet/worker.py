@@ -127,9 +127,13 @@ class FleetWorker:
             stopped.cancel()
             beats.cancel()
             await asyncio.gather(stopped, beats, return_exceptions=True)
-            await loop.run_in_executor(self._thread, self._queue.close)
-            self._registry.close()
-            self._thread.shutdown(wait=False)
+
+    async def close(self) -> None:
+        """Let go of the queue, when whoever calls has ended what calls `call`: what the thread still does is waited for, since a connection
+        belongs to one thread."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._queue.close)
+        self._registry.close()
+        self._thread.shutdown(wait=False)
 
     async def _work(self, stopped: asyncio.Task[bool]) -> None:
         while not self._stopping.is_set():

@@ -65,12 +65,12 @@ async def _try_bubblewrap(path: str) -> Detection:
     if program is None:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
     hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    found = await _try(Detection(bubblewrap.NAME, program), path, hint)
-    if not found.backend and os.environ.get(VARIABLE):
+    detection = await _try(Detection(bubblewrap.NAME, program), path, hint)
+    if not detection.backend and os.environ.get(VARIABLE):
         return Detection(
-            why=f"this cru runs in a sandbox already, and none works in another ({found.why})", hint=NESTED
+            why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED
         )
-    return found
+    return detection
 
 
 async def _try_seatbelt(path: str) -> Detection:

@@ -99,6 +99,7 @@ async def _work(parsed: Parsed, plan: BatchPlan, queue: WorkQueue, face: BatchFa
         signals.remove()
         watch.cancel()
         await asyncio.gather(watch, return_exceptions=True)
+        await worker.close()
     rows = [row for row in await asyncio.to_thread(queue.rows, plan.name) if row.id in face.ids]
     queue.close()
     code = _exit_status(rows, signals.code) or (ExitStatus.ERROR if face.problem else ExitStatus.DONE)

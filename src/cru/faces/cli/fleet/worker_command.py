@@ -57,6 +57,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
             await worker.run()
         finally:
             signals.remove()
+            await worker.close()
         return signals.code
 
     code = run_async(work())
