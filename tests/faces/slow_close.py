@@ -25,6 +25,10 @@ def look_slowly(queue: WorkQueue, batch: str, known: set[str]) -> list[TaskRow]:
     return look(queue, batch, known)
 
 
-WorkQueue.finished_since = look_slowly  # type: ignore[method-assign]
-SqliteDatabase.close = close_slowly  # type: ignore[method-assign]
+patches: dict[str, tuple[type, object]] = {
+    "finished_since": (WorkQueue, look_slowly),
+    "close": (SqliteDatabase, close_slowly),
+}
+for name, (owner, method) in patches.items():
+    setattr(owner, name, method)
 run_and_exit(sys.argv[1:])
