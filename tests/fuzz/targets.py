@@ -45,6 +45,7 @@ from cru.permissions.command_parts import judge_parts
 from cru.permissions.rules import parse_rule
 from cru.shell.analysis import analyze
 from cru.shell.parser import parse
+from cru.shell.simplify import Folder, simplify
 from cru.vault.parse import parse_note
 
 FACTS = RequestFacts("mock", "mock")
@@ -89,6 +90,9 @@ def read_shell(data: bytes) -> None:
     parsed = parse(text)
     check_places(text, parsed.script)
     analyze(text)
+    if simplified := simplify(text, lambda path: Folder.INSIDE):
+        assert parsed.problem is None
+        analyze(simplified)
     if parsed.problem is None and BASH and len(data) % 8 == 0 and not WITHOUT_BASH.search(text):
         done = subprocess.run([BASH, "-n", "-c", "--", text], capture_output=True, text=True, timeout=10)
         assert done.returncode == 0, done.stderr
