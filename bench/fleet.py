@@ -53,12 +53,15 @@ class FleetRun:
         chance = random.Random(seed)
         begin = time.monotonic()
         running = [self._start() for _ in range(workers)]
-        marks = sorted(chance.sample(range(1, self.tasks), kills), reverse=True)
+        marks = sorted(chance.sample(range(1, self.tasks - workers), kills), reverse=True)
         try:
             while any(worker.poll() is None for worker in running):
                 if marks and self._finished() >= marks[-1]:
                     marks.pop()
-                    victim = chance.choice([worker for worker in running if worker.poll() is None])
+                    alive = [worker for worker in running if worker.poll() is None]
+                    if not alive:
+                        break
+                    victim = chance.choice(alive)
                     victim.kill()
                     victim.wait()
                     self.deaths += 1

@@ -38,7 +38,7 @@ EXACT = [
     # changes
     "gh pr merge 3", "gh pr create --title x", "gh repo delete x", "kubectl apply -f x", "docker rm x", "systemctl stop x", "rm x",
     # what is no single plain command
-    "sudo git log", "git push && make", "git log && git diff", "xargs git log", "env git log x", "sh -c 'git log x'", "git log | cat",
+    "sudo git log", "git push && make", "git log && git diff", "xargs git log", "env X=1 git log x", "sh -c 'git log x'", "git log | cat",
     "git -C x log", "find . -exec rm {} ;", "find . -name x", "git log --output=x", "git log --frobnicate", "git status --frobnicate",
     "npm ls --frobnicate",
 ]  # fmt: skip

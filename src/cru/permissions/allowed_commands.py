@@ -41,6 +41,18 @@ def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, places: PathRo
     return covering
 
 
+def bare_command(call: JudgedCall, places: PathRoots) -> CommandAnalysis:
+    """The command as it is run in the project's root, without what changes nothing; as it is, if that is not one program."""
+    if call.command.opaque or len(call.command.parts) != 1:
+        only_root = partial(folder_of, places=places)
+        text = simplify(
+            call.detail, lambda path: folder if (folder := only_root(path)) is Folder.ROOT else Folder.OTHER
+        )
+        if text and len((bare := analyze(text)).parts) == 1 and not bare.opaque:
+            return bare
+    return call.command
+
+
 def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis) -> AnyRule | None:
     if command.opaque:
         return None

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from cru.files.glob import escape
 from cru.permissions import BadRule, RuleEditing
+from cru.permissions.allowed_commands import bare_command
 from cru.permissions.paths import is_inside
 from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
+from cru.shell.analysis import CommandAnalysis
 from cru.shell.programs import (
     CODE_RUNNERS,
     INTERPRETERS,
@@ -65,18 +67,23 @@ def editing_of(call: JudgedCall, places: PathRoots, rule: str) -> RuleEditing | 
     """How the rule that is proposed for this call may be edited; None if no other one would be kept."""
     if call.tool == OUTSIDE and not propose_prefix(call):
         return None
-    return RuleEditing(propose_prefix(call) or rule, partial(why_not_kept, call=call, places=places))
+    is_bare = call.kind == "shell" and call.tool != OUTSIDE
+    prefix = _prefix_of(call.tool, bare_command(call, places)) if is_bare else propose_prefix(call)
+    return RuleEditing(prefix or rule, partial(why_not_kept, call=call, places=places))
 
 
 def propose_prefix(call: JudgedCall) -> str:
     """`bash:git log *` for `git log --oneline`; "" if no prefix makes sense."""
-    command = call.command if call.kind == "shell" else None
-    if command is None or command.opaque or len(command.parts) != 1 or any(command.uses):
+    return _prefix_of(call.tool, call.command) if call.kind == "shell" else ""
+
+
+def _prefix_of(tool: str, command: CommandAnalysis) -> str:
+    if command.opaque or len(command.parts) != 1 or any(command.uses):
         return ""
     words = command.parts[0]
     beginnings = (" ".join(words[:count]) for count in range(2, min(len(words), _LONGEST_PREFIX) + 1))
     prefix = next((beginning for beginning in beginnings if beginning in PREFIXES), "")
-    return f"{call.tool}:{escape(prefix)} *" if prefix else ""
+    return f"{tool}:{escape(prefix)} *" if prefix else ""
 
 
 def why_not_kept(text: str, call: JudgedCall, places: PathRoots) -> str:

@@ -4,6 +4,7 @@ means every call. Allow rules are read narrowly, ask and deny rules broadly (doc
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -307,6 +308,7 @@ def _split_base(pattern: str, places: PathRoots) -> tuple[str, str]:
 
 
 LONGEST = 300
+_PLAIN_WORD = re.compile(r"[\w./:=@,+-]+", re.ASCII)
 
 
 def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
@@ -332,10 +334,14 @@ def _command_rule(call: JudgedCall, places: PathRoots) -> str:
     text = call.detail.strip()
     if may_write_protected(text, places):
         return ""
-    if call.command.parts and not call.command.opaque and not any(call.command.uses):
-        words = call.command.parts[0]
-        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
-            return f"{call.tool}:{words[0]} {words[1]} *"
+    from cru.permissions.allowed_commands import bare_command
+
+    command = bare_command(call, places)
+    words = command.parts[0] if len(command.parts) == 1 and not command.opaque else ()
+    if not any(command.uses) and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
+        return f"{call.tool}:{words[0]} {words[1]} *"
+    if command is not call.command and all(map(_PLAIN_WORD.fullmatch, words)):
+        text = " ".join(words)
     return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
 
 
