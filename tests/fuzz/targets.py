@@ -45,7 +45,7 @@ from cru.permissions.command_parts import judge_parts
 from cru.permissions.rules import parse_rule
 from cru.shell.analysis import analyze
 from cru.shell.parser import parse
-from cru.shell.simplify import Folder, simplify
+from cru.shell.simplify import simplify
 from cru.vault.parse import parse_note
 
 FACTS = RequestFacts("mock", "mock")
@@ -90,7 +90,7 @@ def read_shell(data: bytes) -> None:
     parsed = parse(text)
     check_places(text, parsed.script)
     analyze(text)
-    if simplified := simplify(text, lambda path: Folder.INSIDE):
+    if simplified := simplify(text, "/project"):
         assert parsed.problem is None
         analyze(simplified)
     if parsed.problem is None and BASH and len(data) % 8 == 0 and not WITHOUT_BASH.search(text):

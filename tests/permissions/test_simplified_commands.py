@@ -11,7 +11,7 @@ from tests.kit import Call, HomeDir, Reply, cru, server
 from tests.permissions.world import World
 
 from cru.shell.analysis import analyze
-from cru.shell.simplify import Folder, simplify
+from cru.shell.simplify import simplify
 
 MESSAGE = 'git commit -m "$(cat <<\'EOF\'\nIt isn\'t (only) a fix: $HOME stays\n\n- `all` "of it"\nEOF\n)"'
 COVERED = {
@@ -20,67 +20,93 @@ COVERED = {
         "git log -- *.py", "git log --oneline -n 5 -- *.py", "(git log)", "{ git log; }", "! git log", "time git log", "time -p git log",
         "if git log; then git log -1; else git log -2; fi", "if [ -f x ]; then git log; fi", "env git log", "env LANG=C git log",
         "LC_ALL=C git log", "GIT_PAGER=cat git log", "TZ=UTC LANG=de_DE.UTF-8 git log", "git log # the last ones",
-        "# the last ones\ngit log", "git log\n\n# and these\ngit log -1", "(cd src && git log)", "cd src && git log", "cd src/a && git log",
-        "cd ./src && git log", "cd {root} && git log", "cd {root}/src && git log", "git log || true", "git log; echo \"status $?\"",
-        "echo --- && git log && echo done", "test -d src && git log", "[ -d src ] && git log", "[ -n \"$HOME\" ] && git log",
-        "pwd; git log", "timeout 5 git --no-pager log", "timeout -k 5 5s git log", "timeout --signal=KILL 1.5m git log",
-        "nice git log", "nice -n 10 git log", "(git log) 2>&1 | (git log) 2>/dev/null", "git log && exit 0",
+        "# the last ones\ngit log", "git log\n\n# and these\ngit log -1", "cd {root} && git log", "(cd {root}/ && git log)",
+        "git log; cd {root}; git log", "git log || true", "git log; echo \"status $?\"", "echo --- && git log && echo done",
+        "test -d src && git log", "[ -d src ] && git log", "[ -n \"$HOME\" ] && git log", "pwd; git log",
+        "timeout 5 git --no-pager log", "timeout -k 5 5s git log", "timeout --signal=KILL 1.5m git log", "nice git log",
+        "nice -n 10 git log", "(git log) 2>&1 | (git log) 2>/dev/null", "git log && exit 0", "(git 2>&1 log)",
     ],
     "git commit -m *": [
-        MESSAGE, MESSAGE.replace("'EOF'", '"EOF"'), MESSAGE.replace("'EOF'", "\\EOF"),
+        MESSAGE, MESSAGE.replace("'EOF'", '"EOF"'), MESSAGE.replace("'EOF'", " 'END'").replace("\nEOF", "\nEND"),
         "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOF\n)\"", "git commit -m \"$(cat <<EOF\nfix (this)\nEOF\n)\"",
         "git commit -m \"fix: $(cat <<'EOF'\n\nEOF\n)\"",
     ],
-    "pytest *": ["NO_COLOR=1 CI=1 pytest -q", "PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 pytest", "timeout 600 pytest -x"],
-    "npm test *": ["NODE_ENV=test npm test", "cd src && npm test"],
+    "pytest *": ["NO_COLOR=1 CI=true pytest -q", "PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 pytest", "timeout 600 pytest -x"],
 }  # fmt: skip
+"""Rules, and commands that each covers."""
 NOT_COVERED = {
     "git log *": [
         "git --exec-path=. log", "git --git-dir=x log", "git -C src log", "git -c core.pager=x log", "git --paginate log",
         "git log -S -- *.py", "git log *.py -- x", "git log --output -- *", "git log @{a,b}", "git log {u..v}",
         "(git log) > file", "{ git log; } < file", "(touch P)", "while true; do git log; done", "for PATH in .; do git log; done",
         "git() { touch P; }; git log", "coproc git log", "[[ -v a[0] ]] && git log", "((a[0])) ; git log",
+        # redirections without a command
+        "> P; git log", "git log; > P", "(> P); git log", "{ > P; }; git log", "! > P\ngit log", "if > P; then git log; fi",
+        "git log; <> P", "git log; {x}> P", "git log | > P", "git log && >> P", "git log; >| P", "&> P; git log", "3> P; git log",
+        "< <(touch P); git log", "<<EOF\n$(touch P)\nEOF\ngit log", "<<<\"$(touch P)\"; git log", "> \"$(touch P)\"; git log",
+        # variables
         "env -S 'git log'", "env -i git log", "env X=1 git log", "env PATH=. git log", "env -u X git log", "env LANG=C",
         "LC_ALL=/tmp/x git log", "LC_ALL=../x git log", "LANG=$X git log", "TZ=:/etc/x git log", "PAGER='cat x' git log", "PAGER=x git log",
-        "LANG=C", "LANG=C PATH=. git log", "LANG+=C git log", "LANG[0]=C git log", "GIT_PAGER=less git log",
+        "LANG=C", "LANG=C PATH=. git log", "LANG+=C git log", "LANG[0]=C git log", "GIT_PAGER=less git log", "LC_ALL=zh_CN.GBK git log",
+        "LANG=ja_JP.SJIS git log", "LANG=zh_TW git log", "LC_CTYPE=big5 git log", "DEBIAN_FRONTEND=noninteractive+system git log",
+        "DEBIAN_FRONTEND=readline git log", "NODE_ENV=production git log", "CI=--upload git log", "COLUMNS=PATH=5 git log",
+        "TERM=x+y git log", "TZ=a,b git log", "LANGUAGE=/x git log", "PYTHONHASHSEED=x git log", "CI=１ git log",
+        # comments
         "git log # it's", "git log # a `b`", 'git log # "', "git log # $(x)", "git log # \\",
-        "cd .. && git log", "cd src/.. && git log", "cd / && git log", "cd {outside} && git log", "cd missing && git log",
-        "cd other && git log", "cd bare && git log", "cd node_modules/a && git log", "cd .hidden && git log", "cd away && git log",
-        "cd ~ && git log", "cd $X && git log", "cd - && git log", "cd && git log", "cd -P src && git log", "cd src a && git log",
-        "cd sr* && git log", "cd src && cd a && git log", "pushd /tmp && cd src && git log", "cd {src,x} && git log",
-        "cd src > file && git log", "cd src | git log", "pwd > file; git log", "echo x > file; git log", "echo $(touch P); git log",
-        "echo ${X@P}; git log", "echo x | git log", "(echo x) | git log", "{ echo x; git log; } | git log",
-        "if echo x; then git log; fi | git log",
+        # folders
+        "cd .. && git log", "cd . && git log", "cd src && git log", "cd {root}/src && git log", "cd {root}/src/.. && git log",
+        "cd / && git log", "cd {outside} && git log", "cd {root}/missing/.. && git log", "cd /proc/self/cwd && git log",
+        "cd ~ && git log", "cd $X && git log", "cd - && git log", "cd && git log", "cd -P {root} && git log", "cd {root} a && git log",
+        "cd {root}* && git log", "cd {root} > file && git log", "cd {root} | git log", "pushd {root} && git log", "cd {root}x && git log",
+        # what prints or tests
+        "pwd > file; git log", "echo x > file; git log", "echo $(touch P); git log", "echo ${X@P}; git log", "echo x | git log",
+        "(echo x) | git log", "{ echo x; git log; } | git log", "if echo x; then git log; fi | git log", "echo {1..999999999}; git log",
         "[ -v 'a[$(touch P)]' ] && git log", "test -v a && git log", "test -R a && git log", "[ $X ] && git log", "[ -n $X ] && git log",
         "[ * ] && git log", "[ x = 'a[0]' ] && git log", "[ -f *.py ] && git log", "[ -f x && git log", "test \"$X\" = y && git log",
+        # programs that run others
         "timeout git log", "timeout 5 touch P", "timeout -x 5 git log", "timeout 5 -- git log", "timeout $T git log", "timeout 5 $GIT log",
         "timeout 5 LANG=C git log", "timeout 5 sh -c 'git log'", "nice -20 git log", "nice -n $X git log", "nice touch P",
-        "time timeout 5 nice env LANG=C touch P", "! touch P", "true", "pwd", "echo x", "cd src", "# only this", "exit 0",
+        "time timeout 5 nice env LANG=C touch P", "! touch P", "true", "pwd", "echo x", "cd {root}", "# only this", "exit 0",
     ],
-    "git commit -m *": [
+    "git commit *": [
         "git commit -m \"$(cat <<'EOF' x\nfix\nEOF\n)\"", "git commit -m \"$(cat x <<'EOF'\nfix\nEOF\n)\"", "git commit -m \"$(touch P)\"",
         "git commit -m $(cat <<'EOF'\n--amend\nEOF\n)", "git commit -m x \"$(cat <<'EOF'\n--file=/etc/passwd\nEOF\n)\"",
         "git commit -m \"$(cat <<EOF\n$(touch P)\nEOF\n)\"", "git commit -m \"$(cat <<EOF\n`touch P`\nEOF\n)\"",
         "git commit -m \"$(cat <<EOF\n$HOME\nEOF\n)\"", "git commit -m \"$(cat <<'EOF'\nfix\nEOF\ntouch P)\"",
         "git commit -m \"$(tac <<'EOF'\nfix\nEOF\n)\"", "git commit -m \"$(cat <<'EOF' | sh\ntouch P\nEOF\n)\"",
         "git commit -m \"$(cat <<< 'x')\"", "git commit -m \"$(cat 0<<'EOF'\nfix\nEOF\n)\"",
-        "git commit -m \"$(X=1 cat <<'EOF'\nfix\nEOF\n)\"",
-        "git commit -m \"`cat <<'EOF'\nfix\nEOF\n`\"", "cat() { touch P; }; " + MESSAGE,
+        "git commit -m \"$(X=1 cat <<'EOF'\nfix\nEOF\n)\"", "git commit -m \"`cat <<'EOF'\nfix\nEOF\n`\"", "cat() { touch P; }; " + MESSAGE,
+        # ends that bash sees elsewhere
+        "git commit -m \"$(cat <<'EOF'\nfix\nEOF touch P)\" #\nEOF\n)\"", "git commit -m \"$(cat <<''\nfix\ntouch P)\" #\n\n)\"",
+        "git commit -m \"$(cat <<$'EOF'\nfix\nEOF\ntouch P\n$'EOF'\n)\"", "git commit -m \"$(cat <<E\\\nOF\n$(touch P)\nEOF\n)\"",
+        "git commit -m \"$(cat <<${X:-y}\nfix\n${X:-y}\n)\"", "git commit -m \"$(cat <<E'O'F\nfix\nEOF\n)\"",
+        "git commit -m \"$(cat <<'EOF' # )\nfix\nEOF\n)\"", "git commit -m \"$(cat <<'EOF'\nfix\nEOF\n# it )\n)\"",
+        "git commit -m \"$(cat <<'EOF' <<'END'\nfix\nEOF\n$(x)\nEND\n)\"", "git commit -m \"$(cat <<'EOF'; touch P\nfix\nEOF\n)\"",
+        "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOFtouch P)\n\tEOF\n)\"",
     ],
     "pytest *": ["PYTHONPATH=. pytest", "PYTHONWARNINGS=x pytest", "PYTEST_ADDOPTS=-p pytest", "FOO=1 pytest", "NODE_OPTIONS=x pytest"],
     "./run *": ["cd src && ./run", "cd src && ../run", "cd src && src/run"],
+    "rm -rf tmp": ["cd src && rm -rf tmp"],
+    "git stash *": ["git stash list *", "git stash show *"],
+    "sed *": ["LC_ALL=zh_CN.GBK sed 's/.*/touch P #中\\/e;#/' a.txt"],
 }  # fmt: skip
-
-
-def furnish(world: World) -> None:
-    for name in ("src/a", "other/.git", "bare/objects", "node_modules/a", ".hidden"):
-        (world.root / name).mkdir(parents=True)
-    (world.root / "bare/HEAD").touch()
-    (world.root / "away").symlink_to(world.outside)
+"""Rules, and commands that none of them covers."""
+DENIED = {
+    "git push --force *": [
+        "git push \"$(cat <<'EOF'\n--force\nEOF\n)\"", "git push --f\"$(cat <<'EOF'\no\nEOF\n)\"rce", "timeout 5 git 2>&1 push --force",
+        "(git 2>&1 push --force)", "LC_ALL=C git push 2>&1 --force", "timeout 5 git push >/dev/null --force",
+        "git pu\"$(cat <<'EOF'\nsh\nEOF\n)\" --force", "g\"$(cat <<'EOF'\nit\nEOF\n)\" push --force", "env git 2>&1 push --force$X",
+    ],
+    "git push *": [
+        "git \"$(cat <<'EOF'\npush\nEOF\n)\"", "g\"$(cat <<'EOF'\nit\nEOF\n)\" push", "timeout 5 git >/dev/null push origin",
+        "LC_ALL=C git 2>&1 push", "nice git --no-pager 2>&1 push",
+    ],
+    "one -b *": ["one -b$X", "one -b\"$X\" c", "one -${X}b", "timeout 5 one -b$X"],
+}  # fmt: skip
+"""Deny rules, and commands that each hits whatever is allowed."""
 
 
 def decisions(world: World, rule: str, commands: list[str]) -> dict[str, str]:
-    furnish(world)
     judge = world.gate(allow=(f"bash:{rule}",))
     places = {"{root}": str(world.root), "{outside}": str(world.outside)}
     decided: dict[str, str] = {}
@@ -105,7 +131,6 @@ def test_what_may_change_something_asks(world: World, rule: str) -> None:
 
 @pytest.mark.parametrize("command", COVERED["git log *"])
 def test_what_stands_around_a_denied_command_does_not_hide_it(world: World, command: str) -> None:
-    furnish(world)
     for place, path in (("{root}", world.root), ("{outside}", world.outside)):
         command = command.replace(place, str(path))
     gates = (
@@ -116,19 +141,30 @@ def test_what_stands_around_a_denied_command_does_not_hide_it(world: World, comm
     assert [judge.judge("bash", "shell", command).decision for judge in gates] == ["deny", "deny", "ask"]
 
 
+@pytest.mark.parametrize("rule", DENIED)
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_what_allow_rules_see_deny_and_ask_rules_see_too(world: World, rule: str, kind: str) -> None:
+    program = rule.split()[0]
+    allow, own = (f"bash:{program} *",), (f"bash:{rule}",)
+    judge = world.gate("trust", allow=allow, deny=own) if kind == "deny" else world.gate("trust", allow=allow, ask=own)
+    assert [text for text in DENIED[rule] if judge.judge("bash", "shell", text).decision != kind] == []
+
+
 def test_an_answer_that_is_kept_for_runs_outside_covers_nothing_around_it(world: World) -> None:
     judge = world.gate(allow=("outside_sandbox:git log *",))
     why = "outside"
     plain, other = (
         judge.judge("bash", "shell", command, why_ask=why, is_outside=True).decision
-        for command in ("git log", "cd src && LC_ALL=C git log")
+        for command in ("git log", "LC_ALL=C git log")
     )
     assert other == "ask" and plain == judge.judge("bash", "shell", "git log -1", why_ask=why, is_outside=True).decision
 
 
 def test_the_real_command_runs_it_and_what_is_left_over_asks(home: HomeDir) -> None:
-    (home.project / "src").mkdir()
-    calls = [Call("bash", {"command": f"cd src && LC_ALL=C printf '%s' one # {word}"}) for word in ("two", "`touch x`")]
+    calls = [
+        Call("bash", {"command": f"cd {home.project.resolve()} && LC_ALL=C printf '%s' one # {word}"})
+        for word in ("two", "`touch x`")
+    ]
     with server([*(Reply(calls=[call]) for call in calls), Reply("done")]) as model:
         home.configure('[permissions]\nallow = ["bash:printf *"]\n', url=model.url)
         assert cru("-C", "c", "go", home=home).code == 0
@@ -158,7 +194,8 @@ WORDS = (
     ">/dev/null",
 )
 AROUND = (
-    "{}", "({})", "{{ {}; }}", "! {}", "time -p {}", "timeout 5 {}", "env LANG=C {}", "LC_ALL=C {}", "nice {}", "cd src && {}", "cd . ; {}",
+    "{}", "({})", "{{ {}; }}", "! {}", "time -p {}", "timeout 5 {}", "env LANG=C {}", "LC_ALL=C {}", "nice {}", "cd @ && {}",
+    "{} ; > /dev/null",
     "if {}; then {}; else {}; fi", "{} && {}", "{} || {}", "{} | {}", "{}; {}", "{} # note", "# note\n{}", "true; {}", "echo x; {}",
     "[ -d src ] && {}", "({}) 2>/dev/null", "test 1 = 2 || {}", "{} &\nwait; {}", "timeout 5 git --no-pager {}",
 )  # fmt: skip
@@ -182,8 +219,8 @@ def test_what_bash_runs_is_what_the_simplified_command_says(tmp_path: Path, seed
     chance, judged = random.Random(seed), 0
     env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "LOG": str(tmp_path / "log")}
     for _ in range(150):
-        command = compose(chance, 3)
-        simplified = analyze(simplify(command, lambda path: Folder.INSIDE) or command)
+        command = compose(chance, 3).replace("@", str(tmp_path.resolve()))
+        simplified = analyze(simplify(command, str(tmp_path.resolve())) or command)
         if simplified.opaque:
             continue
         judged += 1

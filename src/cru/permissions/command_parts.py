@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.permissions.allowed_commands import folder_of
 from cru.permissions.modes import Decision
 from cru.shell.analysis import analyze
 from cru.shell.parser import parse
@@ -63,7 +61,7 @@ def judge_parts(gate: Gate, tool: str, command: str, why_outside: str = "") -> J
         if length <= LONGEST or source == sources[0]
     ]
     parts = [_judge(gate, tool, source, why_outside) for source in few]
-    simplified = simplify(command, partial(folder_of, places=gate.places))
+    simplified = simplify(command, gate.places.root)
     return JudgedParts(tuple(parts), len(sources) - len(few), analyze(simplified or command).opaque)
 
 

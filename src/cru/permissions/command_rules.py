@@ -77,8 +77,10 @@ class SearchedCommand:
     is_too_long: the rules would have to look at more words than there is time for; from then on each is taken to match
     """
 
-    def __init__(self, command: CommandAnalysis) -> None:
-        self._command = command
+    def __init__(self, command: CommandAnalysis, simplified: CommandAnalysis | None = None) -> None:
+        """simplified: the same without what changes nothing; what allow rules see, these rules see, too"""
+        self._forms = (command,) if simplified is None else (command, simplified)
+        self._raw = command.raw
         self._words_seen = 0
         self._characters_seen = 0
         self._contained: dict[str, bool] = {}
@@ -125,15 +127,16 @@ class SearchedCommand:
 
     @cached_property
     def _parts(self) -> list[_SearchedWords]:
-        return [_SearchedWords(words) for words in self._command.parts]
+        parts = (words for form in self._forms for words in (*form.parts, *form.emptied))
+        return [_SearchedWords(words) for words in dict.fromkeys(parts)]
 
     @cached_property
     def _segments(self) -> list[_SearchedWords]:
-        return [_SearchedWords(words) for words in _segments(self._command.raw)] if self._command.suspect else []
+        return [_SearchedWords(words) for form in self._forms if form.suspect for words in _segments(form.raw)]
 
     @cached_property
     def _line(self) -> _SearchedWords:
-        return _SearchedWords(tuple(self._command.raw.split()))
+        return _SearchedWords(tuple(self._raw.split()))
 
     @cached_property
     def _all(self) -> str:

@@ -68,7 +68,7 @@ def editing_of(call: JudgedCall, places: PathRoots, rule: str) -> RuleEditing | 
     if call.tool == OUTSIDE and not propose_prefix(call):
         return None
     is_bare = call.kind == "shell" and call.tool != OUTSIDE
-    prefix = _prefix_of(call.tool, bare_command(call, places)) if is_bare else propose_prefix(call)
+    prefix = _prefix_of(call.tool, bare_command(call, places.root)) if is_bare else propose_prefix(call)
     return RuleEditing(prefix or rule, partial(why_not_kept, call=call, places=places))
 
 

@@ -199,8 +199,11 @@ class JudgedCall:
         """The command as deny and ask rules look at it."""
         if self._searched is None:
             from cru.permissions.command_rules import SearchedCommand
+            from cru.shell.analysis import analyze
+            from cru.shell.simplify import simplify
 
-            self._searched = SearchedCommand(self.command)
+            simplified = simplify(self.detail, "")
+            self._searched = SearchedCommand(self.command, analyze(simplified) if simplified else None)
         return self._searched
 
     def named(self, tool: str, detail: str) -> JudgedCall:

@@ -111,7 +111,7 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
     if call.kind == "shell":
         from cru.permissions.allowed_commands import find_command_rule
 
-        return find_command_rule(own, call, places if call.tool != OUTSIDE else None)
+        return find_command_rule(own, call, places.root if call.tool != OUTSIDE else "")
     if call.kind == "fetch":
         from cru.permissions import urls
 
@@ -132,7 +132,7 @@ def _find_input_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         return None
     from cru.permissions.allowed_commands import find_command_rule
 
-    return find_command_rule(own, JudgedCall(INPUT_TO, call.kind, call.receiver), None)
+    return find_command_rule(own, JudgedCall(INPUT_TO, call.kind, call.receiver), "")
 
 
 def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: PathRoots) -> bool:
@@ -336,7 +336,7 @@ def _command_rule(call: JudgedCall, places: PathRoots) -> str:
         return ""
     from cru.permissions.allowed_commands import bare_command
 
-    command = bare_command(call, places)
+    command = bare_command(call, places.root)
     words = command.parts[0] if len(command.parts) == 1 and not command.opaque else ()
     if not any(command.uses) and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
         return f"{call.tool}:{words[0]} {words[1]} *"

@@ -64,6 +64,7 @@ class CommandAnalysis(Struct, frozen=True):
     opaque: why the parts are not all there is, "" if they are
     suspect: words may hide commands
     uses: of each part, what makes its program do more than its name says
+    emptied: those parts in which variables stand, without these: they may be empty
     """
 
     raw: str
@@ -71,6 +72,7 @@ class CommandAnalysis(Struct, frozen=True):
     opaque: str = ""
     suspect: bool = False
     uses: tuple[tuple[OptionUse, ...], ...] = ()
+    emptied: tuple[Words, ...] = ()
 
 
 def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalysis:
@@ -88,11 +90,14 @@ def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
     if problem.at <= stop:
         stop, opaque = problem.at, "" if isinstance(problem, Misplaced) else problem.reason
     marked: list[Words] = []
+    emptied: list[Words] = []
     for node in parsed.script.walk():
         if node.start > stop:
             continue
         if isinstance(node, SimpleCommand) and (words := tuple(_words_before(node, stop))):
             marked.append(words)
+            if any(EXPANSION in word for word in words):
+                emptied.append(tuple(filter(None, _words_before(node, stop, variables=False))))
             opaque = opaque or _why_opaque(node, known_variables)
         elif isinstance(node, Compound | Pipeline):
             opaque = opaque or _why_keyword(node)
@@ -102,7 +107,7 @@ def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
     uses = tuple(find_option_uses(words) for words in marked)
     suspect = bool(opaque) or any(_runs_code(word) for words in parts for word in words)
     suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)
-    return CommandAnalysis(text, parts, opaque, suspect, uses)
+    return CommandAnalysis(text, parts, opaque, suspect, uses, tuple(filter(None, dict.fromkeys(emptied))))
 
 
 # what is not read ----------------------------------------------------------------------------------------------------------------
@@ -147,10 +152,11 @@ def writes_nothing(redirection: Redirection) -> bool:
     return copies or target == "/dev/null"
 
 
-def _words_before(command: SimpleCommand, stop: int) -> Iterator[str]:
-    """With EXPANSION for the `$` of each variable."""
+def _words_before(command: SimpleCommand, stop: int, *, variables: bool = True) -> Iterator[str]:
+    """With EXPANSION for the `$` of each variable, or without variables."""
     for word in (*command.assignments, *command.words):
-        text = "".join(part.marked_value for part in word.parts if word.end <= stop or part.end <= stop)
+        parts = (part for part in word.parts if variables or part.kind is not PartKind.VARIABLE)
+        text = "".join(part.marked_value for part in parts if word.end <= stop or part.end <= stop)
         if text or word.end <= stop:
             yield text
 

@@ -105,12 +105,12 @@ def end_of_options(words: tuple[str, ...]) -> int:
         return len(words)
     at, key = words.index("--", 2), f"git {words[1]}"
     before = words[at - 1]
-    is_known = key in TABLES and options_of(key).values.get(before) == ""
-    return at if is_known or not before.startswith("-") else len(words)
+    is_plain = key in TABLES and (not before.startswith("-") or options_of(key).values.get(before) == "")
+    return at if is_plain else len(words)
 
 
 _GIT_FILES = frozenset(
-    ["add", "checkout", "commit", "ls-files", "mv", "reset", "restore", "rm", "stage", "stash", "status", "switch"]
+    ["add", "checkout", "commit", "ls-files", "mv", "reset", "restore", "rm", "stage", "status", "switch"]
 )
 """Words of git behind which none of the options in the table is taken."""
 

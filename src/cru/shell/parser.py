@@ -99,10 +99,10 @@ class _Parser(WordReader):
             if end < 0 or (line.endswith("\\") and word.text == word.source):
                 raise Unreadable(redirection.start, "an input redirection")
             self.at = end + 1
-        redirection.text_start, redirection.text_end, after = start, self.at, self.at + len(line)
+        close, after = self.at, self.at + len(line)
         if word.text == word.source:
             self.at = start
-            self.read_document(redirection.document, redirection.text_end)
+            self.read_document(redirection.document, close)
         self.at = after
 
     def reserved(self) -> str:

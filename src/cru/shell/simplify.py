@@ -1,65 +1,53 @@
-"""A command without what changes nothing of the programs that it runs: what allow rules look at if they do not cover the command as it is.
-Deny and ask rules look at the command itself (docs/decisions/0101)."""
+"""A command without what changes nothing of the programs that it runs: what allow rules look at if they do not cover the command as it is,
+and what deny and ask rules look at beside it (docs/decisions/0101)."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Iterator
 from shlex import quote
 
 from cru.shell.analysis import writes_nothing
 from cru.shell.parser import parse
-from cru.shell.syntax import CompoundKind, PartKind, Redirection, Script, SimpleCommand, Word, WordPart
+from cru.shell.syntax import CompoundKind, PartKind, Script, SimpleCommand, Word, WordPart
 from cru.shell.wrapping import bare_words, is_harmless_assignment, is_silent_builtin
 
 LONGEST = 20_000
 """Characters of a command that is looked at."""
 _TRANSPARENT = (CompoundKind.SUBSHELL, CompoundKind.GROUP, CompoundKind.IF)
 _UNCLEAR_IN_COMMENTS = "'\"`\\$"  # another shell may read a quote there
-
-
-class Folder(Enum):
-    """What `cd` leads to: the project's root, an existing folder of the project with nothing of its own that decides what programs do, or
-    anything else."""
-
-    ROOT = "root"
-    INSIDE = "inside"
-    OTHER = "other"
-
-
-FolderOf = Callable[[str], Folder]
-"""Of a path as it is written."""
+_DOCUMENT = re.compile(
+    r"\$\([ \t]*cat[ \t]+<<(-?)[ \t]*(?:'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\"|([A-Za-z_]\w*))[ \t]*\n", re.ASCII
+)
 
 
 class _Unclear(Exception):
     """Something that may change what the rest does."""
 
 
-def simplify(text: str, folder_of: FolderOf) -> str:
+def simplify(text: str, root: str) -> str:
     """The simple commands of a shell command, one behind the other, each without harmless variables, programs that only time or limit
-    another one, and the like; "" if that cannot be said, or nothing can be left out."""
+    another one, and the like; "" if that cannot be said, or nothing can be left out. root: the folder in which it runs"""
     if len(text) > LONGEST or any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
         return ""
     parsed = parse(text)
     comments = (text[start:end] for start, end in parsed.comments)
     if parsed.problem is not None or any(char in comment for comment in comments for char in _UNCLEAR_IN_COMMENTS):
         return ""
-    simplifier = _Simplifier(text, folder_of)
+    simplifier = _Simplifier(text, root)
     try:
-        lines = [*simplifier.lines(parsed.script, is_alone=True)]
+        simplified = "\n".join(simplifier.lines(parsed.script, is_alone=True))
     except _Unclear:
         return ""
-    simplified = "\n".join(lines)
     return simplified if simplified != text.strip() else ""
 
 
 class _Simplifier:
-    def __init__(self, text: str, folder_of: FolderOf) -> None:
+    def __init__(self, text: str, root: str) -> None:
         self._text = text
-        self._folder_of = folder_of
-        self._has_changed_folder = False
-        self._has_left_root = False
+        self._root = root
 
     def lines(self, script: Script, *, is_alone: bool) -> Iterator[str]:
         """is_alone: nothing reads what is printed there. Raises _Unclear."""
@@ -75,70 +63,57 @@ class _Simplifier:
                     raise _Unclear
 
     def _simple(self, command: SimpleCommand, *, is_alone: bool) -> Iterator[str]:
-        if command.assignments and not (command.words and all(map(is_harmless_assignment, command.assignments))):
-            raise _Unclear
         if not command.words:
+            if command.assignments or command.redirections:  # `> file`
+                raise _Unclear
             return
+        if not all(map(is_harmless_assignment, command.assignments)):
+            raise _Unclear
         may_go = is_alone and all(map(writes_nothing, command.redirections))
-        if may_go and (is_silent_builtin(command.words) or self._stays_inside(command.words)):
+        if may_go and (is_silent_builtin(command.words) or self._stays_in_root(command.words)):
             return
-        words = bare_words(command.words)
-        if self._has_left_root and "/" in words[0].text and not words[0].text.startswith("/"):
-            raise _Unclear  # another program than the rule means
-        pieces = [*map(self._source, words), *(self._text[each.start : each.end] for each in command.redirections)]
-        yield " ".join(pieces)
+        words = map(self._source, bare_words(command.words))
+        yield " ".join((*words, *(self._text[each.start : each.end] for each in command.redirections)))
 
-    def _stays_inside(self, words: Sequence[Word]) -> bool:
-        """Whether it is a `cd` into the project. Raises _Unclear."""
-        if words[0].source in ("pushd", "popd"):
-            self._has_changed_folder = True
+    def _stays_in_root(self, words: list[Word]) -> bool:
+        """Whether it is a `cd` to the folder in which the command begins. What is named, not where it leads: that may change meanwhile."""
         if words[0].source != "cd" or len(words) != 2 or any(part.kind is not PartKind.TEXT for part in words[1].parts):
             return False
         path = words[1].text
-        if not path or path.startswith("-") or words[1].has_unquoted("~*?[{"):
-            return False
-        if self._has_changed_folder and not path.startswith("/"):
-            return False
-        folder = self._folder_of(path)
-        self._has_changed_folder = True
-        self._has_left_root |= folder is Folder.INSIDE
-        return folder is not Folder.OTHER
+        is_plain = path.startswith("/") and ".." not in path.split("/") and not words[1].has_unquoted("*?[{")
+        return is_plain and os.path.normpath(path) == self._root
 
     def _source(self, word: Word) -> str:
         """As it is written, with the text itself in place of a `$(cat <<'EOF' …)`."""
         pieces: list[str] = []
         at = word.start
         for part in word.parts:
-            text = self._text_of(part)
+            text = self._printed_by(part)
             if text is not None:
                 pieces += [self._text[at : part.start], f'"{quote(text)}"']
                 at = part.end
         return "".join((*pieces, self._text[at : word.end]))
 
-    def _text_of(self, part: WordPart) -> str | None:
-        """What `cat` prints of a here-document, in double quotes; None: it is anything else."""
-        if part.kind is not PartKind.COMMAND or not part.quoted or part.body is None or len(part.body.pipelines) != 1:
+    def _printed_by(self, part: WordPart) -> str | None:
+        """What `cat` prints of a here-document, in double quotes; None: it is anything else, or a shell may see another end."""
+        source = self._text[part.start : part.end]
+        head = _DOCUMENT.match(source)
+        if part.kind is not PartKind.COMMAND or not part.quoted or head is None:
             return None
-        [pipeline] = part.body.pipelines
-        command = pipeline.commands[0]
-        if pipeline.prefix or len(pipeline.commands) != 1 or not isinstance(command, SimpleCommand):
+        strips, *delimiters = head.groups()
+        delimiter = next(filter(None, delimiters))
+        lines = source[head.end() : -1].split("\n")
+        if strips:
+            lines = [line.lstrip("\t") for line in lines]
+        if delimiter not in lines:
             return None
-        if [word.source for word in command.words] != ["cat"] or command.assignments or len(command.redirections) != 1:
+        at = lines.index(delimiter)
+        text = "\n".join(lines[:at])
+        if "".join(lines[at + 1 :]).strip(" \t") or any(line.startswith(delimiter) for line in lines[:at]):
+            return None  # bash ends it at `EOF)`, too
+        if delimiters[2] is not None and any(char in text for char in "$`\\"):
             return None
-        return self._document(command.redirections[0])
-
-    def _document(self, redirection: Redirection) -> str | None:
-        if redirection.operator not in ("<<", "<<-") or redirection.stream:
-            return None
-        text = self._text[redirection.text_start : redirection.text_end]
-        is_quoted = redirection.target[0].source != redirection.target[0].text
-        if not is_quoted and any(char in text for char in "$`\\"):
-            return None
-        if sys.platform == "darwin" and not _is_read_alike(text):
-            return None
-        if redirection.operator == "<<-":
-            text = "".join(line.lstrip("\t") for line in text.splitlines(keepends=True))
-        return text.rstrip("\n")
+        return text.rstrip("\n") if sys.platform != "darwin" or _is_read_alike(text) else None
 
 
 def _is_read_alike(text: str) -> bool:

@@ -142,15 +142,12 @@ class Redirection(ShellNode):
     stream: the number or `{name}` before it, "" for none
     target: the word behind it, None if it was not read
     document: what a shell puts in of a here-document
-    text_start, text_end: where the lines of a here-document stand, the closing one not among them; equal: there are none
     """
 
     operator: str
     stream: str = ""
     target: list[Word] = field(default_factory=list)
     document: list[WordPart] = field(default_factory=list)
-    text_start: int = 0
-    text_end: int = 0
 
     def children(self) -> Sequence[ShellNode]:
         return (*self.target, *self.document)

@@ -9,15 +9,28 @@ from collections.abc import Sequence
 from cru.shell.programs import names
 from cru.shell.syntax import PartKind, Word
 
-VARIABLES = names(
-    "CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND FORCE_COLOR GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT LANG LANGUAGE LC_ALL LC_COLLATE "
-    "LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LINES NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING "
-    "PYTHONUNBUFFERED PYTHONUTF8 RUST_BACKTRACE TERM TZ"
+_SWITCH = r"[0-3]|true|false"
+_LOCALE = r"C|POSIX|(?:C|[a-z]{2,3}_[A-Z]{2})\.(?:UTF-8|utf8)"  # in others a `\` may be half of a letter
+_SWITCHES = names(
+    "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED "
+    "PYTHONUTF8"
 )
-"""Variables that decide about words, colours and numbers, and name no program and no file as long as no slash is in them."""
-FIXED_VARIABLES = {"PAGER": "cat", "GIT_PAGER": "cat"}
-"""Variables that are harmless with this value."""
-_VALUE = re.compile(r"[\w.,:@+=-]*", re.ASCII)
+_LOCALES = names("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME")
+VARIABLES = {
+    **dict.fromkeys(_SWITCHES, re.compile(_SWITCH)),
+    **dict.fromkeys(_LOCALES, re.compile(_LOCALE)),
+    "COLUMNS": re.compile(r"[0-9]+", re.ASCII),
+    "DEBIAN_FRONTEND": re.compile("noninteractive"),
+    "GIT_PAGER": re.compile("cat"),
+    "LANGUAGE": re.compile(r"[A-Za-z_]+"),
+    "LINES": re.compile(r"[0-9]+", re.ASCII),
+    "PAGER": re.compile("cat"),
+    "PYTHONHASHSEED": re.compile(r"[0-9]+|random", re.ASCII),
+    "RUST_BACKTRACE": re.compile(r"[01]|full"),
+    "TERM": re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*"),
+    "TZ": re.compile(r"[A-Z]{3,4}"),
+}
+"""Variables with the values that decide about language, colours and numbers only."""
 _PLAIN = re.compile(r"[\w.,:@+=/-]+", re.ASCII)
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _TIMEOUT_OPTION = re.compile(r"--foreground|--preserve-status|-v|--verbose|--(kill-after|signal)=[\w.]+|-[ks][\w.]+")
@@ -31,9 +44,7 @@ _COUNTS = names("? #")
 def is_harmless_assignment(word: Word) -> bool:
     """Whether `NAME=value` decides nothing of what runs."""
     name, _, value = word.source.partition("=")
-    if name in FIXED_VARIABLES:
-        return value == FIXED_VARIABLES[name]
-    return name in VARIABLES and _VALUE.fullmatch(value) is not None
+    return name in VARIABLES and VARIABLES[name].fullmatch(value) is not None
 
 
 def bare_words(words: Sequence[Word]) -> Sequence[Word]:
@@ -73,7 +84,7 @@ def _timeout_option(words: Sequence[Word]) -> int:
     """How many words an option of `timeout` takes here, 0 if none stands here."""
     if _TIMEOUT_OPTION.fullmatch(words[0].source):
         return 1
-    return 2 if words[0].source in ("-k", "-s") and len(words) == 2 and _VALUE.fullmatch(words[1].source) else 0
+    return 2 if words[0].source in ("-k", "-s") and len(words) == 2 and _PLAIN.fullmatch(words[1].source) else 0
 
 
 def _is_plain(word: Word) -> bool:
@@ -89,6 +100,8 @@ def is_silent_builtin(words: Sequence[Word]) -> bool:
         return words[-1].source == "]" and _is_plain_test(words[1:-1])
     if name == "test":
         return _is_plain_test(words[1:])
+    if any(word.has_unquoted("{") for word in words):  # `{1..999999999}`
+        return False
     return all(part.kind in (PartKind.TEXT, PartKind.VARIABLE) for word in words for part in word.parts)
 
 
