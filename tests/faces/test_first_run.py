@@ -27,11 +27,7 @@ def decide_on_sandbox(terminal: Terminal, answer: str) -> None:
     """Where something confines, the last question is whether it shall."""
     if CONFINES:
         terminal.expect("be confined to the project?")
-        if answer == "esc":
-            terminal.expect("Esc cancels > ")
-            terminal.key("esc")
-        else:
-            choose(terminal, answer)
+        choose(terminal, answer)
 
 
 def test_a_newcomer_gets_from_an_empty_home_to_an_answer(home: HomeDir) -> None:
@@ -53,8 +49,8 @@ def test_a_newcomer_gets_from_an_empty_home_to_an_answer(home: HomeDir) -> None:
             terminal.expect(f"Which model? http://127.0.0.1:{model.port} has 1")
             terminal.expect("mock")
             choose(terminal, "")
-            terminal.expect("openai_compatible:mock answers from now on")
             decide_on_sandbox(terminal, "yes")
+            terminal.expect("openai_compatible:mock answers from now on")
             terminal.expect("Welcome.")
             assert KEY not in terminal.screen() and "sk-wrong" not in terminal.screen()
             assert terminal.eof() == 0
@@ -73,8 +69,8 @@ def test_a_server_that_is_configured_needs_only_its_model_chosen(home: HomeDir) 
         with pty("hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
             choose(terminal, "1")
             choose(terminal, "mock")
-            terminal.expect("openai_compatible:mock answers from now on")
             decide_on_sandbox(terminal, "no")
+            terminal.expect("openai_compatible:mock answers from now on")
             terminal.expect("Here I am.")
             assert terminal.wait() == 0
     kept = 'model = "openai_compatible:mock"\n'
@@ -119,7 +115,7 @@ def test_a_server_that_does_not_answer_is_told_and_the_list_comes_again(home: Ho
 
 
 TRY_OUTSIDE = Call("bash", {"command": "echo x > ../outside; echo y > inside"})
-CHOICES = {"yes": True, "no": False, "esc": False}
+CHOICES = {"yes": True, "no": False}
 
 
 @pytest.mark.skipif(not CONFINES, reason="nothing confines here")
@@ -139,8 +135,25 @@ def test_what_was_chosen_about_the_sandbox_holds_from_the_first_command_on(home:
     assert described == [is_confined] * 4
     assert (home.project / "inside").exists() and (home.project.parent / "outside").exists() != is_confined
     config = (home.cru / "config.toml").read_text()
-    sandbox = {"yes": 'mode = "auto"\nnetwork = true\n', "no": 'mode = "off"\n', "esc": ""}[answer]
+    sandbox = {"yes": 'mode = "auto"\nnetwork = true\n', "no": 'mode = "off"\n'}[answer]
     assert config.partition("[sandbox]\n")[2] == sandbox
+
+
+@pytest.mark.skipif(not CONFINES, reason="nothing confines here")
+@pytest.mark.parametrize("key", ["esc", "c-c", "c-d"])
+def test_who_leaves_the_question_about_the_sandbox_sends_nothing_and_is_asked_again(home: HomeDir, key: str) -> None:
+    with server([Reply("Here I am.")]) as model:
+        for _ in range(2):
+            with pty("hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
+                choose(terminal, "1")
+                choose(terminal, "mock")
+                terminal.expect("The network stays open.")
+                terminal.expect("Esc cancels > ")
+                terminal.key(key)
+                terminal.expect("no model is named")
+                assert terminal.wait() != 0 and terminal.is_cooked()
+        assert [request for request in model.requests if request.body] == []
+    assert not (home.cru / "config.toml").exists()
 
 
 def test_where_the_sandbox_is_decided_on_it_is_not_asked_for(home: HomeDir) -> None:
@@ -198,7 +211,7 @@ def test_a_server_whose_key_was_kept_is_offered_and_answers(home: HomeDir) -> No
             choose(terminal, model.url)
             terminal.expect(f"Which model? http://127.0.0.1:{model.port} has 1")
             choose(terminal, "mock")
-            decide_on_sandbox(terminal, "esc")
+            decide_on_sandbox(terminal, "yes")
             terminal.expect("Welcome.")
             assert terminal.wait() == 0
         assert model.requests[-1].headers["authorization"] == f"Bearer {KEY}"

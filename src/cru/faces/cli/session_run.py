@@ -13,6 +13,7 @@ from msgspec import Struct
 from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.engine.background import finish_agents, run_to_end
 from cru.engine.commands import split_command
+from cru.engine.parts import Parts
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
 from cru.events.stream import CommandSaid, Notice, Published
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cru.faces.cli.dialogs.asker import TerminalAsker
     from cru.faces.cli.json_mode.face import JsonFace
     from cru.faces.cli.text_face import TextFace
+    from cru.sandbox import SandboxSettings
 
 EXIT_STATUSES = {
     "done": ExitStatus.DONE,
@@ -86,23 +88,20 @@ async def _ask_for_model(
     start: Start, built: SessionBundle, asker: TerminalAsker, settings: ModelSettings
 ) -> ModelSettings | None:
     """What a person at the terminal chooses where no model is configured, and whether what it runs is confined."""
-    from cru.faces.cli.setup.first_run import ask_for_model, is_tour
+    from cru.faces.cli.setup.first_run import ask_for_model
 
-    chosen = await ask_for_model(start, asker, settings)
-    if chosen is not None and not is_tour(chosen) and not built.settings.is_set("sandbox"):
-        await _ask_to_confine(start, built, asker)
-    return chosen
+    chosen = await ask_for_model(start, asker, settings, may_confine=not built.settings.is_set("sandbox"))
+    if chosen is not None and chosen.sandbox is not None:
+        await _confine(start, built.session.parts, chosen.sandbox)
+    return None if chosen is None else chosen.models
 
 
-async def _ask_to_confine(start: Start, built: SessionBundle, asker: TerminalAsker) -> None:
+async def _confine(start: Start, parts: Parts, sandbox: SandboxSettings) -> None:
     from cru.app.sandbox import add_sandbox
-    from cru.faces.cli.setup.confinement import ask_to_confine
 
-    parts = built.session.parts
-    if (sandbox := await ask_to_confine(start, asker)) is not None:
-        add_sandbox(parts, start, sandbox)
-        if parts.services.open_sandbox is not None:
-            await parts.services.open_sandbox(parts)
+    add_sandbox(parts, start, sandbox)
+    if parts.services.open_sandbox is not None:
+        await parts.services.open_sandbox(parts)
 
 
 @asynccontextmanager
