@@ -130,3 +130,16 @@ def test_what_is_refused_names_a_rule_that_is_kept_for_this_command(
     assert editing is not None
     why = editing.why_not(rule)
     assert why.endswith(text) and editing.why_not(why.rpartition("as in `")[2].rstrip("`")) == ""
+
+
+def test_an_edited_rule_may_cover_what_no_other_rule_covers_of_a_pipe(tmp_path: Path) -> None:
+    judge = World(tmp_path).gate(allow=("bash:git log *",))
+    command = "git log --oneline | head -3"
+    rule = judge.rule_for("bash", "shell", command)
+    editing = judge.editing_for(rule, "bash", "shell", command)
+    assert editing is not None and editing.why_not("bash:head *") == ""
+    assert "does not cover" in editing.why_not("bash:tail *")
+    subject = PermissionSubject("bash", "shell", command, rule=rule, editing=editing)
+    judge.remember(subject, PermissionReply("session", rule="bash:head *"))
+    assert judge.judge("bash", "shell", "git log | head -20").decision == "allow"
+    assert judge.judge("bash", "shell", "head -20").decision == "allow"

@@ -31,6 +31,10 @@ COVERED = {
         "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOF\n)\"", "git commit -m \"$(cat <<EOF\nfix (this)\nEOF\n)\"",
         "git commit -m \"fix: $(cat <<'EOF'\n\nEOF\n)\"",
     ],
+    "git --no-pager diff *": ["git --no-pager diff", "git --no-pager diff --stat 2>&1", "git -P diff", "git --no-pager diff || true"],
+    "LC_ALL=C ls *": ["LC_ALL=C ls -l", "LC_ALL=C ls 2>&1", "(ls)"],
+    "NO_COLOR=1 pytest -q": ["NO_COLOR=1 pytest -q", "NO_COLOR=1 pytest -q 2>&1", "pytest -q || true"],
+    "env LANG=C ls": ["env LANG=C ls", "LANG=C ls"],
     "pytest *": ["NO_COLOR=1 CI=true pytest -q", "PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 pytest", "timeout 600 pytest -x"],
 }  # fmt: skip
 """Rules, and commands that each covers."""
@@ -85,6 +89,10 @@ NOT_COVERED = {
         "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOFtouch P)\n\tEOF\n)\"",
     ],
     "pytest *": ["PYTHONPATH=. pytest", "PYTHONWARNINGS=x pytest", "PYTEST_ADDOPTS=-p pytest", "FOO=1 pytest", "NODE_OPTIONS=x pytest"],
+    "git --no-pager log": ["git --no-pager log -1", "git --no-pager diff", "git -c x=y log"],
+    "LC_ALL=C PATH=. ls *": ["ls || true", "LC_ALL=C ls"],
+    "timeout 5 touch P": ["timeout 6 touch P", "touch P || true"],
+    "cd x && ls *": ["ls || true"],
     "./run *": ["cd src && ./run", "cd src && ../run", "cd src && src/run"],
     "rm -rf tmp": ["cd src && rm -rf tmp"],
     "git stash *": ["git stash list *", "git stash show *"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from cru.files import glob
@@ -30,7 +31,7 @@ def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> 
     whole = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     covering = whole or _find_covering(rules, call.command)
     if covering is None and root and (text := simplify(call.detail, root)):
-        covering = _find_covering(rules, analyze(text))
+        covering = _find_covering(rules, analyze(text), is_bare=True)
     return covering
 
 
@@ -44,17 +45,32 @@ def bare_command(call: JudgedCall, root: str) -> CommandAnalysis:
     return call.command
 
 
-def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis) -> AnyRule | None:
+def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis, *, is_bare: bool = False) -> AnyRule | None:
+    """is_bare: rules, too, mean what they say without what changes nothing (`git --no-pager log *`)"""
     if command.opaque:
         return None
     covering = None
     for words, uses in zip(command.parts, command.uses, strict=True):
         text = allowed_text(words)
-        matching = (rule for rule in rules if matches_command(rule.pieces, text))
+        matching = (rule for rule in rules if matches_command(_pieces_of(rule, is_bare=is_bare), text))
         covering = next((rule for rule in matching if names_uses(rule.pattern or "", uses)), None)
         if covering is None:
             return None
     return covering
+
+
+def _pieces_of(rule: PatternRule, *, is_bare: bool) -> glob.StarGlob:
+    bare = _bare_pattern(rule.pattern) if is_bare and rule.pattern else ""
+    return glob.parse_glob(bare) if bare else rule.pieces
+
+
+@lru_cache(maxsize=1024)
+def _bare_pattern(pattern: str) -> str:
+    """The same without what changes nothing; "" if there is nothing of that."""
+    if not pattern.startswith(("git -", "nice ", "env ")) and "=" not in pattern.partition(" ")[0]:
+        return ""
+    bare = simplify(pattern, "")
+    return "" if "\n" in bare else bare
 
 
 def matches_command(pattern: glob.StarGlob, text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -63,13 +64,14 @@ RUNNING_WORDS = names("exec run dlx x shell -exec -execdir -ok -okdir")
 WHOLE = "write it into [permissions] allow of config.toml if you mean that"
 
 
-def editing_of(call: JudgedCall, places: PathRoots, rule: str) -> RuleEditing | None:
-    """How the rule that is proposed for this call may be edited; None if no other one would be kept."""
+def editing_of(call: JudgedCall, places: PathRoots, rule: str, others: Sequence[Rule] = ()) -> RuleEditing | None:
+    """How the rule that is proposed for this call may be edited; None if no other one would be kept. others: rules that allow here already,
+    which may cover parts of it"""
     if call.tool == OUTSIDE and not propose_prefix(call):
         return None
     is_bare = call.kind == "shell" and call.tool != OUTSIDE
     prefix = _prefix_of(call.tool, bare_command(call, places.root)) if is_bare else propose_prefix(call)
-    return RuleEditing(prefix or rule, partial(why_not_kept, call=call, places=places))
+    return RuleEditing(prefix or rule, partial(why_not_kept, call=call, places=places, others=others))
 
 
 def propose_prefix(call: JudgedCall) -> str:
@@ -86,7 +88,7 @@ def _prefix_of(tool: str, command: CommandAnalysis) -> str:
     return f"{tool}:{escape(prefix)} *" if prefix else ""
 
 
-def why_not_kept(text: str, call: JudgedCall, places: PathRoots) -> str:
+def why_not_kept(text: str, call: JudgedCall, places: PathRoots, others: Sequence[Rule] = ()) -> str:
     """Why an edited rule is not kept for this call, "" if it is: it cannot be read, does not cover the call, or covers far more."""
     try:
         rule = parse_rule(text)
@@ -97,8 +99,8 @@ def why_not_kept(text: str, call: JudgedCall, places: PathRoots) -> str:
     wide = _why_too_wide(rule, call, places)
     if wide:
         return wide
-    if find_allowing_rule((rule,), call, places) is None:
-        return "the rule does not cover this call"
+    if find_allowing_rule((*others, rule) if call.tool != OUTSIDE else (rule,), call, places) is None:
+        return "the rule does not cover this call, nor what no other rule covers of it"
     is_wider = call.tool == OUTSIDE and len(rule.pieces) > 1 and text != propose_prefix(call)
     return "of a run outside of the sandbox only this very command is kept" if is_wider else ""
 

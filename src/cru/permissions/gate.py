@@ -193,7 +193,7 @@ class Gate:
 
     def rules_of(self, decision: str) -> tuple[Rule, ...]:
         """The rules of the settings and of hooks that allow, ask or deny; those that allow with the kept answers."""
-        return {"allow": (*self._allow, *self._grants.rules()), "ask": self._ask, "deny": self._deny}[decision]
+        return {"allow": self._allowing(), "ask": self._ask, "deny": self._deny}[decision]
 
     def take_problems(self) -> list[str]:
         """What a person is told since the last look: what was wrong with the kept answers, and what was let through."""
@@ -257,7 +257,7 @@ class Gate:
             return None
         from cru.permissions.hidden_files import RuleSets, find_hidden_files
 
-        rules = RuleSets(self._deny, self._ask, (*self._allow, *self._grants.rules()))
+        rules = RuleSets(self._deny, self._ask, self._allowing())
         return find_hidden_files(call, rules, self._places, with_places=with_places)
 
     def leads_outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
@@ -292,7 +292,7 @@ class Gate:
         """Of a command that an allow rule covers but for an option, which option."""
         if call.receiver:
             return f"; this is typed into `{call.receiver}`, which a rule `input_to:…` may allow"
-        rules = (*self._allow, *self._grants.rules()) if call.kind == "shell" and not call.is_outside else ()
+        rules = self._allowing() if call.kind == "shell" and not call.is_outside else ()
         if not rules:
             return ""
         from cru.permissions.option_hints import explain_unnamed_use
@@ -307,11 +307,12 @@ class Gate:
 
         return next((rule for rule in rules if rule_hits(rule, call, self._places)), None)
 
+    def _allowing(self) -> tuple[Rule, ...]:
+        return (*self._allow, *self._grants.rules())
+
     def _find_allowing(self, call: JudgedCall, named_only: bool = False) -> Rule | None:
         """named_only: a rule for every call of a tool does not count."""
-        rules = (*self._allow, *self._grants.rules())
-        if named_only:
-            rules = tuple(rule for rule in rules if rule.pattern not in (None, "*"))
+        rules = tuple(rule for rule in self._allowing() if not named_only or rule.pattern not in (None, "*"))
         if not rules:
             return None
         from cru.permissions.rules import find_allowing_rule
@@ -335,7 +336,7 @@ class Gate:
             return None
         from cru.permissions.edited_rules import editing_of
 
-        return editing_of(self._call(tool, kind, detail, paths), self._places, rule)
+        return editing_of(self._call(tool, kind, detail, paths), self._places, rule, self._allowing())
 
     def rule_for(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> str:
         """The rule that the answers session, project and always would store; "" if nothing should be: protected places,
@@ -389,8 +390,7 @@ class Gate:
 
     def _is_named_by_rule(self, call: JudgedCall, path: ResolvedPath, special: str = "") -> bool:
         """Whether an allow rule or an answer names this place outside the project, or writes out what makes a file special."""
-        rules = (*self._allow, *self._grants.rules())
-        if not rules:
+        if not (rules := self._allowing()):
             return False
         from cru.permissions.rules import path_is_covered, writes_out
 

@@ -140,8 +140,7 @@ class SessionSandbox:
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
-        is_bubblewrap = detection.backend == bubblewrap.NAME
-        give_back, proxy = _nothing, None
+        is_bubblewrap, give_back, proxy = detection.backend == bubblewrap.NAME, _nothing, None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._lend_caches(detection, profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
@@ -165,7 +164,8 @@ class SessionSandbox:
 
         def explain(output: str, exit_status: int | None) -> str:
             refused = proxy.describe_refused() if proxy is not None else ""
-            why = describe() if looks_refused(command, output, exit_status) or (refused and exit_status) else ""
+            is_refused = looks_refused(command, output, exit_status, has_network=self._settings.network)
+            why = describe() if is_refused or (refused and exit_status) else ""
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
         words = command_line(detection, profile, argv, outlives_us=outlives_us)

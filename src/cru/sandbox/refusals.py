@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+_NO_NETWORK = (
+    r"Network is unreachable|[Nn]ame resolution|[Cc]ould(?: not|n't) (?:resolve|connect to server)"
+    r"|Name or service not known|Connection refused"
+)
 _SURE = (
-    r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link"
-    r"|Network is unreachable|[Nn]ame resolution|[Cc]ould(?: not|n't) (?:resolve|connect to server)|Name or service not known"
-    r"|Connection refused|No such process"
+    r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link|No such process"
     r"|unable to create temporary object directory|insufficient permission for adding an object"
 )
-_FAILED = re.compile(
-    rf"{_SURE}|getaddrinfo|ENOTFOUND|EAI_AGAIN|EROFS|ECONNREFUSED|[Cc]annot fork|Resource temporarily unavailable|File too large"
-    r"|[Cc]annot connect to|[Ff]ailed to connect to|[Cc]ould not open a connection"
-    r"|No such file or directory|Cannot allocate memory|MemoryError|bwrap:"
+_FAILED = (
+    rf"{_SURE}|[Cc]annot connect to|[Ff]ailed to connect to|[Cc]ould not open a connection|EROFS|[Cc]annot fork"
+    r"|Resource temporarily unavailable|File too large|No such file or directory|Cannot allocate memory|MemoryError|bwrap:"
 )
-"""What programs print if it was the sandbox that refused; it may be something else, too."""
-_SUCCEEDED = re.compile(rf"^.{{0,500}}(?:{_SURE})[^\w\n]{{0,5}}$|^bwrap:", re.MULTILINE)
-"""The same of a command of which another part has succeeded (`x || true`, `x | tail -1`): a message ends so, a text seldom does."""
+_FAILED_ALONE = rf"{_NO_NETWORK}|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|from versions: none"
+
+
+class _Expressions(NamedTuple):
+    """failed: what programs print if it was the sandbox that refused; it may be something else, too
+    succeeded: the same of a command of which another part has succeeded (`x || true`, `x | tail -1`): a message ends so, a text seldom does
+    """
+
+    failed: re.Pattern[str]
+    succeeded: re.Pattern[str]
+
+
+def _compile(failed: str, sure: str) -> _Expressions:
+    return _Expressions(re.compile(failed), re.compile(rf"^.{{0,500}}(?:{sure})[^\w\n]{{0,5}}$|^bwrap:", re.MULTILINE))
+
+
+_WITH_NETWORK = _compile(_FAILED, _SURE)
+_WITHOUT_NETWORK = _compile(f"{_FAILED}|{_FAILED_ALONE}", f"{_SURE}|{_NO_NETWORK}")
 _SILENT = {5: "curl", 6: "curl", 7: "curl", 56: "curl", 4: "wget"}
 """Exit statuses of programs that found no way to a host, and may say nothing of it (`-s`, `-q`)."""
 
 
-def looks_refused(command: str, output: str, exit_status: int | None) -> bool:
-    """exit_status: None while that is not known"""
+def looks_refused(command: str, output: str, exit_status: int | None, *, has_network: bool) -> bool:
+    """exit_status: None while that is not known; has_network: the sandbox keeps nobody from a host"""
+    expressions = _WITH_NETWORK if has_network else _WITHOUT_NETWORK
     if exit_status == 0:
-        return _SUCCEEDED.search(output) is not None
-    return _FAILED.search(output) is not None or (exit_status is not None and _SILENT.get(exit_status, "\0") in command)
+        return expressions.succeeded.search(output) is not None
+    is_silent = not has_network and exit_status is not None and _SILENT.get(exit_status, "\0") in command
+    return is_silent or expressions.failed.search(output) is not None

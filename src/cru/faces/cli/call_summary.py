@@ -49,7 +49,7 @@ def _shorten(text: str) -> str:
 
 def describe_failure(call: ToolFailed | AgentCallFailed) -> str:
     """Which call failed, and how, in one line."""
-    error = call.error[:LONGEST_ERROR].partition("\n")[0]
+    error = call.error[:LONGEST_ERROR].strip().partition("\n")[0]
     text = f"{one_line(call.name, LONGEST_NAME)} {call.which}: {one_line(error, LONGEST_ERROR)}"
     if call.name != "bash":
         return text
