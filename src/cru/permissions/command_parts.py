@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.permissions.modes import Decision
 from cru.shell.analysis import analyze
 from cru.shell.parser import parse
-from cru.shell.simplify import simplify
+from cru.shell.simplify import left_out, simplify
 from cru.shell.syntax import SimpleCommand
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class JudgedParts(Struct, frozen=True):
 def judge_parts(gate: Gate, tool: str, command: str, why_outside: str = "") -> JudgedParts:
     """Of a command for the shell. What cannot be read to its end has the parts that stand before. why_outside: why a run outside of the
     sandbox needs leave, if that is what it is to be"""
-    sources = list(dict.fromkeys(_sources(command)))
+    sources = list(dict.fromkeys(_sources(command, left_out(command, gate.places.root))))
     lengths = accumulate(map(len, sources))
     few = [
         source
@@ -70,7 +70,12 @@ def _judge(gate: Gate, tool: str, source: str, why_outside: str) -> CommandPart:
     return CommandPart(source, verdict.decision, verdict.reason, verdict.source)
 
 
-def _sources(command: str) -> Iterator[str]:
+def _sources(command: str, needless: Set[int]) -> Iterator[str]:
+    """needless: where those begin that need no rule"""
     for node in parse(command).script.walk():
-        if isinstance(node, SimpleCommand) and (text := command[node.start : node.end].strip()):
+        if (
+            isinstance(node, SimpleCommand)
+            and node.start not in needless
+            and (text := command[node.start : node.end].strip())
+        ):
             yield text

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from shlex import quote
+from typing import NamedTuple
 
 from cru.shell.analysis import writes_nothing
 from cru.shell.parser import parse
@@ -30,24 +31,42 @@ class _Unclear(Exception):
 def simplify(text: str, root: str) -> str:
     """The simple commands of a shell command, one behind the other, each without harmless variables, programs that only time or limit
     another one, and the like; "" if that cannot be said, or nothing can be left out. root: the folder in which it runs"""
+    simplified = _read(text, root).text
+    return simplified if simplified != text.strip() else ""
+
+
+def left_out(text: str, root: str) -> Set[int]:
+    """Where the commands begin that need no rule beside others."""
+    return _read(text, root).left_out
+
+
+class _Simplified(NamedTuple):
+    """text: "": it cannot be said"""
+
+    text: str = ""
+    left_out: frozenset[int] = frozenset()
+
+
+def _read(text: str, root: str) -> _Simplified:
     if len(text) > LONGEST or any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
-        return ""
+        return _Simplified()
     parsed = parse(text)
     comments = (text[start:end] for start, end in parsed.comments)
     if parsed.problem is not None or any(char in comment for comment in comments for char in _UNCLEAR_IN_COMMENTS):
-        return ""
+        return _Simplified()
     simplifier = _Simplifier(text, root)
     try:
-        simplified = "\n".join(simplifier.lines(parsed.script, is_alone=True))
+        lines = [*simplifier.lines(parsed.script, is_alone=True)]
     except _Unclear:
-        return ""
-    return simplified if simplified != text.strip() else ""
+        return _Simplified()
+    return _Simplified("\n".join(lines), frozenset(simplifier.left_out) if lines else frozenset())
 
 
 class _Simplifier:
     def __init__(self, text: str, root: str) -> None:
         self._text = text
         self._root = root
+        self.left_out: list[int] = []
 
     def lines(self, script: Script, *, is_alone: bool) -> Iterator[str]:
         """is_alone: nothing reads what is printed there. Raises _Unclear."""
@@ -71,6 +90,7 @@ class _Simplifier:
             raise _Unclear
         may_go = is_alone and all(map(writes_nothing, command.redirections))
         if may_go and (is_silent_builtin(command.words) or self._stays_in_root(command.words)):
+            self.left_out.append(command.start)
             return
         words = map(self._source, bare_words(command.words))
         yield " ".join((*words, *(self._text[each.start : each.end] for each in command.redirections)))
