@@ -49,6 +49,7 @@ COMMANDS = {
     "documents": "".join(f"cat <<A{i}\n" for i in range(5000)),
     "redirections": "> a " * (SIZE // 4),
     "wrappers": "env " * (SIZE // 4) + "rm x",
+    "programs among options": "git " + "git -P " * (SIZE // 7),
     "options before a subcommand": "git " + "-C a " * (SIZE // 5) + "push",
     "programs with options": "git -c a " * (SIZE // 9),
     "long options": "git log " + "--outp " * (SIZE // 7),
@@ -78,6 +79,12 @@ def test_a_long_command_is_judged_in_time(name: str) -> None:
     assert processor_seconds(lambda: bash(judge, text)) < SECONDS
     assert processor_seconds(lambda: judge_parts(judge, "bash", text)) < SECONDS
     assert processor_seconds(lambda: may_write_protected(text, judge.places)) < SECONDS
+
+
+def test_a_star_before_an_option_costs_no_square_of_the_programs() -> None:
+    judge = gate(mode="trust", deny=("bash:* --force *",))
+    assert processor_seconds(lambda: bash(judge, COMMANDS["programs among options"])) < SECONDS
+    assert bash(judge, "git git -P --force x").decision == bash(judge, "git -P --forc x").decision == "deny"
 
 
 def test_a_long_command_is_judged_as_a_short_one() -> None:

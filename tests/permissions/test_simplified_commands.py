@@ -24,7 +24,8 @@ COVERED = {
         "git log; cd {root}; git log", "git log || true", "git log; echo \"status $?\"", "echo --- && git log && echo done",
         "test -d src && git log", "[ -d src ] && git log", "[ -n \"$HOME\" ] && git log", "pwd; git log",
         "timeout 5 git --no-pager log", "timeout -k 5 5s git log", "timeout --signal=KILL 1.5m git log", "nice git log",
-        "nice -n 10 git log", "(git log) 2>&1 | (git log) 2>/dev/null", "git log && exit 0", "(git 2>&1 log)",
+        "nice -n 10 git log", "time -- git log", "time -p -- git log", "(git log) 2>&1 | (git log) 2>/dev/null",
+        "git log && exit 0", "(git 2>&1 log)",
     ],
     "git commit -m *": [
         MESSAGE, MESSAGE.replace("'EOF'", '"EOF"'), MESSAGE.replace("'EOF'", " 'END'").replace("\nEOF", "\nEND"),
@@ -67,7 +68,9 @@ NOT_COVERED = {
         "(echo x) | git log", "{ echo x; git log; } | git log", "if echo x; then git log; fi | git log", "echo {1..999999999}; git log",
         "[ -v 'a[$(touch P)]' ] && git log", "test -v a && git log", "test -R a && git log", "[ $X ] && git log", "[ -n $X ] && git log",
         "[ * ] && git log", "[ x = 'a[0]' ] && git log", "[ -f *.py ] && git log", "[ -f x && git log", "test \"$X\" = y && git log",
+        "echo $AWS_SECRET_ACCESS_KEY; git log", "echo ~/.ssh/*; git log", "echo /*/*; git log", "echo ~root; git log",
         # programs that run others
+        "nice -n ２ git log", "time -- touch P", "time -p -- touch P", "time -- git log --output=P", "time -- -- git log",
         "timeout git log", "timeout 5 touch P", "timeout -x 5 git log", "timeout 5 -- git log", "timeout $T git log", "timeout 5 $GIT log",
         "timeout 5 LANG=C git log", "timeout 5 sh -c 'git log'", "nice -20 git log", "nice -n $X git log", "nice touch P",
         "time timeout 5 nice env LANG=C touch P", "! touch P", "true", "pwd", "echo x", "cd {root}", "# only this", "exit 0",
@@ -93,6 +96,10 @@ NOT_COVERED = {
     "LC_ALL=C PATH=. ls *": ["ls || true", "LC_ALL=C ls"],
     "timeout 5 touch P": ["timeout 6 touch P", "touch P || true"],
     "cd x && ls *": ["ls || true"],
+    "git pull *": ["git pull -- *", "git pull origin -- -*", "timeout 5 git pull -- *"],
+    "git remote *": ["git remote update -- -*"],
+    "git describe *": ["git describe --contains -- *"],
+    "* --version": ["time -- bash -c 'touch P' --version", "time -- sudo git --version", "time -- PATH=. git --version"],
     "./run *": ["cd src && ./run", "cd src && ../run", "cd src && src/run"],
     "rm -rf tmp": ["cd src && rm -rf tmp"],
     "git stash *": ["git stash list *", "git stash show *"],
@@ -109,6 +116,7 @@ DENIED = {
         "git \"$(cat <<'EOF'\npush\nEOF\n)\"", "g\"$(cat <<'EOF'\nit\nEOF\n)\" push", "timeout 5 git >/dev/null push origin",
         "LC_ALL=C git 2>&1 push", "nice git --no-pager 2>&1 push",
     ],
+    "git p*sh *": ["time -- git pu\"$(cat <<'EOF'\nsh\nEOF\n)\""],
     "one -b *": ["one -b$X", "one -b\"$X\" c", "one -${X}b", "timeout 5 one -b$X"],
 }  # fmt: skip
 """Deny rules, and commands that each hits whatever is allowed."""

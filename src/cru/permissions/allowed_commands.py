@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar
@@ -10,6 +11,7 @@ from cru.files import glob
 from cru.permissions.command_rules import allowed_text, names_uses
 from cru.permissions.paths import JudgedCall
 from cru.shell.analysis import CommandAnalysis, analyze
+from cru.shell.programs import names
 from cru.shell.simplify import simplify
 
 
@@ -23,6 +25,9 @@ class PatternRule(Protocol):
 
 
 AnyRule = TypeVar("AnyRule", bound=PatternRule)
+_CONDITION = re.compile(r"(?:^|[;&|({!\n]|\b(?:then|else|time|-p)|--)[ \t]*(?:\[|test|if)[ \t]")
+_FOR_LATER = names("cd dirs hash popd pushd shift times ulimit umask")
+"""Builtins that change what commands behind them do, if they stand in no subshell."""
 
 
 def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> AnyRule | None:
@@ -36,13 +41,14 @@ def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> 
 
 
 def bare_command(call: JudgedCall, root: str) -> CommandAnalysis:
-    """The command without what changes nothing; as it is, if that is not one program."""
+    """The command without what changes nothing; as it is, if that is not one program, or runs on a condition, or is one for what comes
+    behind it (`cd`)."""
     is_plain = not call.command.opaque and len(call.command.parts) == 1
-    if not is_plain and (text := simplify(call.detail, root)):
-        bare = analyze(text)
-        if len(bare.parts) == 1 and not bare.opaque:
-            return bare
-    return call.command
+    if is_plain or _CONDITION.search(call.detail) or not (text := simplify(call.detail, root)):
+        return call.command
+    bare = analyze(text)
+    is_program = len(bare.parts) == 1 and not bare.opaque and bare.parts[0][0] not in _FOR_LATER
+    return bare if is_program else call.command
 
 
 def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis, *, is_bare: bool = False) -> AnyRule | None:

@@ -270,13 +270,18 @@ def _behind_options(words: Words) -> dict[str, list[int]]:
         return {}
     ends = [*accumulate((len(word) + 1 for word in words), initial=0)]
     dashed = [word.startswith("-") for word in words]
-    places: dict[str, set[int]] = {}
+    places: dict[str, list[int]] = {}
+    stops: dict[str, int] = {}
     for at, name in programs:
+        if at + 2 < stops.get(name, 0):  # among the options of the same program before: there are no further places
+            continue
+        stops[name] = len(words)
         for first in range(at + 2, len(words)):
             if not (dashed[first - 1] or (first > at + 2 and dashed[first - 2])):
+                stops[name] = first
                 break
-            places.setdefault(name, set()).add(ends[first])
-    return {name: sorted(starts) for name, starts in places.items()}
+            places.setdefault(name, []).append(ends[first])
+    return places
 
 
 @lru_cache(maxsize=2)

@@ -342,6 +342,8 @@ def _command_rule(call: JudgedCall, places: PathRoots) -> str:
         return f"{call.tool}:{words[0]} {words[1]} *"
     if command is not call.command and all(map(_PLAIN_WORD.fullmatch, words)):
         text = " ".join(words)
+        if may_write_protected(text, places):
+            return ""
     return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
 
 

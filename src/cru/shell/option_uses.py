@@ -20,6 +20,7 @@ from cru.shell.option_effects import (
     split_option,
 )
 from cru.shell.program_names import known_words
+from cru.shell.programs import names
 from cru.shell.subcommands import find_subcommands
 from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import ReadWords, read_words
@@ -98,14 +99,18 @@ def may_become_option(words: tuple[str, ...], places: tuple[int, ...], any_name:
     return name in OPTION_EFFECTS
 
 
+_GIT_PATHS = names("add blame checkout diff grep log ls-files mv reset restore rev-list rm shortlog show status")
+"""Words of git that take no option behind `--`; others hand it on to another git without the `--` (`pull`, `remote update`)."""
+
+
 def end_of_options(words: tuple[str, ...]) -> int:
     """The place of the `--` behind which git takes no options, the count of words if there is none for sure: it may be an option's
     value."""
-    if words[0] != "git" or "--" not in words[2:]:
+    if words[0] != "git" or "--" not in words[2:] or words[1] not in _GIT_PATHS:
         return len(words)
     at, key = words.index("--", 2), f"git {words[1]}"
     before = words[at - 1]
-    is_plain = key in TABLES and (not before.startswith("-") or options_of(key).values.get(before) == "")
+    is_plain = not before.startswith("-") or (key in TABLES and options_of(key).values.get(before) == "")
     return at if is_plain else len(words)
 
 

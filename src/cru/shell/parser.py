@@ -24,7 +24,7 @@ _RESERVED = re.compile(r"(?:[a-z]+|[{}!]|\[\[|\]\])(?=[ \t\n;|&<>()]|\Z)")
 _REDIRECTION = re.compile(r"([0-9]*|\{[A-Za-z_]\w*\})(<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|&>>|&>")
 _CLOSING = re.compile(r"(?<=&)-[^ \t\n;|&<>()]")  # behind `<&-` and `>&-` bash begins another word
 _FUNCTION = re.compile(r"\([ \t]*\)")
-_TIME_OPTION = re.compile(r"-p(?=[ \t\n;|&<>()]|\Z)")
+_TIME_OPTIONS = re.compile(r"(?:-p(?=[ \t\n;|&<>()]|\Z)[ \t]*)?(?:--(?=[ \t\n;|&<>()]|\Z))?")
 _COPROCESS_NAME = re.compile(
     r"([A-Za-z_]\w*)(?:[ \t]|\\\n)+(?=\(|(?:\{|\[\[|if|case|while|until|for|select)(?:[ \t\n;|&<>()]|\Z))"
 )
@@ -157,8 +157,8 @@ class _Parser(WordReader):
             pipeline.prefix.append(word)
             self.at += len(word)
             self.skip_space(newlines=False)
-            if word == "time" and _TIME_OPTION.match(self.text, self.at):
-                self.at += 2
+            if word == "time" and (options := _TIME_OPTIONS.match(self.text, self.at)):
+                self.at = options.end()
                 self.skip_space(newlines=False)
         while True:
             self.read_command(pipeline)

@@ -32,6 +32,7 @@ VARIABLES = {
 }
 """Variables with the values that decide about language, colours and numbers only."""
 _PLAIN = re.compile(r"[\w.,:@+=/-]+", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _TIMEOUT_OPTION = re.compile(r"--foreground|--preserve-status|-v|--verbose|--(kill-after|signal)=[\w.]+|-[ks][\w.]+")
 _GIT_OPTIONS = names("--no-pager -P --no-optional-locks --literal-pathspecs")
@@ -39,6 +40,8 @@ _SILENT = names(": echo exit false pwd test true [")
 _EVALUATING = ("-v", "-R")  # of `test`: what stands behind may be run
 _UNARY = names("-d -e -f -h -L -n -r -s -w -x -z")
 _COUNTS = names("? #")
+_SHOWN = names("? # HOME PWD USER")
+"""Variables that may be printed: others may be secrets."""
 
 
 def is_harmless_assignment(word: Word) -> bool:
@@ -69,7 +72,7 @@ def _without_wrapper(words: Sequence[Word]) -> Sequence[Word] | None:
             return None
         at += 1
     elif name == "nice":
-        if len(words) > 2 and words[1].source == "-n" and words[2].source.lstrip("-").isdigit():
+        if len(words) > 2 and words[1].source == "-n" and _NUMBER.fullmatch(words[2].source):
             at = 3
     elif name == "env":
         while at < len(words) and is_harmless_assignment(words[at]):
@@ -100,9 +103,10 @@ def is_silent_builtin(words: Sequence[Word]) -> bool:
         return words[-1].source == "]" and _is_plain_test(words[1:-1])
     if name == "test":
         return _is_plain_test(words[1:])
-    if any(word.has_unquoted("{") for word in words):  # `{1..999999999}`
+    if any(word.has_unquoted("*?[{~") for word in words):  # names of files, `{1..999999999}`
         return False
-    return all(part.kind in (PartKind.TEXT, PartKind.VARIABLE) for word in words for part in word.parts)
+    parts = [part for word in words for part in word.parts]
+    return all(part.kind is PartKind.TEXT or (part.kind is PartKind.VARIABLE and part.name in _SHOWN) for part in parts)
 
 
 def _is_plain_test(arguments: Sequence[Word]) -> bool:
