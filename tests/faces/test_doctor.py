@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit import HomeDir, cru, pty, server
+from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.app.start import Start
 from cru.faces.cli.doctor import command
@@ -50,6 +51,14 @@ def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) 
     assert of(findings, "keys", "ok").startswith("openai: OPENAI_API_KEY")
     assert "openai_compatible:mock at http://127.0.0.1" in of(findings, "model", "ok")
     assert "confine" in of(findings, "sandbox", "warn")
+
+
+@needs_sandbox
+def test_a_sandbox_that_is_off_by_choice_is_no_warning_and_unusable_settings_say_nothing(home: HomeDir) -> None:
+    home.configure("[sandbox]\nmode = 'off'\n")
+    assert "off, as config.toml:2 says: commands may do all that you may" in of(doctor(home)[1], "sandbox", "ok")
+    home.configure("[sandbox]\nmode = 'atuo'\n")
+    assert "not looked at: the settings cannot be used" in of(doctor(home)[1], "sandbox", "warn")
 
 
 def test_a_key_that_is_refused_and_a_server_that_is_gone_are_errors_unless_nobody_is_asked(home: HomeDir) -> None:

@@ -68,6 +68,8 @@ NOT_COVERED = {
         "(echo x) | git log", "{ echo x; git log; } | git log", "if echo x; then git log; fi | git log", "echo {1..999999999}; git log",
         "[ -v 'a[$(touch P)]' ] && git log", "test -v a && git log", "test -R a && git log", "[ $X ] && git log", "[ -n $X ] && git log",
         "[ * ] && git log", "[ x = 'a[0]' ] && git log", "[ -f *.py ] && git log", "[ -f x && git log", "test \"$X\" = y && git log",
+        "set -x; git log", "set -- x; git log", "set a; git log", "set -eo; git log", "set -o posix; git log", "set -e > file; git log",
+        "set -euo pipefail x; git log", "set +e; git log", "set -e$X; git log",
         "echo $AWS_SECRET_ACCESS_KEY; git log", "echo ~/.ssh/*; git log", "echo /*/*; git log", "echo ~root; git log",
         # programs that run others
         "nice -n ２ git log", "time -- touch P", "time -p -- touch P", "time -- git log --output=P", "time -- -- git log",

@@ -37,6 +37,7 @@ _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _TIMEOUT_OPTION = re.compile(r"--foreground|--preserve-status|-v|--verbose|--(kill-after|signal)=[\w.]+|-[ks][\w.]+")
 _GIT_OPTIONS = names("--no-pager -P --no-optional-locks --literal-pathspecs")
 _SILENT = names(": echo exit false pwd test true [")
+_STOPPING = re.compile(r"set(?: -[eu]+| -[eu]*o (?:pipefail|errexit|nounset))+")  # -x shows what PS4 says, which is run
 _EVALUATING = ("-v", "-R")  # of `test`: what stands behind may be run
 _UNARY = names("-d -e -f -h -L -n -r -s -w -x -z")
 _COUNTS = names("? #")
@@ -97,6 +98,8 @@ def _is_plain(word: Word) -> bool:
 def is_silent_builtin(words: Sequence[Word]) -> bool:
     """Whether it only prints, looks whether a file is there, or ends a list."""
     name = words[0].source
+    if name == "set":
+        return _STOPPING.fullmatch(" ".join(word.source for word in words)) is not None
     if name not in _SILENT:
         return False
     if name == "[":

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cru
+from cru.config.layers import Settings
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 from cru.files.search_path import own_path
 from cru.process.capture import TextCapture
@@ -118,18 +119,20 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
         ]
         return [DoctorFinding("sandbox", "ok", text), *wrong]
     if detection.backend:
-        text = f"commands are not confined: they may do all that you may ({detection.backend} works here)"
-        return [
-            DoctorFinding(
-                "sandbox",
-                "warn",
-                text,
-                'cru --sandbox, or mode = "auto" (and network = true) in [sandbox] of config.toml',
-            )
-        ]
+        return [_unconfined(settings, detection.backend)]
     text = f"nothing can confine commands here: {detection.why}"
     level: FindingLevel = "error" if mode == "on" else "warn"
     return [DoctorFinding("sandbox", level, text, detection.hint or "run cru in a container")]
+
+
+def _unconfined(settings: Settings | None, backend: str) -> DoctorFinding:
+    if settings is None:
+        return DoctorFinding("sandbox", "warn", f"not looked at: the settings cannot be used ({backend} works here)", "")
+    text, origin = f"commands may do all that you may ({backend} works here)", settings.origin("sandbox.mode")
+    if origin != "default":
+        return DoctorFinding("sandbox", "ok", f"off, as {origin} says: {text}")
+    advice = 'cru --sandbox, or mode = "auto" (and network = true) in [sandbox] of config.toml'
+    return DoctorFinding("sandbox", "warn", f"commands are not confined: {text.removeprefix('commands ')}", advice)
 
 
 async def programs(patient: Patient) -> list[DoctorFinding]:
