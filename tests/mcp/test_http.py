@@ -256,7 +256,7 @@ def test_a_flood_of_notifications_is_not_heard_and_its_result_is(tmp_path: Path)
     def rule(exchange: Exchange) -> bool:
         if exchange.is_call:
             exchange.stream()
-            notify(exchange, 20_000)
+            notify(exchange, 3_000)
             exchange.event({"id": exchange.message["id"], "result": {"content": [{"type": "text", "text": "flooded"}]}})
         return exchange.is_call
 
