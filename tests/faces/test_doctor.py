@@ -56,7 +56,9 @@ def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) 
 @needs_sandbox
 def test_a_sandbox_that_is_off_by_choice_is_no_warning_and_unusable_settings_say_nothing(home: HomeDir) -> None:
     home.configure("[sandbox]\nmode = 'off'\n")
-    assert "off, as config.toml:2 says: commands may do all that you may" in of(doctor(home)[1], "sandbox", "ok")
+    assert f"off, as {home.cru}/config.toml:2 says: commands may do all that you may" in of(
+        doctor(home)[1], "sandbox", "ok"
+    )
     home.configure("[sandbox]\nmode = 'atuo'\n")
     assert "not looked at: the settings cannot be used" in of(doctor(home)[1], "sandbox", "warn")
 

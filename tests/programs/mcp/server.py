@@ -40,7 +40,7 @@ TOOLS = [
     tool("env", "a variable", {"name": {"type": "string"}}),
     tool("progress", "tells how far it is"),
     tool("more", "from now on there is another tool"),
-    tool("flood", "a hundred thousand notifications"),
+    tool("flood", "twenty thousand notifications"),
     tool("ask", "asks the person"),
     tool("sample", "asks the model"),
     tool("roots", "asks for the roots"),
@@ -111,7 +111,7 @@ def call(name: str, args: dict[str, Any], meta: dict[str, Any], send: Send) -> d
         send({"method": "notifications/tools/list_changed"})
         return text("there is more")
     if name == "flood":
-        for number in range(100_000):
+        for number in range(20_000):
             send({"method": "notifications/message", "params": {"level": "info", "data": f"line {number}"}})
         return text("flooded")
     if name == "child":

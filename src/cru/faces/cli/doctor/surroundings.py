@@ -127,7 +127,9 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
 
 def _unconfined(settings: Settings | None, backend: str) -> DoctorFinding:
     if settings is None:
-        return DoctorFinding("sandbox", "warn", f"not looked at: the settings cannot be used ({backend} works here)", "")
+        return DoctorFinding(
+            "sandbox", "warn", f"not looked at: the settings cannot be used ({backend} works here)", ""
+        )
     text, origin = f"commands may do all that you may ({backend} works here)", settings.origin("sandbox.mode")
     if origin != "default":
         return DoctorFinding("sandbox", "ok", f"off, as {origin} says: {text}")
