@@ -107,7 +107,8 @@ def test_flush_waits_for_a_slow_handler_and_for_what_came_meanwhile() -> None:
 
     async def body() -> None:
         world.bus.offer(StreamingDelta("x" * CHUNK))
-        await asyncio.sleep(0.005)
+        while not heard:  # its handler has begun
+            await asyncio.sleep(0)
         world.bus.offer(StreamingDelta("tail"))
         await world.bus.flush()
         assert heard[-1] == "tail"

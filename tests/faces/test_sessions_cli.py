@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit import HomeDir, cru, kill_at, pty, start
+from tests.kit import HomeDir, cru, kill_at, pty, start, wait_until
 from tests.kit.pty import Terminal
 
 from cru.contexts.forks import ForkOrigin, create_fork
@@ -219,7 +219,7 @@ def test_on_a_terminal_one_looks_through_them_and_opens_one(desk: HomeDir) -> No
         terminal.expect_screen("^X deletes")
         terminal.send("apples")
         terminal.expect_screen("> about apples\\x1b[2J")
-        assert "pears" not in terminal.screen()
+        wait_until(lambda: "pears" not in terminal.screen())
         terminal.send("\x15")
         terminal.expect_screen("pears")
         terminal.send("nothing like that\r")
