@@ -67,6 +67,7 @@ def test_nothing_of_a_started_group_outlives_its_block(home: HomeDir, script: Pa
     with start("sleep 30 & echo $!; wait", home=home, script=script) as run:
         run.wait_for("\n")
         child = int(run.out)
+        assert is_running(child)
     wait_until(lambda: not is_running(child))
 
 

@@ -304,6 +304,7 @@ def test_tools_that_change_in_the_middle_are_listed_again(tmp_path: Path) -> Non
         async with asyncio.timeout(PATIENCE):
             while len(connection.facts.tools) < 2:
                 await asyncio.sleep(0.01)
+        assert sorted(tool.name for tool in connection.facts.tools) == ["late", "work"]
 
     use(tmp_path, rule, work)
 

@@ -324,6 +324,7 @@ def test_nothing_is_left_of_a_server_when_cru_is_killed(tmp_path: Path) -> None:
         here = home(tmp_path, url=model.url, config=ALLOW + stdio("small", "stubborn"))
         with start("go", home=here) as run:
             model.wait(3)
+            assert len(processes_of(here)) >= 2, "the server and its child run"
             os.kill(run.pid, signal.SIGKILL)
             wait_until(lambda: not processes_of(here), what="the end of the server and its child")
 

@@ -17,7 +17,7 @@ _FAILED = (
     rf"{_SURE}|[Cc]annot connect to|[Ff]ailed to connect to|[Cc]ould not open a connection|EROFS|[Cc]annot fork"
     r"|Resource temporarily unavailable|File too large|No such file or directory|Cannot allocate memory|MemoryError|bwrap:"
 )
-_FAILED_ALONE = rf"{_NO_NETWORK}|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|from versions: none"
+_NO_HOST = rf"{_NO_NETWORK}|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|from versions: none"
 
 
 class _Expressions(NamedTuple):
@@ -34,7 +34,7 @@ def _compile(failed: str, sure: str) -> _Expressions:
 
 
 _WITH_NETWORK = _compile(_FAILED, _SURE)
-_WITHOUT_NETWORK = _compile(f"{_FAILED}|{_FAILED_ALONE}", f"{_SURE}|{_NO_NETWORK}")
+_WITHOUT_NETWORK = _compile(f"{_FAILED}|{_NO_HOST}", f"{_SURE}|{_NO_NETWORK}")
 _SILENT = {5: "curl", 6: "curl", 7: "curl", 56: "curl", 4: "wget"}
 """Exit statuses of programs that found no way to a host, and may say nothing of it (`-s`, `-q`)."""
 
