@@ -65,6 +65,15 @@ def test_a_rule_is_edited_before_it_is_kept(home: HomeDir) -> None:
     assert "n not at all > project" in terminal.text
 
 
+@pytest.mark.parametrize("key", ["x", "y", "yes\r", "\x1b[200~a\x1b[201~", "\r"])
+def test_what_is_no_time_to_keep_a_rule_for_is_asked_again(home: HomeDir, key: str) -> None:
+    _, terminal = ask(
+        home, "e", ("the rule, Esc goes back", "\r"), ("keep it for:", key), ("is none of these", "p"),
+    )  # fmt: skip
+    assert '"bash:touch made"' in (home.cru / "grants.json").read_text() and (home.project / "made").exists()
+    assert "n not at all > project" in terminal.text
+
+
 def test_an_edit_that_is_left_goes_back_to_the_question(home: HomeDir) -> None:
     model, _ = ask(
         home,
@@ -73,6 +82,9 @@ def test_an_edit_that_is_left_goes_back_to_the_question(home: HomeDir) -> None:
         "e",
         ("the rule, Esc goes back", "\r"),
         ("keep it for:", "n"),
+        "e",
+        ("the rule, Esc goes back", "\r"),
+        ("keep it for:", "\x1b"),
         "n",
     )
     assert result(model).startswith("The user refused") and not (home.cru / "grants.json").exists()

@@ -13,6 +13,7 @@ CHOICES: dict[str, ReplyScope] = {
     "y": "once", "yes": "once", "once": "once", "s": "session", "session": "session", "p": "project", "project": "project",
     "a": "always", "always": "always", "n": "no", "no": "no",
 }  # fmt: skip
+KEEP_FOR = "keep it for: s session, p project, a always, n not at all"
 WORDS = {
     "y": "yes, once",
     "s": "session",

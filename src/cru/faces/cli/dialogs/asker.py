@@ -13,6 +13,7 @@ from cru.faces.cli.dialogs.answers import (
     DUMB,
     ENTER_ENDS,
     HELP,
+    KEEP_FOR,
     KEEPING,
     LIMIT_HELP,
     LINE_HELP,
@@ -27,11 +28,11 @@ from cru.faces.cli.dialogs.answers import (
 )
 from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode, typed_text
-from cru.permissions.gate import PermissionReply, PermissionSubject
+from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.values.visible import fold_blanks, visible, whole_lines
 
 T = TypeVar("T")
-END_OF_INPUT = b"\x04"
+ESCAPE, END_OF_INPUT = b"\x1b", b"\x04"
 # A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
 PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 LONG_DETAIL = 2_000
@@ -166,11 +167,20 @@ class TerminalAsker:
             if not problem:
                 break
             self._write(f"  {_shown(problem)}\n")
-        self._write("  keep it for: s session, p project, a always, n not at all > ")
-        data = await self._stray.read_keys()
-        choice = CHOICES.get(data.decode("utf-8", "replace").strip().lower(), "no")
-        self._write(f"{choice}\n")
-        return "" if choice in ("no", "once") else PermissionReply(choice, rule=text)
+        choice = await self._read_scope()
+        return "" if choice == "no" else PermissionReply(choice, rule=text)
+
+    async def _read_scope(self) -> ReplyScope:
+        """For how long an edited rule is kept; "no" for Esc, too."""
+        while True:
+            self._write(f"  {KEEP_FOR} > ")
+            data = await self._stray.read_keys()
+            word = data.decode("utf-8", "replace").strip().lower()
+            choice = "no" if data in (ESCAPE, END_OF_INPUT) else CHOICES.get(word, "once")
+            if choice != "once":
+                self._write(f"{choice}\n")
+                return choice
+            self._write(f"\n  `{_shown(typed_text(data).strip()[:40])}` is none of these\n")
 
     async def _type(self, hint: str, default: str = "") -> str | None:
         """A line that can be edited; where the terminal cannot do that, a plain one, in which an empty one is the default."""
