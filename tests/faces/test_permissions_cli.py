@@ -121,6 +121,9 @@ BAD = [
     (("tst",), "cru permissions test"), (("test",), "needs a tool"), (("revoke",), "needs one rule"),
     (("test", "bsh", "x"), "did you mean: bash"), (("test", "bash"), "bash needs its command"),
     (("test", "bash", '{"comand": "x"}'), "bad arguments for bash"), (("test", "bash", "x", "y"), "does not take y"),
+    (("test", "--sandbox", "bash", "x"), "cru --sandbox permissions test bash x"),
+    (("tst", "bash", "x"), "did you mean: cru permissions test bash x"),
+    (("test", "--jsn", "bash", "x"), "cru permissions test --json bash x"),
     (("test", "--mode", "autp", "bash", "x"), "did you mean `auto`"), (("revoke", "bash:rm *"), "config.toml:"),
     (("revoke", "bash:mak"), "there is no rule"), (("revoke", "bash:d"), "which alone takes back"),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, command_or_prompt, find
+from cru.faces.cli.flags import COMMANDS, UsageProblem, command_or_prompt, find
 
 HELP_SWITCHES = ("--help", "-h")
 
@@ -16,6 +16,7 @@ class CommandArguments:
 
     words: the plain ones; the first of them is one of `verbs`, and there are `most` of them at most
     short: other names of values and switches
+    beside: words of the same line that the caller reads; hints show them behind
     """
 
     def __init__(
@@ -29,11 +30,12 @@ class CommandArguments:
         verbs: Sequence[str] = (),
         short: Mapping[str, str] | None = None,
         most: int = 0,
+        beside: Sequence[str] = (),
     ) -> None:
         self._help = help
         if help:
             switches = (*switches, *HELP_SWITCHES)
-        self._all = (command, *words)
+        self._all = (command, *words, *beside)
         self._known = (*values, *switches, *verbs)
         self._given: dict[str, list[str]] = {}
         self.words: list[str] = []
@@ -51,7 +53,8 @@ class CommandArguments:
             elif full in values:
                 raise self._wrong_switch(f"{name} needs a value")
             else:
-                raise self.unknown(word)
+                is_verb = not (verbs and self.words) or self.words[0] in verbs
+                raise self.unknown(word if is_verb else self.words[0])
         if verbs and self.words and self.words[0] not in verbs:
             raise self.unknown(self.words[0])
 
@@ -100,7 +103,7 @@ class CommandArguments:
             flag, attached = find(word)
         except UsageProblem:
             return None
-        if flag.name not in BEFORE_COMMANDS:
+        if flag.name not in COMMANDS[self._all[0]].flags_before:
             return None
         at = self._all.index(word)
         end = at + 1 + (0 if attached is not None else len(flag.args))

@@ -124,7 +124,6 @@ FLAGS: tuple[Flag, ...] = (
 SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm", "--json-output": "--json"}
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
 SANDBOX = frozenset({"sandbox", "no-sandbox"})
-"""Those that may stand before commands that show what a run would be."""
 PATHS = ("PATH", "FILE", "TEXT|FILE")
 _BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
 
@@ -184,7 +183,7 @@ class ManagementCommand:
 
     def __init__(self, module: str, help: str, verbs: str = "", flags: str = "", *, shows_runs: bool = False) -> None:
         self.module, self.help, self.verbs, self.flags = module, help, tuple(verbs.split()), tuple(flags.split())
-        self.shows_runs = shows_runs
+        self.flags_before = BEFORE_COMMANDS | SANDBOX if shows_runs else BEFORE_COMMANDS
 
 
 COMMANDS: dict[str, ManagementCommand] = {
@@ -275,7 +274,7 @@ def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
 
 def refuse_before_command(parsed: Parsed) -> None:
     """Flags that no management command minds. Raises UsageProblem."""
-    known = BEFORE_COMMANDS | SANDBOX if COMMANDS[parsed.words[0]].shows_runs else BEFORE_COMMANDS
+    known = COMMANDS[parsed.words[0]].flags_before
     wrong = next((flag for flag, _ in parsed.flags if flag.name not in known), None)
     if wrong is None:
         return

@@ -41,7 +41,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     own, free = _split_words(words)
     args = CommandArguments(
-        "permissions", own, help=HELP, switches=("--json",), values=("--mode",), verbs=VERBS, most=1
+        "permissions", own, help=HELP, switches=("--json",), values=("--mode",), verbs=VERBS, most=1, beside=free
     )
     if args.show_help():
         return 0
@@ -64,7 +64,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The verb with the switches, and what is about a call or a rule, which may begin with a dash."""
+    """The verb with the switches, and what is about a call or a rule, which may begin with a dash; a tool does not."""
     at = next((at for at, word in enumerate(words) if word in VERBS), len(words))
     own, rest = list(words[: at + 1]), list(words[at + 1 :])
     free: list[str] = []
@@ -74,6 +74,8 @@ def _split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ..
             count = 2 if rest[0] == "--mode" else 1
             own += rest[:count]
             del rest[:count]
+        elif own[-1] == "test" and not free and rest[0].startswith("-"):
+            own.append(rest.pop(0))
         else:
             free.append(rest.pop(0))
     return tuple(own), tuple(free)
