@@ -128,6 +128,12 @@ def test_what_is_wrong_with_a_file_is_told(text: Any, told: str) -> None:
     assert told in str(problems[0])
 
 
+def test_an_event_beside_hooks_is_told_once() -> None:
+    _, problems = parsed(CRU, {"PreToolUse": [ENTRY], "Stop": [], "hooks": [], "nmae": 1}, "hooks.json")
+    assert [str(problem).count("does not stand in `hooks`") for problem in problems] == [1, 0]
+    assert "`nmae` is not known here" in str(problems[1])
+
+
 def test_every_event_of_the_catalog_can_be_named() -> None:
     for row in CATALOG:
         [made] = CRU.events[row.name]

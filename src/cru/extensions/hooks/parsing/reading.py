@@ -70,14 +70,15 @@ class Reading:
         """A key of the file that is nearly one under which guards stand: they are passed by."""
         self.wrong(f"`{key}` is not known here", f"did you mean `{name}`?", line=self.line(key), kind=ProblemKind.PART)
 
-    def report_misplaced_events(self, events: Container[str]) -> None:
-        """Hooks that stand beside `hooks` instead of in it: they are passed by."""
+    def report_misplaced_events(self, events: Container[str]) -> list[str]:
+        """Hooks that stand beside `hooks` instead of in it: they are passed by. Gives their keys; the first stands for all of them."""
         names = [key for key in self.value if key in events]
         if self.source.path.name == HOOKS_FILE and "hooks" not in self.value:
             names = names or [key for key in self.value if key not in DESCRIPTIVE_KEYS and not is_misspelt(key)]
         for key in names[:1]:
             text = f"`{key}` does not stand in `hooks`, so it does not count"
             self.wrong(text, 'write {"hooks": { … }} around it', line=self.line(key), kind=ProblemKind.PART)
+        return names
 
     def line(self, *path: str | int) -> int:
         """Where a value stands, else the nearest thing around it."""

@@ -60,15 +60,15 @@ class HandlerSpec(Struct, frozen=True):
 def read_entries(source: HookSource, events: Events, canonical: Callable[[str], str]) -> ParsedFile:
     """All entries of a file. canonical: gives the name of an event as the table has it."""
     reading = open_reading(source, comments=True)
-    reading.report_misplaced_events(events)
-    entries = [_entry(reading, events, canonical, position) for position in _positions(reading)]
+    misplaced = reading.report_misplaced_events(events)
+    entries = [_entry(reading, events, canonical, position) for position in _positions(reading, misplaced)]
     return ParsedFile([entry for entry in entries if entry is not None], reading.problems)
 
 
-def _positions(reading: Reading) -> Iterator[EntryPosition]:
+def _positions(reading: Reading, misplaced: Sequence[str]) -> Iterator[EntryPosition]:
     value, is_toml = reading.value, reading.source.path.suffix == ".toml"
     if not is_toml:
-        report_unknown_keys(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
+        report_unknown_keys(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema", *misplaced), ())
     hooks = value.get("hooks")
     if isinstance(hooks, list):
         yield from (EntryPosition(entry, ("hooks", number)) for number, entry in enumerate(hooks))
