@@ -70,6 +70,9 @@ REFUSED = [
     ("bash", "sh x", "bash:sh *"), ("bash", "find . -exec rm {} ;", "bash:find *"), ("bash", "node x.js", "bash:node *"),
     ("bash", "/usr/bin/touch x", "bash:/usr/bin/*"), ("bash", "./bin/x y", "bash:./bin/*"), ("bash", "./x y", "bash:./*"),
     ("bash", "npm exec x", "bash:npm exec *"), ("bash", "bundle exec x", "bash:bundle exec *"), ("bash", "julia x", "bash:julia *"),
+    ("bash", "CI=1 npm test", "bash:CI=1 *"), ("bash", "CI=1 python x.py", "bash:CI=1 python *"), ("bash", "CI=1 sh x", "bash:CI=1 sh *"),
+    ("bash", "git --no-pager log", "bash:git --no-pager *"), ("bash", "git --no-pager log", "bash:git -P *"),
+    ("bash", "rm x || true", "bash:LC_ALL=C *"), ("bash", "nice python x.py", "bash:nice python *"),
     ("bash", "cargo run", "bash:cargo run *"), ("bash", "find . -exec rm {} ;", "bash:find . -exec *"),
     ("bash", "pip3 list", "bash:pip3 *"), ("bash", "cru x", "bash:cru *"), ("write", "src/a.py", "write:../**"),
     ("write", "src/a.py", "write:../*/src/a.py"), ("write", "src/a.py", "write:~/**"), ("write", "src/a.py", "write:/**/a.py"),
@@ -105,6 +108,14 @@ def test_an_edited_rule_covers_the_call_and_not_everything(
         with pytest.raises(BadRule):
             gate.remember(subject, reply)
         assert gate.grants.rules() == ()
+
+
+def test_a_rule_that_covers_nothing_that_others_leave_is_not_kept(tmp_path: Path) -> None:
+    gate = World(tmp_path).gate(allow=("bash:ls *",))
+    editing = gate.editing_for("bash:ls", "bash", "shell", "ls -l | head")
+    assert editing is not None and editing.why_not("bash:head *") == "" and editing.why_not("bash:cat *")
+    whole = gate.editing_for("bash:ls -l", "bash", "shell", "ls -l")
+    assert whole is not None and whole.why_not("bash:unrelated *") and whole.why_not("bash:ls -l") == ""
 
 
 EXAMPLES = [

@@ -25,8 +25,13 @@ COVERED = {
         "test -d src && git log", "[ -d src ] && git log", "[ -n \"$HOME\" ] && git log", "pwd; git log",
         "timeout 5 git --no-pager log", "timeout -k 5 5s git log", "timeout --signal=KILL 1.5m git log", "nice git log",
         "nice -n 10 git log", "time -- git log", "time -p -- git log", "(git log) 2>&1 | (git log) 2>/dev/null",
-        "git log && exit 0", "(git 2>&1 log)",
+        "git log && exit 0", "(git 2>&1 log)", "git -C {root} log", "git --no-pager -C {root}/ -P log", "timeout 5 git -C '{root}' log",
+        "git log; echo $?", "git log; echo EXIT=$?", "git log; exit $?", "git log; [ $? -eq 0 ] && git log -1",
+        "set -Eeuo pipefail; git log",
+        "sleep 1; git log", "sleep 0.5 && git log", "printf '%s\\n' \"$?\"; git log", "printf '100%%\\n'; git log",
+        "which git; git log", "command -v git rg && git log", "type git && git log", "nice -n19 git log", "GIT_PAGER= PAGER= git log",
     ],
+    "printf *": ["cd {root} && printf x", "LC_ALL=C printf '%s' one # two", "(printf x)"],
     "git commit -m *": [
         MESSAGE, MESSAGE.replace("'EOF'", '"EOF"'), MESSAGE.replace("'EOF'", " 'END'").replace("\nEOF", "\nEND"),
         "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOF\n)\"", "git commit -m \"$(cat <<EOF\nfix (this)\nEOF\n)\"",
@@ -72,6 +77,12 @@ NOT_COVERED = {
         "set -euo pipefail x; git log", "set +e; git log", "set -e$X; git log",
         "echo $AWS_SECRET_ACCESS_KEY; git log", "echo ~/.ssh/*; git log", "echo /*/*; git log", "echo ~root; git log",
         # programs that run others
+        "git -C . log", "git -C {root}/src log", "git -C {root} -C .. log", "git -C {root} -c core.pager=x log", "git -C $X log",
+        "git -C {root}* log", "git -C{root} log", "git -C {root}", "git -C {root} -- log",
+        "printf '%n' x; git log", "printf -v x y; git log", "printf \"$PWD\" x; git log", "printf -- '%n' x; git log", "printf; git log",
+        "printf %b x; git log", "printf '%s%'n x; git log", "sleep $X; git log", "sleep 1 2; git log", "sleep infinity; git log",
+        "command git; git log", "command -v; git log", "command -p x; git log", "which 'a b'; git log", "type $X; git log",
+        "set -E > file; git log", "set -eux; git log", "nice -nx git log", "PAGER=\"\" touch P; git log", "$? git log",
         "nice -n ２ git log", "time -- touch P", "time -p -- touch P", "time -- git log --output=P", "time -- -- git log",
         "timeout git log", "timeout 5 touch P", "timeout -x 5 git log", "timeout 5 -- git log", "timeout $T git log", "timeout 5 $GIT log",
         "timeout 5 LANG=C git log", "timeout 5 sh -c 'git log'", "nice -20 git log", "nice -n $X git log", "nice touch P",
@@ -93,6 +104,14 @@ NOT_COVERED = {
         "git commit -m \"$(cat <<'EOF' <<'END'\nfix\nEOF\n$(x)\nEND\n)\"", "git commit -m \"$(cat <<'EOF'; touch P\nfix\nEOF\n)\"",
         "git commit -m \"$(cat <<-'EOF'\n\tfix\n\tEOFtouch P)\n\tEOF\n)\"",
     ],
+    # what such rules do not mean
+    "LC_ALL=C *": ["(rm x)", "touch P || true", "LC_ALL=C curl x", "timeout 5 curl x"], "CI=1 *": ["CI=1 rm x"],
+    "CI=1 * test": ["rm test || true", "CI=1 rm test"], "CI=1 *m x": ["CI=1 rm x"],
+    "LC_ALL=C * || true": ["LC_ALL=C rm x || true", "(rm x)"], "CI=1 true; rm *": ["rm x || true"],
+    "LC_ALL=C test -f ok && npm publish *": ["(npm publish)"], "CI=1 ls > *": ["(ls)"], "CI=1 ! ls *": ["(ls)"],
+    "nice -n 10 curl *": ["nice -n 10 curl -n https://x", "curl -n https://x || true"], "nice -n 10 *": ["nice -n 10 curl x"],
+    "CI=1 timeout -k 5 60 curl *": ["CI=1 timeout -k 5 60 curl -k https://x"],
+    "CI=1 timeout -s KILL 60 ssh-add *": ["timeout 5 ssh-add -s lib", "ssh-add -s lib || true"],
     "pytest *": ["PYTHONPATH=. pytest", "PYTHONWARNINGS=x pytest", "PYTEST_ADDOPTS=-p pytest", "FOO=1 pytest", "NODE_OPTIONS=x pytest"],
     "git --no-pager log": ["git --no-pager log -1", "git --no-pager diff", "git -c x=y log"],
     "LC_ALL=C PATH=. ls *": ["ls || true", "LC_ALL=C ls"],
@@ -216,6 +235,8 @@ AROUND = (
     "{} ; > /dev/null",
     "if {}; then {}; else {}; fi", "{} && {}", "{} || {}", "{} | {}", "{}; {}", "{} # note", "# note\n{}", "true; {}", "echo x; {}",
     "[ -d src ] && {}", "({}) 2>/dev/null", "test 1 = 2 || {}", "{} &\nwait; {}", "timeout 5 git --no-pager {}",
+    "printf 'a%s\\n' $?; {}", "sleep 0 && {}", "which one; {}", "command -v {} || {}", "set -Eeu; {}", "nice -n1 {}", "git -C @ {}",
+    "PAGER= {}", "[ $? -eq 0 ] || {}", "{}; exit $?",
 )  # fmt: skip
 
 
@@ -252,6 +273,6 @@ def test_what_bash_runs_is_what_the_simplified_command_says(tmp_path: Path, seed
 
 def _comparable(words: tuple[str, ...]) -> tuple[str, ...]:
     """Without what says how git prints, and with one number for all."""
-    while words[:2] == ("git", "--no-pager"):
-        words = ("git", *words[2:])
+    while words[:2] == ("git", "--no-pager") or words[:2] == ("git", "-C"):
+        words = ("git", *words[2 if words[1] == "--no-pager" else 3 :])
     return tuple("0" if word == "$?" or word.isdigit() else word for word in words)

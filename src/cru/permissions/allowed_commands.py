@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar
@@ -11,8 +10,10 @@ from cru.files import glob
 from cru.permissions.command_rules import allowed_text, names_uses
 from cru.permissions.paths import JudgedCall
 from cru.shell.analysis import CommandAnalysis, analyze
+from cru.shell.option_effects import OptionUse
+from cru.shell.parser import parse
 from cru.shell.programs import names
-from cru.shell.simplify import simplify
+from cru.shell.simplify import bare_command_words, has_condition, simplify
 
 
 class PatternRule(Protocol):
@@ -25,9 +26,9 @@ class PatternRule(Protocol):
 
 
 AnyRule = TypeVar("AnyRule", bound=PatternRule)
-_CONDITION = re.compile(r"(?:^|[;&|({!\n]|\b(?:then|else|time|-p)|--)[ \t]*(?:\[|test|if)[ \t]")
 _FOR_LATER = names("cd dirs hash popd pushd shift times ulimit umask")
 """Builtins that change what commands behind them do, if they stand in no subshell."""
+_REDUCED = ("git -", "nice ", "env ")
 
 
 def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> AnyRule | None:
@@ -44,7 +45,7 @@ def bare_command(call: JudgedCall, root: str) -> CommandAnalysis:
     """The command without what changes nothing; as it is, if that is not one program, or runs on a condition, or is one for what comes
     behind it (`cd`)."""
     is_plain = not call.command.opaque and len(call.command.parts) == 1
-    if is_plain or _CONDITION.search(call.detail) or not (text := simplify(call.detail, root)):
+    if is_plain or not (text := simplify(call.detail, root)) or has_condition(parse(call.detail).script):
         return call.command
     bare = analyze(text)
     is_program = len(bare.parts) == 1 and not bare.opaque and bare.parts[0][0] not in _FOR_LATER
@@ -58,25 +59,28 @@ def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis, *, is_bar
     covering = None
     for words, uses in zip(command.parts, command.uses, strict=True):
         text = allowed_text(words)
-        matching = (rule for rule in rules if matches_command(_pieces_of(rule, is_bare=is_bare), text))
-        covering = next((rule for rule in matching if names_uses(rule.pattern or "", uses)), None)
+        covering = next((rule for rule in rules if _covers(rule, text, uses, is_bare=is_bare)), None)
         if covering is None:
             return None
     return covering
 
 
-def _pieces_of(rule: PatternRule, *, is_bare: bool) -> glob.StarGlob:
-    bare = _bare_pattern(rule.pattern) if is_bare and rule.pattern else ""
-    return glob.parse_glob(bare) if bare else rule.pieces
+def _covers(rule: PatternRule, text: str, uses: Sequence[OptionUse], *, is_bare: bool) -> bool:
+    pattern = rule.pattern or ""
+    bare = bare_pattern(pattern) if is_bare else ""
+    pieces = glob.parse_glob(bare) if bare else rule.pieces
+    return matches_command(pieces, text) and names_uses(bare or pattern, uses)
 
 
 @lru_cache(maxsize=1024)
-def _bare_pattern(pattern: str) -> str:
-    """The same without what changes nothing; "" if there is nothing of that."""
-    if not pattern.startswith(("git -", "nice ", "env ")) and "=" not in pattern.partition(" ")[0]:
+def bare_pattern(pattern: str) -> str:
+    """The same without what changes nothing; "" if there is nothing of that, or it says of several commands, or of no certain program,
+    what they may be."""
+    if not pattern.startswith(_REDUCED) and "=" not in pattern.partition(" ")[0]:
         return ""
-    bare = simplify(pattern, "")
-    return "" if "\n" in bare else bare
+    words = bare_command_words(pattern)
+    bare = " ".join(word.source for word in words)
+    return bare if bare != pattern.strip() and words and "*" not in words[0].source else ""
 
 
 def matches_command(pattern: glob.StarGlob, text: str) -> bool:

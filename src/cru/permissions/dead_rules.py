@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from cru.permissions.allowed_commands import bare_pattern
 from cru.permissions.modes import Decision
 from cru.permissions.rules import INPUT_TO, OUTSIDE, Rule, unknown_tools
 from cru.shell.programs import WRAPPERS, base_name
 
 COMMAND_TOOLS = ("bash", "shell", INPUT_TO, OUTSIDE)
 """What a rule on commands may be about."""
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 OPERATORS = frozenset(("&&", "||", "|", ";", "&"))
 
 
@@ -26,8 +29,13 @@ def find_flaw(rule: Rule, decision: Decision, tools: Iterable[str]) -> str:
 
 def _why_no_command(rule: Rule) -> str:
     """Of an allow rule with a star, which is held against each simple command by itself."""
-    words = (rule.pattern or "").split()
-    if len(rule.pieces) < 2 or not words or "*" in words[0]:
+    pattern = rule.pattern or ""
+    words = pattern.split()
+    if len(rule.pieces) < 2 or not words or bare_pattern(pattern):
+        return ""
+    if _VARIABLE.match(words[0]):
+        return "a variable before a program may change what that does: leave it out, harmless ones need no rule, or write the whole command"
+    if "*" in words[0]:
         return ""
     if (name := base_name(words[0])) in WRAPPERS:
         return f"`{name}` runs what stands behind it, and only a rule without a `*`, the whole command, covers that"

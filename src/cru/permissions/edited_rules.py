@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cru.files.glob import escape
+from cru.files.glob import escape, parse_glob
 from cru.permissions import BadRule, RuleEditing
-from cru.permissions.allowed_commands import bare_command
+from cru.permissions.allowed_commands import bare_command, bare_pattern
 from cru.permissions.paths import is_inside
 from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
 from cru.shell.analysis import CommandAnalysis
@@ -99,7 +99,8 @@ def why_not_kept(text: str, call: JudgedCall, places: PathRoots, others: Sequenc
     wide = _why_too_wide(rule, call, places)
     if wide:
         return wide
-    if find_allowing_rule((*others, rule) if call.tool != OUTSIDE else (rule,), call, places) is None:
+    covers_rest = call.tool != OUTSIDE and find_allowing_rule(others, call, places) is None
+    if find_allowing_rule((*others, rule) if covers_rest else (rule,), call, places) is None:
         return "the rule does not cover this call, nor what no other rule covers of it"
     is_wider = call.tool == OUTSIDE and len(rule.pieces) > 1 and text != propose_prefix(call)
     return "of a run outside of the sandbox only this very command is kept" if is_wider else ""
@@ -112,7 +113,9 @@ def _why_too_wide(rule: Rule, call: JudgedCall, places: PathRoots) -> str:
         return f"the rule is about every call of `{rule.tool}`; {WHOLE}"
     if call.kind == "shell":
         example = _example(call)
-        return _why_too_wide_command(rule, f", as in `{example}`" if example else "")
+        as_in = f", as in `{example}`" if example else ""
+        patterns = filter(None, (rule.pattern, bare_pattern(rule.pattern)))
+        return next(filter(None, (_why_too_wide_command(pattern, as_in) for pattern in patterns)), "")
     if call.kind in ("read", "write"):
         return _why_too_wide_path(rule.pattern, places)
     if call.kind == "fetch" and "*" in rule.pattern.partition("://")[2].partition("/")[0]:
@@ -132,11 +135,12 @@ def _why_too_wide_path(pattern: str, places: PathRoots) -> str:
     return ""
 
 
-def _why_too_wide_command(rule: Rule, example: str) -> str:
+def _why_too_wide_command(pattern: str, example: str) -> str:
     """A star stands for arguments only: behind a blank, and behind what says what the command does. example: a rule that would be kept"""
-    if len(rule.pieces) == 1:
+    pieces = parse_glob(pattern)
+    if len(pieces) == 1:
         return ""
-    fixed = rule.pieces[0]
+    fixed = pieces[0]
     words = fixed.split()
     is_program_whole = " " in fixed.strip("\t ") or fixed.endswith(" ")
     if not words or not is_program_whole or not fixed.endswith((" ", "/", "=")):

@@ -332,11 +332,11 @@ def _command_rule(call: JudgedCall, places: PathRoots) -> str:
     from cru.permissions.protected_writes import may_write_protected
 
     text = call.detail.strip()
-    if may_write_protected(text, places):
-        return ""
     from cru.permissions.allowed_commands import bare_command
 
     command = bare_command(call, places.root)
+    if may_write_protected(command.raw, places):
+        return ""
     words = command.parts[0] if len(command.parts) == 1 and not command.opaque else ()
     if not any(command.uses) and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
         return f"{call.tool}:{words[0]} {words[1]} *"

@@ -41,7 +41,6 @@ from cru.shell.syntax import (
 Words: TypeAlias = tuple[str, ...]
 
 _GLOB = "*?["
-_NUMBERS = frozenset("?#$")
 _PATHS = frozenset(("HOME", "PWD"))
 """Variables that the shell sees to, but for what sets variables, which is opaque; only of the folder the name may hold blanks."""
 _COMPUTED = {
@@ -202,7 +201,7 @@ def _may_be_option(word: Word, known_variables: Set[str]) -> bool:
     """Whether an option may stand in its place, or behind it: a value stands at its beginning, or may become several words."""
     parts = [part for part in word.parts if part.value]
     for place, part in enumerate(parts):
-        if part.kind is not PartKind.VARIABLE or part.name in known_variables or part.name in _NUMBERS:
+        if part.kind is not PartKind.VARIABLE or part.name in known_variables or part.is_number:
             continue
         is_path = part.name in _PATHS and all(behind.value.startswith("/") for behind in parts[place + 1 : place + 2])
         if not part.quoted and not (is_path and part.name == "HOME"):
@@ -216,9 +215,10 @@ def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:
     """Why the arguments may run other commands; globs: those that become names of files, by their place."""
     if name in VARIABLE_SETTERS or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
         return f"`{name}`, which may run what stands in a name"
-    any_name = any(word.source.startswith(("-", *_GLOB)) for word in globs.values())
-    if globs and may_become_option(words, tuple(globs), any_name):
-        return f"`{name}` with names of files that may be options"
+    dashed = [word for word in globs.values() if word.text.startswith(("-", *_GLOB))]  # `''*`, too
+    if globs and may_become_option(words, tuple(globs), bool(dashed)):
+        plain = f"; those of `./{dashed[0].source}` are none" if dashed else ""
+        return f"`{name}` with names of files that may be options{plain}"
     if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
         return f"an option before what `{name}` is to do"
     return ""

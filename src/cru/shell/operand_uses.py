@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from cru.shell.option_effects import OptionEffect, OptionUse
@@ -42,7 +43,11 @@ def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     of one may be the script."""
     values = (at for at in read.values if words[at - 1].startswith("--"))
     first = read.operands if read.unknown else read.operands[:1]
-    scripts = [*_named_scripts(words, "e", "--source"), *((at, words[at]) for at in (*first, *values))]
+    named = [*_named_scripts(words, "e", "--source")]
+    whole = "\n".join(
+        script for _, script in named
+    )  # one script may end in the middle of what the next one goes on with
+    scripts = [*((at, whole) for at, _ in named), *((at, words[at]) for at in (*first, *values))]
     hosts = (words[at] for at in read.operands if words[at].startswith("/inet"))
     return [
         *_not_plain(words, scripts, is_plain_awk),
@@ -71,10 +76,8 @@ def _not_plain(
     words: tuple[str, ...], scripts: list[tuple[int, str]], is_plain: Callable[[str], bool]
 ) -> list[OptionUse]:
     """The words that hold a script that is not plain, each once."""
-    return [
-        OptionUse(words[at], len(words[at]), OptionEffect.RUNS)
-        for at in dict.fromkeys(at for at, script in scripts if not is_plain(script))
-    ]
+    places = dict.fromkeys(at for at, script in scripts if not is_plain(script))
+    return [OptionUse(words[at], len(words[at]), OptionEffect.RUNS) for at in places]
 
 
 def _processes(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
@@ -103,8 +106,13 @@ def _files_outside(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     return [
         OptionUse(word, len(word), OptionEffect.SENDS)
         for word in (words[at] for at in read.operands)
-        if word not in NO_FILES and (word.startswith(("/", "~", "../")) or "/../" in word or EXPANSION in word)
+        if word not in NO_FILES and (word.startswith(("/", "~")) or _may_lead_up(word) or EXPANSION in word)
     ]
+
+
+def _may_lead_up(word: str) -> bool:
+    """Whether `..` stands in the path, or may for a shell other than bash 5.2 (`.*`)."""
+    return any(name.startswith(".") and fnmatchcase("..", name) for name in word.split("/"))
 
 
 def _has_one_path(words: tuple[str, ...]) -> bool:
@@ -115,15 +123,20 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
 
 
 def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
-    """`make CC=x` names what recipes start, but for a number or a yes or no."""
+    """`make CC=x` names what recipes start, but for a number or a yes or no; `MAKEFILES=1` a file that is read."""
     assigned = [(word, word.partition("=")) for word in words[1:] if not word.startswith("-")]
     return [
         OptionUse(word, len(name) + 1, OptionEffect.RUNS)
         for word, (name, equals, value) in assigned
-        if (equals and not value.isdigit() and value.lower() not in _SWITCHES) or EXPANSION in name
+        if (equals and (name.rstrip(":!?+") in _READ_BY_MAKE or not _is_switch(value))) or EXPANSION in name
     ]
 
 
+def _is_switch(value: str) -> bool:
+    return value.isdigit() or value.lower() in _SWITCHES
+
+
+_READ_BY_MAKE = frozenset(["GNUMAKEFLAGS", "MAKEFILES", "MAKEFLAGS", "SHELL", ".SHELLFLAGS"])
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
 
 OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {

@@ -91,11 +91,12 @@ def _skip_replacement(text: str, at: int, *, has_flags: bool) -> int:
 
 
 def _skip_part(text: str, at: int, mark: str) -> int:
-    """The place behind the next mark that no backslash stands before. In brackets a mark may stand for itself or not: not plain."""
+    """The place behind the next mark that no backslash stands before. In brackets a mark may stand for itself or not: not plain. Nor is a
+    line end: what stands behind it is a command if this line is the text of an `a\\` in the script before."""
     start = at
-    while at < len(text) and text[at] != mark:
+    while at < len(text) and text[at] not in (mark, "\n"):
         at += 2 if text[at] == "\\" else 1
-    if at >= len(text):
+    if text[at : at + 1] != mark:
         raise ValueError(mark)
     part = re.sub(r"\\.", "", text[start:at], flags=re.DOTALL)
     behind = part.find("[")

@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from shlex import quote
 from typing import NamedTuple
 
 from cru.shell.analysis import writes_nothing
 from cru.shell.parser import parse
-from cru.shell.syntax import CompoundKind, PartKind, Script, SimpleCommand, Word, WordPart
-from cru.shell.wrapping import bare_words, is_harmless_assignment, is_silent_builtin
+from cru.shell.syntax import Compound, CompoundKind, PartKind, Pipeline, Script, SimpleCommand, Word, WordPart
+from cru.shell.wrapping import DECIDING, bare_words, is_harmless_assignment, is_silent_builtin
 
 LONGEST = 20_000
 """Characters of a command that is looked at."""
@@ -40,6 +40,37 @@ def left_out(text: str, root: str) -> Set[int]:
     return _read(text, root).left_out
 
 
+def bare_command_words(text: str) -> Sequence[Word]:
+    """The words of one simple command that changes nothing but what its program does, without what stands around that; () for more."""
+    parsed = parse(text)
+    pipelines = parsed.script.pipelines
+    if parsed.problem is not None or parsed.comments or len(pipelines) != 1 or len(pipelines[0].commands) != 1:
+        return ()
+    command = pipelines[0].commands[0]
+    if not isinstance(command, SimpleCommand) or not command.words or command.redirections:
+        return ()
+    if pipelines[0].operator or pipelines[0].prefix or not all(map(is_harmless_assignment, command.assignments)):
+        return ()
+    return bare_words(command.words)
+
+
+def has_condition(script: Script) -> bool:
+    """Whether what runs in it depends on what a command says that needs no rule."""
+    return any(
+        node.kind is CompoundKind.IF if isinstance(node, Compound) else isinstance(node, Pipeline) and _decides(node)
+        for node in script.walk()
+    )
+
+
+def _decides(pipeline: Pipeline) -> bool:
+    """Whether a command looks, says no, or ends the list; or says yes, and what stands behind it is for a no."""
+    commands = [command for command in pipeline.commands if isinstance(command, SimpleCommand) and command.words]
+    return any(
+        command.words[0].source in DECIDING or (pipeline.operator == "||" and is_silent_builtin(command.words))
+        for command in commands
+    )
+
+
 class _Simplified(NamedTuple):
     """text: "": it cannot be said"""
 
@@ -59,7 +90,9 @@ def _read(text: str, root: str) -> _Simplified:
         lines = [*simplifier.lines(parsed.script, is_alone=True)]
     except _Unclear:
         return _Simplified()
-    return _Simplified("\n".join(lines), frozenset(simplifier.left_out) if lines else frozenset())
+    if not lines:
+        return _Simplified("\n".join(simplifier.silent))
+    return _Simplified("\n".join(lines), frozenset(simplifier.left_out))
 
 
 class _Simplifier:
@@ -67,6 +100,8 @@ class _Simplifier:
         self._text = text
         self._root = root
         self.left_out: list[int] = []
+        self.silent: list[str] = []
+        """Commands that need no rule beside others; alone they do."""
 
     def lines(self, script: Script, *, is_alone: bool) -> Iterator[str]:
         """is_alone: nothing reads what is printed there. Raises _Unclear."""
@@ -88,20 +123,31 @@ class _Simplifier:
             return
         if not all(map(is_harmless_assignment, command.assignments)):
             raise _Unclear
+        words = bare_words(self._without_root(bare_words(command.words)))
+        redirections = (self._text[each.start : each.end] for each in command.redirections)
+        text = " ".join((*map(self._source, words), *redirections))
         may_go = is_alone and all(map(writes_nothing, command.redirections))
-        if may_go and (is_silent_builtin(command.words) or self._stays_in_root(command.words)):
+        is_silent = may_go and is_silent_builtin(command.words)
+        self.silent += [text] if is_silent else []
+        if is_silent or (may_go and self._stays_in_root(command.words)):
             self.left_out.append(command.start)
-            return
-        words = map(self._source, bare_words(command.words))
-        yield " ".join((*words, *(self._text[each.start : each.end] for each in command.redirections)))
+        else:
+            yield text
 
     def _stays_in_root(self, words: list[Word]) -> bool:
         """Whether it is a `cd` to the folder in which the command begins. What is named, not where it leads: that may change meanwhile."""
-        if words[0].source != "cd" or len(words) != 2 or any(part.kind is not PartKind.TEXT for part in words[1].parts):
-            return False
-        path = words[1].text
-        is_plain = path.startswith("/") and ".." not in path.split("/") and not words[1].has_unquoted("*?[{")
+        return len(words) == 2 and words[0].source == "cd" and self._is_root(words[1])
+
+    def _is_root(self, word: Word) -> bool:
+        path = word.text
+        is_text = all(part.kind is PartKind.TEXT for part in word.parts) and not word.has_unquoted("*?[{")
+        is_plain = is_text and path.startswith("/") and ".." not in path.split("/")
         return is_plain and os.path.normpath(path) == self._root
+
+    def _without_root(self, words: Sequence[Word]) -> Sequence[Word]:
+        """Without the `-C` of git that names that folder."""
+        is_named = len(words) > 3 and words[0].source == "git" and words[1].source == "-C" and self._is_root(words[2])
+        return [words[0], *words[3:]] if is_named else words
 
     def _source(self, word: Word) -> str:
         """As it is written, with the text itself in place of a `$(cat <<'EOF' …)`."""

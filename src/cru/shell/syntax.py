@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 EXPANSION = "\x01"
 """Stands in a word for the `$` of a variable, where that must not be taken for a dollar in quotes."""
+_NUMBERS = frozenset("?#$")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=", re.ASCII)
 
 
@@ -102,6 +103,11 @@ class WordPart(ShellNode):
         return self.value.strip("{}").removeprefix("$").strip("{}") if self.kind is PartKind.VARIABLE else self.value
 
     @property
+    def is_number(self) -> bool:
+        """Whether it is a variable that holds digits only."""
+        return self.kind is PartKind.VARIABLE and self.name in _NUMBERS
+
+    @property
     def marked_value(self) -> str:
         """The value, of a variable with EXPANSION for its `$`."""
         return EXPANSION + self.value[1:] if self.kind is PartKind.VARIABLE else self.value
@@ -130,7 +136,7 @@ class Word(ShellNode):
     def has_unquoted(self, chars: str) -> bool:
         """Whether one of these characters stands in it and may mean more than itself."""
         return any(
-            not part.quoted
+            not (part.quoted or part.is_number)
             and (part.kind is PartKind.TEXT or part.kind is PartKind.VARIABLE)
             and any(char in part.name for char in chars)
             for part in self.parts

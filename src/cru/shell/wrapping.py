@@ -21,10 +21,10 @@ VARIABLES = {
     **dict.fromkeys(_LOCALES, re.compile(_LOCALE)),
     "COLUMNS": re.compile(r"[0-9]+", re.ASCII),
     "DEBIAN_FRONTEND": re.compile("noninteractive"),
-    "GIT_PAGER": re.compile("cat"),
+    "GIT_PAGER": re.compile("(?:cat)?"),
     "LANGUAGE": re.compile(r"[A-Za-z_]+"),
     "LINES": re.compile(r"[0-9]+", re.ASCII),
-    "PAGER": re.compile("cat"),
+    "PAGER": re.compile("(?:cat)?"),
     "PYTHONHASHSEED": re.compile(r"[0-9]+|random", re.ASCII),
     "RUST_BACKTRACE": re.compile(r"[01]|full"),
     "TERM": re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*"),
@@ -36,8 +36,15 @@ _NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _TIMEOUT_OPTION = re.compile(r"--foreground|--preserve-status|-v|--verbose|--(kill-after|signal)=[\w.]+|-[ks][\w.]+")
 _GIT_OPTIONS = names("--no-pager -P --no-optional-locks --literal-pathspecs")
-_SILENT = names(": echo exit false pwd test true [")
-_STOPPING = re.compile(r"set(?: -[eu]+| -[eu]*o (?:pipefail|errexit|nounset))+")  # -x shows what PS4 says, which is run
+_SILENT = names(": echo exit false pwd true")
+_STOPPING = re.compile(
+    r"set(?: -[eEu]+| -[eEu]*o (?:pipefail|errexit|nounset))+"
+)  # -x shows what PS4 says, which is run
+_LOOKING = re.compile(r"(?:which|type|command -v)(?: [\w.+-]+)+", re.ASCII)
+_WAITING = re.compile(r"sleep [0-9.]+[smhd]?", re.ASCII)
+_FORMAT = re.compile(r"(?!-)(?:[^%]|%%|%s)*")  # `%n` sets a variable
+DECIDING = names("[ command exit false test type which")
+"""Of these commands those that something may depend on."""
 _EVALUATING = ("-v", "-R")  # of `test`: what stands behind may be run
 _UNARY = names("-d -e -f -h -L -n -r -s -w -x -z")
 _COUNTS = names("? #")
@@ -75,6 +82,8 @@ def _without_wrapper(words: Sequence[Word]) -> Sequence[Word] | None:
     elif name == "nice":
         if len(words) > 2 and words[1].source == "-n" and _NUMBER.fullmatch(words[2].source):
             at = 3
+        elif len(words) > 1 and words[1].source.startswith("-n") and _NUMBER.fullmatch(words[1].source[2:]):
+            at = 2
     elif name == "env":
         while at < len(words) and is_harmless_assignment(words[at]):
             at += 1
@@ -96,16 +105,27 @@ def _is_plain(word: Word) -> bool:
 
 
 def is_silent_builtin(words: Sequence[Word]) -> bool:
-    """Whether it only prints, looks whether a file is there, or ends a list."""
+    """Whether it only prints, waits, looks whether something is there, or ends a list."""
     name = words[0].source
-    if name == "set":
-        return _STOPPING.fullmatch(" ".join(word.source for word in words)) is not None
-    if name not in _SILENT:
-        return False
     if name == "[":
         return words[-1].source == "]" and _is_plain_test(words[1:-1])
     if name == "test":
         return _is_plain_test(words[1:])
+    if name == "printf":
+        return len(words) > 1 and _is_plain_format(words[1]) and _prints_plain(words[2:])
+    if name in _SILENT:
+        return _prints_plain(words[1:])
+    line = " ".join(word.source for word in words)
+    return any(pattern.fullmatch(line) for pattern in (_STOPPING, _LOOKING, _WAITING))
+
+
+def _is_plain_format(word: Word) -> bool:
+    is_text = all(part.kind is PartKind.TEXT for part in word.parts) and not word.has_unquoted("*?[{~")
+    return is_text and _FORMAT.fullmatch(word.text) is not None
+
+
+def _prints_plain(words: Sequence[Word]) -> bool:
+    """Whether they are texts, and variables that may be shown."""
     if any(word.has_unquoted("*?[{~") for word in words):  # names of files, `{1..999999999}`
         return False
     parts = [part for word in words for part in word.parts]

@@ -68,7 +68,9 @@ def read_entries(source: HookSource, events: Events, canonical: Callable[[str], 
 def _positions(reading: Reading, misplaced: Sequence[str]) -> Iterator[EntryPosition]:
     value, is_toml = reading.value, reading.source.path.suffix == ".toml"
     if not is_toml:
-        report_unknown_keys(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema", *misplaced), ())
+        report_unknown_keys(
+            reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema", *misplaced), ()
+        )
     hooks = value.get("hooks")
     if isinstance(hooks, list):
         yield from (EntryPosition(entry, ("hooks", number)) for number, entry in enumerate(hooks))
