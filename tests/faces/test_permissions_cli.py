@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -228,3 +229,19 @@ def test_a_run_outside_of_the_sandbox_is_judged_by_the_rules_for_it(home: HomeDi
     assert (verdict["tool"], verdict["decision"], run.code) == ("outside_sandbox", "ask", 6)
     assert [part["decision"] for part in verdict["parts"]] == ["ask", "allow"]
     assert cru("permissions", "test", "outside_sandbox", "", home=home).code == 2
+
+
+def test_the_whole_disk_may_be_the_project(home: HomeDir) -> None:
+    """As in containers that start in `/`."""
+    with server([Reply("hello")]) as model:
+        home.configure('mode = "auto"\n', url=model.url)
+        done = cru("hi", home=home, cwd=Path("/"))
+    assert (done.out, done.err) == ("hello\n", "")
+    cases = [
+        ("write", "tmp/zz", 0),
+        ("write", ".git/hooks/x", 6),
+        ("read", "etc/hosts", 0),
+        ("write", "srv/a/.git/config", 6),
+    ]
+    for tool, path, code in cases:
+        assert cru("permissions", "test", tool, path, home=home, cwd=Path("/")).code == code, path

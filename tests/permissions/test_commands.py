@@ -355,3 +355,23 @@ def test_bash_agrees_on_what_a_transparent_command_runs(command: str) -> None:
         ["bash", "--norc", "-c", script], capture_output=True, text=True, errors="replace", timeout=30
     )
     assert "RAN" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_a_rule_on_a_program_holds_for_its_versions(kind: str) -> None:
+    rules = ("bash:pip install *", "bash:python *", "bash:gpg --export *")
+    judge = gate(mode="trust", deny=rules) if kind == "deny" else gate(mode="trust", ask=rules)
+    hit = [
+        "pip3 install x", "pip3.11 install x", "/usr/bin/pip3 install x", "sudo pip3 install x", "pip3 --quiet install x",
+        "python3 -c 1", "timeout 5 /opt/bin/python3.12 x", "gpg2 --expor x", "env pip-3.11 install x", "make; python3 x",
+    ]  # fmt: skip
+    free = [
+        "pip3 list",
+        "pythonx y",
+        "echo pip3 install",
+        "cat python3.txt",
+        "gpg2 --verify x",
+        "pip3x install y",
+    ]
+    assert [command for command in hit if bash(judge, command).decision != kind] == []
+    assert [command for command in free if bash(judge, command).decision != "allow"] == []

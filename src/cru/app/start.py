@@ -30,6 +30,7 @@ from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
+from cru.files import is_inside
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
 from cru.tasks import CardPlaces, TaskTable
@@ -188,7 +189,7 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
     path = start.root / ".cru" / "config.toml"
     if path.parent == start.home or os.path.realpath(path.parent) == os.path.realpath(start.home):
         return None
-    if not os.path.realpath(path).startswith(os.path.realpath(start.root) + os.sep):
+    if not is_inside(os.path.realpath(path), os.path.realpath(start.root)):
         _ignore(start, notices, [f"{path} leads out of the project and is ignored"])
         return None
     try:

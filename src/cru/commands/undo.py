@@ -20,6 +20,7 @@ from cru.engine.undo import (
     settle_changes,
     turn_starts,
 )
+from cru.files import is_inside
 from cru.permissions.gate import PermissionSubject
 from cru.revisions.diff import diff_summary
 from cru.revisions.restore import FileSummary, StepKind, summarize
@@ -114,7 +115,7 @@ def _names(parts: Parts, files: Iterable[str]) -> str:
 def _name(parts: Parts, file: str) -> str:
     """Below the project without its folder."""
     root = os.path.realpath(parts.root)
-    return visible(os.path.relpath(file, root) if file.startswith(root + os.sep) else file)
+    return visible(os.path.relpath(file, root) if is_inside(file, root) else file)
 
 
 def _store(parts: Parts) -> RevisionStore:

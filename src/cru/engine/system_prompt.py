@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from cru.contexts.store import ContextStore
 from cru.engine.history import History
+from cru.files import is_inside
 from cru.values.messages import Span
 
 GUIDE_LIMIT = 64 * 1024
@@ -97,7 +98,7 @@ class Guides:
     def read_below(self, file: str) -> Iterable[Span]:
         """Those of the folders between the prompt's and this file, and the rules for such files."""
         root = os.path.realpath(self.places.root)
-        if not self.settings.subfolders or not file.startswith(root + os.sep):
+        if not self.settings.subfolders or not is_inside(file, root):
             return ()
         names = self._names()
         folders = [Path(root, part) for part in _parts_below(file, root)]
@@ -122,9 +123,10 @@ def _exists(path: str | Path | None) -> bool:
 
 def _parts_below(file: str, root: str) -> Iterator[str]:
     """The folders of a file below the root, from above."""
-    at = file.find(os.sep, len(root) + 1)
+    start = len(root.rstrip(os.sep)) + 1
+    at = file.find(os.sep, start)
     while at >= 0:
-        yield file[len(root) + 1 : at]
+        yield file[start:at]
         at = file.find(os.sep, at + 1)
 
 

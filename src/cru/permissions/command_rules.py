@@ -97,13 +97,13 @@ class SearchedCommand:
         if not may_match:
             return False
         forms = _forms(pattern)
-        if any(_is_there(_words_match, part, forms, named) for part in self._parts):
+        first = pattern[0].split(" ")[0]
+        if any(_is_there(_words_match, _plainly_named(part, first), forms, named) for part in self._parts):
             return True
         has_operator = any(char in piece for piece in pattern for char in _OPERATORS)
         if has_operator and _matches_from(forms, self._line.text, _places(self._line, pattern)):
             return True
-        first = pattern[0].split(" ")[0]
-        segments = (_glob_named(segment, first) for segment in self._segments)
+        segments = (_plainly_named(_glob_named(segment, first), first) for segment in self._segments)
         return any(_is_there(_segment_matches, segment, forms, named) for segment in segments)
 
     def _may_match(self, pattern: StarGlob, named: Sequence[str]) -> bool:
@@ -312,6 +312,19 @@ def _glob_named(segment: _SearchedWords, first: str) -> _SearchedWords:
         if name not in WRAPPERS and "=" not in word and not word.startswith("-"):
             break
     return segment
+
+
+def _plainly_named(candidate: _SearchedWords, first: str) -> _SearchedWords:
+    """With the rule's program in the place of its versions: `pip` for `/usr/bin/pip3.11`."""
+    if not first or first not in candidate.text or not (version := _version(first)).search(candidate.text):
+        return candidate
+    return _SearchedWords(tuple(first if version.fullmatch(word) else word for word in candidate.words))
+
+
+@lru_cache(maxsize=1024)
+def _version(program: str) -> re.Pattern[str]:
+    """A word that is the program with a version behind its name, perhaps with its folder."""
+    return re.compile(rf"(?<!\S)(?:\S*/)?{re.escape(program)}-?\d[\d.]*(?!\S)")
 
 
 def _unescaped(text: str) -> str:

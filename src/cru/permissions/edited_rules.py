@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cru.files import is_inside
 from cru.files.glob import escape, parse_glob
 from cru.permissions import BadRule, RuleEditing
 from cru.permissions.allowed_commands import bare_command, bare_pattern
-from cru.permissions.paths import is_inside
 from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
 from cru.shell.analysis import CommandAnalysis
 from cru.shell.programs import (

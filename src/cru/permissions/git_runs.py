@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from cru.files import is_inside
 from cru.files.regular import read_regular
 
 LARGEST = 1 << 20
@@ -28,15 +29,17 @@ _FOLDERS = ("core.hookspath", "include.path", "includeif.path")
 def git_runs(path: str, root: str) -> str:
     """The place below the project's root in which this file lies and that git runs or obeys, in small letters; "" if it is none.
     Repositories in the project count, too."""
-    top, file = root.rstrip("/"), path.casefold()
+    top, file = root.rstrip("/") or "/", path.casefold()
     folder = os.path.dirname(path)
-    while folder == top or folder.startswith(f"{top}/"):
+    while is_inside(folder, top):
         if folder == top or os.path.lexists(f"{folder}/.git"):
             for place in (*repository_folders(folder), *named_places(folder)):
                 if file == place.casefold() or file.startswith(f"{place.casefold()}/"):
                     return os.path.relpath(place, root).casefold()
         if folder != top and _is_repository(folder):
             return os.path.relpath(folder, root).casefold()
+        if folder == top:
+            break
         folder = os.path.dirname(folder)
     return ""
 

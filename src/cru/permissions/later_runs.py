@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cru.files import is_inside
 from cru.permissions.git_runs import git_runs
-from cru.permissions.paths import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

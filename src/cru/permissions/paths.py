@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.files import is_inside
+
 if TYPE_CHECKING:
     from cru.permissions.command_rules import SearchedCommand
     from cru.shell.analysis import CommandAnalysis
@@ -299,10 +301,6 @@ def locate(places: PathRoots, access: Literal["read", "write"], text: str) -> Re
     # The dots stay in what is resolved: `link/..` is the parent of the link's target.
     joined = os.path.join(places.root, joined)
     return ResolvedPath(access, text, os.path.normpath(joined).replace(os.sep, "/"), resolve(joined))
-
-
-def is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def is_outside(path: ResolvedPath, places: PathRoots) -> bool:

@@ -12,12 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.config.layers import SettingsProblem
-from cru.files import glob
+from cru.files import glob, is_inside
 from cru.files.glob import escape
 from cru.permissions import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
-from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
+from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
 from cru.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
 

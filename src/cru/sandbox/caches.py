@@ -14,7 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.permissions.paths import PathRoots, is_inside
+from cru.files import is_inside
+from cru.permissions.paths import PathRoots
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from cru.contexts.private import is_nobodys
+from cru.files import is_inside
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
-from cru.permissions.paths import is_inside
 from cru.process.identity import process_identity
 from cru.sandbox.planted import new_modules, put_aside
 from cru.sandbox.profile import Modules

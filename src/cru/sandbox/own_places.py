@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from cru.permissions.paths import SECRET_AT_HOME, PathRoots, is_inside
+from cru.files import is_inside
+from cru.permissions.paths import SECRET_AT_HOME, PathRoots
 from cru.sandbox import SandboxSettings
 
 SECRET_FILES = ("/etc/gshadow", "/etc/shadow")

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from cru.files import is_inside
 from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.gitlinks import find_gitlinks
-from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots, is_inside
+from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.own_places import always_hidden, hidden_paths, writable_folders
 

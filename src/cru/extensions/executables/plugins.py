@@ -25,8 +25,8 @@ from cru.extensions.executables.executable import (
 from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.extensions.executables.tool import ExecutableTool
 from cru.extensions.plugin_files import FileCopy
+from cru.files import is_inside
 from cru.namespace.host import Host, Plugin
-from cru.permissions.paths import is_inside
 
 if TYPE_CHECKING:
     from cru.process.confined import Confine, ConfinedCommand

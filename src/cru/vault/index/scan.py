@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.files import is_inside
 from cru.files.selection import EVERYTHING, FileSelection, select_by_glob, without
 from cru.vault import NoVault
 from cru.vault.notes import NOTE_SUFFIXES
@@ -115,7 +116,7 @@ def _status(entry: os.DirEntry[str], real: str) -> os.stat_result | None:
     """Of a regular file inside of the vault."""
     try:
         status = entry.stat()
-        if entry.is_symlink() and not os.path.realpath(entry.path).startswith(real + os.sep):
+        if entry.is_symlink() and not is_inside(os.path.realpath(entry.path), real):
             return None
     except OSError:  # deleted meanwhile, or a link to nothing
         return None
