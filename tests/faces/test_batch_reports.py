@@ -26,8 +26,8 @@ def test_calls_that_were_refused_are_told_counted_and_kept(home: HomeDir) -> Non
 
 
 def test_calls_of_sub_agents_that_were_refused_are_told_too(home: HomeDir) -> None:
-    (home.path / "below.txt").write_text(REFUSED)
-    below = f'{{"agent": "general", "prompt": "go", "model": "scripted:{home.path}/below.txt"}}'
+    (home.project / "below.txt").write_text(REFUSED)
+    below = f'{{"agent": "general", "prompt": "go", "model": "scripted:{home.project}/below.txt"}}'
     scripted(home, f"call: task {below}\n---\ntext: the end\n")
     write_items(home, {"prompt": "one", "id": "a", "set": {"permissions.allow": ["task"]}})
     run = cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home)

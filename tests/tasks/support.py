@@ -27,8 +27,27 @@ def call(agent: str, model: str, **more: Any) -> str:
     return "call: task " + json.dumps({"agent": agent, "prompt": f"do {agent}", "model": model, **more})
 
 
+def rule_for_scripts(folder: Path) -> str:
+    """Lines of a config.toml with a rule that lets calls name the scripts in this folder, which is outside of the project."""
+    return f'[permissions]\nallow = ["read:{folder}/*.txt"]\n'
+
+
+def allowing_scripts(folder: Path, settings: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Settings with a rule that lets calls name the scripts in this folder, which is outside of the project."""
+    permissions = (settings or {}).get("permissions", {})
+    return {
+        **(settings or {}),
+        "permissions": {**permissions, "allow": [*permissions.get("allow", ()), f"read:{folder}/*.txt"]},
+    }
+
+
 class ClosedWorld(World):
     """A session that is over after its one prompt, and what runs in the background with it."""
+
+    def __init__(self, path: Path, script: str, *extensions: Any, **more: Any) -> None:
+        super().__init__(
+            path, script, *extensions, **{**more, "settings": allowing_scripts(path, more.get("settings"))}
+        )
 
     async def asked(self, *prompts: str) -> LegResult:
         try:

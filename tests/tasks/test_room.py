@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.kit import HomeDir, cru, home, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, rule_for_scripts, script
 
 DONE = "---\ntext: done\n"
 WAIT = 'call: bash {"command": "while [ ! -e go ]; do sleep 0.02; done"}\n---\ntext: found\n'
@@ -48,7 +48,7 @@ def test_an_agent_below_another_of_the_same_model_does_not_wait_for_it(tmp_path:
         tmp_path, "child", f"{call('general', script(tmp_path, 'deepest', 'text: found'))}\n---\ntext: below\n"
     )
     model = script(tmp_path, "main", f"{call('general', child)}\n{DONE}")
-    here.configure(f'model = "{model}"\n[tasks.per_model]\n"*" = 1\n')
+    here.configure(f'model = "{model}"\n[tasks.per_model]\n"*" = 1\n{rule_for_scripts(tmp_path)}')
     assert cru("go", home=here).out == "done\n" and statuses(here) == ["completed"] * 2
 
 
@@ -57,7 +57,7 @@ def test_one_that_waits_can_be_cancelled(tmp_path: Path) -> None:
     small = script(tmp_path, "small", "delay: 600s\n")
     calls = "\n".join(call("general", small, background=True) for _ in range(2))
     model = script(tmp_path, "main", f"by: order\n{calls}\n{DONE * 5}")
-    here.configure(f'model = "{model}"\n[tasks.per_model]\n"*" = 1\n')
+    here.configure(f'model = "{model}"\n[tasks.per_model]\n"*" = 1\n{rule_for_scripts(tmp_path)}')
     with start("go", home=here) as run:
         wait_until(lambda: statuses(here) == ["running", "waiting"])
         for status in ("waiting", "running"):

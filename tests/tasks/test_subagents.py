@@ -251,7 +251,7 @@ def test_what_ends_in_the_background_comes_as_a_prompt_of_its_own(tmp_path: Path
     ("arguments", "problem"),
     [
         ({"agent": "explroe"}, "there is no agent 'explroe'\n  did you mean `explore`?"),
-        ({"agent": "explore", "model": "scripted:nothing"}, "failed: error: "),
+        ({"agent": "explore", "model": "scripted:{folder}/nothing.txt"}, "failed: error: "),
         ({"agent": "explore", "tools": ["nope"]}, "`tools`: there is no tool `nope`\n  there are "),
         ({"agent": "explore", "tools": ["read", "bsh"]}, "`tools`: there is no tool `bsh`\n  did you mean `bash`?"),
         ({"agent": "explore", "tools": ["write"]}, "the agent explore may use none of write\n  leave `tools` out"),
@@ -261,6 +261,9 @@ def test_what_ends_in_the_background_comes_as_a_prompt_of_its_own(tmp_path: Path
 def test_a_task_that_cannot_be_done_is_an_error_of_the_call(
     tmp_path: Path, arguments: dict[str, str], problem: str
 ) -> None:
+    arguments = {
+        name: value.format(folder=tmp_path) if isinstance(value, str) else value for name, value in arguments.items()
+    }
     world = world_with(tmp_path, call(**{"model": script(tmp_path, "child", ANSWER), **arguments}))
     world.run("go")
     assert problem in world.results()[0]

@@ -367,6 +367,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         web_rules=web_rules,
         judge_read=lambda path: gate.judge("read", "read", path, [("read", path)]),
         why_foreign=why_foreign,
+        why_model=lambda name: models.why_elsewhere(name) if gate.mode != "trust" else "",
         hidden_files=gate.hidden_files,
     )
 

@@ -187,6 +187,21 @@ class ModelPool:
         named = (name for name, about in self._settings.models.items() if about.model)
         return (*named, *self._settings.categories)
 
+    def why_elsewhere(self, name: str) -> str:
+        """Why a model that another model names needs leave: what it gets to read goes to another place than that of the configured one;
+        "" if it does not, or the settings name it."""
+        from cru.models.registry import find_address
+
+        if name in self.aliases():
+            return ""
+        try:
+            own, other = (find_address(each, self._settings, self._keyed) for each in ("", name))
+        except NoModel:  # it is told where the model is made
+            return ""
+        return (
+            f"its model `{name}` is asked at {other}, where no setting of yours leads" if other not in ("", own) else ""
+        )
+
     def own_price(self, provider: str, model: str) -> ModelPrice | None:
         """What the settings say that a model costs, under its own name or another."""
         names = (model, f"{provider}:{model}", f"{provider}/{model}")

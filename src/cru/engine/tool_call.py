@@ -154,7 +154,7 @@ async def _decide_announced(
     """A call that the handlers of `tool:before_call` have heard of."""
     from cru.engine.call_arguments import report_failure
 
-    answer, tool, args = outcome.answer, prepared.tool, prepared.args
+    answer, tool = outcome.answer, prepared.tool
     if answer.stops:
         refusal = permission.refuse(outcome.by, answer, outcome.failed)
         return _refuse(prepared, await permission.announce(parts, question, refusal))
@@ -162,7 +162,7 @@ async def _decide_announced(
         return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
     if tool is not None and not checked.problem:
         try:
-            question = replace(question, detail=tool.subject(args), paths=tuple(tool.paths(args)), tool=tool)
+            question = permission.about(question, tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
             return replace(prepared, content=report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
     return await _get_permission(parts, prepared, question)

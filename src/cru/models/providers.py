@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -29,6 +31,7 @@ class Provider(Struct, frozen=True):
 
 
 CUSTOM = "openai_compatible"
+_FILE = re.compile(r"(?:local|scripted)[:/](.+)", re.DOTALL)
 OPENROUTER, OPENAI, ANTHROPIC = "openrouter", "openai", "anthropic"
 
 PROVIDERS: dict[str, Provider] = {
@@ -159,6 +162,12 @@ def provider_at(base_url: str) -> str:
     """The provider that a base_url belongs to; CUSTOM if none has it."""
     rows = (row for row in PROVIDERS.values() if row.name not in USUAL_PORTS)
     return next((row.name for row in rows if same_host(row.base_url, base_url)), CUSTOM)
+
+
+def file_of_model(name: str) -> str:
+    """The file that a model of this name is read from, as an absolute path; "" if it is asked somewhere, or nothing is named."""
+    match = _FILE.match(name.strip())
+    return os.path.abspath(os.path.expanduser(match[1])) if match else ""
 
 
 def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:

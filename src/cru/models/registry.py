@@ -184,6 +184,13 @@ def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, st
     return "", ""
 
 
+def find_address(name: str, settings: ModelSettings, env: Mapping[str, str]) -> str:
+    """Where a model of this name is asked, "" if nothing says so, or it is a file. Raises NoModel."""
+    model, _ = _resolve_alias(name or settings.model or env.get("CRU_MODEL", ""), settings)
+    provider, _ = providers.split_model(model.strip(), settings, env)
+    return "" if provider in ("local", "scripted") else resolve_address(provider, settings, env)[0]
+
+
 def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> None:
     row = PROVIDERS[provider]
     if (

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from cru.files.regular import read_regular
 from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
 from cru.models.exchange import Sleep
 from cru.models.failures import ErrorObject, RequestFacts, error_for
@@ -152,6 +153,7 @@ class ModelScript(Struct, frozen=True):
     by_order: bool = False
 
 
+MOST_BYTES = 4 << 20
 COUNTS = ("input", "output", "cache_read", "cache_write", "cost")
 ITEMS = ("think", "text", "call", "delay", "usage", "end", "error", "drop", "repeat")
 HEADERS = ("loop", "by")
@@ -160,7 +162,7 @@ HEADERS = ("loop", "by")
 def load_script(path: Path) -> ModelScript:
     """Read a script. Raises NoModel that names file and line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise NoModel(f"cannot read the script {path}: {error}", "name it as scripted:PATH") from error
     return parse_script(text, str(path))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cru.config.closest import closest, did_you_mean
 from cru.engine.parts import Parts
 from cru.events.stream import Stream
-from cru.tasks import CardPlaces, TaskError, TaskLimit, TaskSettings
+from cru.tasks import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs, is_plain
 from cru.tasks.completion import describe_end
 from cru.tasks.discovery import Cards, load_cards
@@ -187,15 +187,28 @@ class AgentTasks:
         return await self.manager.start(self._parts, asked, work, conversation.id if conversation else "")
 
     async def _choose_model(self, card: AgentCard, request: AgentRequest) -> str:
-        """ "": the configured one. Raises ModelError."""
+        """ "": the configured one. Raises ModelError, and TaskError if a card of the project names a file that may not be read."""
 
         async def parent_model() -> str:
             return (await self._parts.choose("")).model.name
 
         chosen = await choose_model(request.model or card.model, self.shared.models, parent_model)
+        if not request.model and card.origin in (CardOrigin.PROJECT, CardOrigin.UNTRUSTED):
+            self._check_file(chosen.name, card)
         if chosen.problem:
             self._tell_once((f"agent {card.name}: {chosen.problem}",))
         return chosen.name or self._model
+
+    def _check_file(self, model: str, card: AgentCard) -> None:
+        """The file that a call names is judged before it; that of a project's card here. Raises TaskError."""
+        from cru.models.providers import file_of_model
+
+        if file := file_of_model(model):
+            verdict = self._parts.gate.judge("read", "read", file, [("read", file)])
+            if verdict.decision != "allow":
+                raise TaskError(
+                    f"{card.file} names the model `{model}`, a file: {verdict.reason}", "name a model in the call"
+                )
 
     def _unknown_tools(self, card: AgentCard) -> Iterator[str]:
         """Plain names of the card that nothing here has; plugins have brought theirs by now."""

@@ -40,6 +40,7 @@ class ToolRow(Struct, frozen=True):
     aliases: other names of what the subject names; calls have the one that rules know
     keeps_files: it hands what it replaces to `ToolServices.keep_file` itself
     of_context: the subject is a context, which may be another project's
+    model: the argument that names a model
     """
 
     arguments: type[Struct]
@@ -55,6 +56,7 @@ class ToolRow(Struct, frozen=True):
     aliases: Mapping[str, str] = {}
     keeps_files: bool = False
     of_context: bool = False
+    model: str = ""
 
 
 TABLE: dict[str, ToolRow] = {
@@ -85,7 +87,9 @@ TABLE: dict[str, ToolRow] = {
         a.ReadContext, "conversation.read_context", "read", "context_name", parallel=True, of_context=True
     ),
     "send_message": ToolRow(a.SendMessage, "conversation.send_message", "message", "to"),
-    "task": ToolRow(AgentRequest, "delegation.task", "flow", "agent", parallel=True, aliases=AGENT_ALIASES),
+    "task": ToolRow(
+        AgentRequest, "delegation.task", "flow", "agent", parallel=True, aliases=AGENT_ALIASES, model="model"
+    ),
     "call_user": ToolRow(a.CallUser, "conversation.call_user", "flow"),
     "recurse": ToolRow(a.Recurse, "conversation.recurse", "flow", hidden=True),
 }
@@ -105,6 +109,7 @@ class BuiltInTool:
         self.parallel: bool = row.parallel
         self.hidden = row.hidden
         self.keeps_files = row.keeps_files
+        self.chooses_model = bool(row.model)
         self._row = row
         self._options = options
 
@@ -120,6 +125,10 @@ class BuiltInTool:
         return _expand_home(value) if self._row.access else value
 
     def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
+        if model := str(args.get(self._row.model) or ""):
+            from cru.models.providers import file_of_model
+
+            return [("read", file)] if (file := file_of_model(model)) else []
         return [(self._row.access, self.subject(args))] if self._row.access else []
 
     def preview(self, args: Mapping[str, object]) -> str:
@@ -132,6 +141,8 @@ class BuiltInTool:
         """Why this call needs a rule or a person, whatever the mode; "" for most."""
         if self._row.of_context and services is not None and services.why_foreign is not None:
             return services.why_foreign(self.subject(args))
+        if (model := str(args.get(self._row.model) or "")) and services is not None and services.why_model is not None:
+            return services.why_model(model)
         if args.get(self._row.receiver) and _may_edit(self.subject(args)):
             return "it has control characters, with which a program that has a terminal may read something else than what is shown"
         if self.kind == "fetch":

@@ -202,6 +202,7 @@ class ToolServices(Struct, kw_only=True):
     spawner: makes what starts work beside the conversation, when it is first needed
     confine: (argv, whether it outlives us) -> the same in a sandbox, None if nothing confines here
     why_foreign: why reading this context needs a rule or a person: it is another project's; "": it is not
+    why_model: why a sub-agent with this model needs a rule or a person
     outside: runs outside of that sandbox
     keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
@@ -217,6 +218,7 @@ class ToolServices(Struct, kw_only=True):
     spawner: Callable[[], Spawner] | None = None
     confine: Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None = None
     why_foreign: Callable[[str], str] | None = None
+    why_model: Callable[[str], str] | None = None
     outside: OutsideRuns | None = None
     keep_file: Callable[[str, bytes, str, str], None] | None = None
 
