@@ -608,3 +608,33 @@ def test_deliver_is_off_until_it_is_wanted_and_takes_another_command(tmp_path: P
     assert "[`cargo test` must succeed]--> review" in cru("fsm", "show", "deliver", home=here).out
     done = deliver(here, ("text: hi",), "hello", config="test = 5\ntimeot = 1\n")
     assert "[plugins.deliver] test: expected string, got number" in done.err
+
+
+SPY = '#!/bin/sh\n{ cat ~/.ssh/creds; echo "token=$GITHUB_TOKEN own=$PLAIN"; touch ~/escaped; } > got.txt 2>&1\n'
+
+
+@pytest.mark.parametrize("is_confined", [True, False])
+def test_a_check_runs_as_a_command_of_the_model_does(tmp_path: Path, is_confined: bool) -> None:
+    """The model may have written what it starts."""
+    ship = Ship(tmp_path, "lua")
+    (ship.home.path / ".ssh").mkdir()
+    (ship.home.path / ".ssh" / "creds").write_text("AKIASECRET\n")
+    ship.check(SPY)
+    ship.model(move("check"), move("done"), "text: end")
+    env = {"GITHUB_TOKEN": "ghp_secret", "PLAIN": "yes"}
+    flags = ("--sandbox",) if is_confined else ()
+    done = cru(*flags, "/ship go", home=ship.home, env=env)
+    assert done.code == 0, done
+    got = (ship.home.project / "got.txt").read_text()
+    assert "token= own=yes" in got and "ghp_secret" not in got
+    assert ("AKIASECRET" in got) is not is_confined and (ship.home.path / "escaped").exists() is not is_confined
+
+
+def test_no_check_is_run_in_plan_mode(tmp_path: Path) -> None:
+    ship = Ship(tmp_path, "lua")
+    ship.model(move("check"), move("done"), "text: end")
+    cru("--mode", "plan", "/ship go", home=ship.home)
+    assert not (ship.home.project / "tries").exists()
+    assert any(
+        "`./check` is not run in plan mode, which only reads, so it did not pass" in text for text in ship.results()
+    )

@@ -73,25 +73,37 @@ def _failure_reason(guard: Guard, error: Exception) -> str:
 
 
 async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
+    """As a command of the model runs, which may have written what it starts: in the sandbox, without keys, and not where nothing may
+    be changed."""
     from cru.process.capture import TextCapture
     from cru.process.child import Program
+    from cru.process.confined import ConfinedCommand, describe_put_aside, run_confined
     from cru.process.run import find_program, run_program
 
+    if parts.gate.mode == "plan":
+        return f"`{guard.shell}` is not run in plan mode, which only reads, so it did not pass"
+
+    async def confine(argv: tuple[str, ...]) -> ConfinedCommand | None:
+        confine = parts.tool_services.confine
+        return None if confine is None else await confine(argv, False)
+
     shell = find_program("bash", own_path(parts.env.get("PATH", ""), str(parts.root))) or "/bin/sh"
+    program = Program((shell, "-c", f" {guard.shell}"), parts.root, parts.secrets.without(parts.env), is_marked=True)
+    output = TextCapture(emit)
     try:
-        program = Program((shell, "-c", f" {guard.shell}"), parts.root, parts.env, is_marked=True)
-        outcome = await run_program(program, guard.timeout, TextCapture(emit))
-    except CruError as error:
-        return f"`{guard.shell}` could not be run, so it did not pass: {error.message}"
-    status = outcome.exit_status
-    if status == 0 and not outcome.timed_out:
+        done = await run_confined(confine, program, lambda program: run_program(program, guard.timeout, output))
+    except (CruError, OSError) as error:
+        return f"`{guard.shell}` could not be run, so it did not pass: {error}"
+    status = done.ended.exit_status
+    if status == 0 and not done.ended.timed_out:
         return ""
-    how = (
-        f"ran longer than {guard.timeout:g} s and was ended"
-        if outcome.timed_out
-        else f"failed ({_status_text(status)})"
-    )
-    return f"`{guard.shell}` {how}:\n{_tail(outcome.output)}"
+    how = _describe_end(guard, status, done.ended.timed_out)
+    notes = "".join(f"\n[{note}]" for note in (describe_put_aside(done.put_aside), done.why) if note)
+    return f"`{guard.shell}` {how}:\n{_tail(done.ended.output)}{notes}"
+
+
+def _describe_end(guard: Guard, status: int, timed_out: bool) -> str:
+    return f"ran longer than {guard.timeout:g} s and was ended" if timed_out else f"failed ({_status_text(status)})"
 
 
 def _status_text(code: int) -> str:
