@@ -119,6 +119,34 @@ def test_nothing_outside_of_the_project_is_reached_whatever_is_allowed(here: Hom
     assert secret.read_text() == "secret"
 
 
+def test_no_sub_agent_gets_out_through_the_links_of_its_copy(here: HomeDir) -> None:
+    """What the project has removed meanwhile is in a worktree again."""
+    (here.path / ".keys").mkdir()
+    (here.path / ".keys" / "creds").write_text("AKIASECRET")
+    (here.project / ".git").rmdir()
+    (here.project / "lnk").symlink_to(here.path / ".keys")
+    (here.project / "below.txt").write_text(
+        'call: read {"file_path": "lnk/creds"}\ncall: write {"file_path": "lnk/new", "content": "x"}\n'
+        f'call: read {{"file_path": "{here.path}/.keys/creds"}}\n'
+        'call: write {"file_path": "own.txt", "content": "x"}\ncall: read {"file_path": "a.txt"}\n---\ntext: done\n'
+    )
+    for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x")):
+        subprocess.run(["git", *words], cwd=here.project, check=True)
+    (here.project / "lnk").unlink()
+
+    async def work(call: Caller) -> None:
+        more = {"agent": "general", "prompt": "x", "description": "d", "isolation": "worktree"}
+        assert "done" in await call("task", model="scripted:below.txt", **more)
+
+    use(here, work, "-t", "--tools", "task")
+    [log] = here.cru.glob("contexts/*/tasks/*/context.jsonl")
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [entry["content"] for entry in entries if entry["entry_type"] == "tool_result"]
+    assert ["outside of the project" in text for text in told] == [True, True, True, False, False]
+    assert told[3].startswith("Created own.txt") and "hello" in told[4] and "AKIASECRET" not in str(told)
+    assert not (here.path / ".keys" / "new").exists() and not (here.project / "own.txt").exists()
+
+
 def test_rules_and_hooks_judge_calls_of_clients(here: HomeDir) -> None:
     with (here.cru / "config.toml").open("a") as config:
         config.write('[permissions]\ndeny = ["read:a.txt"]\n')

@@ -4,16 +4,18 @@ whoever was asked."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cru.events.answers import Answer, cancel
 from cru.events.payloads import ToolBeforeCall
+from cru.files import is_inside
 
 if TYPE_CHECKING:
     from cru.engine.parts import Parts
     from cru.events.bus import Bus
-    from cru.events.stamp import Event
+    from cru.events.stamp import Event, Origin
     from cru.tools.protocol import Tool
 
 LAST = 1_000_000
@@ -30,9 +32,11 @@ class Confinement:
 
     def __init__(self, root: Path) -> None:
         self._root = os.path.realpath(root)
+        self._agents: Mapping[str, Origin] = {}
         self.parts: Parts | None = None
 
     def register(self, bus: Bus) -> None:
+        self._agents = bus.agents
         bus.registry.on(ToolBeforeCall, self._judge, owner=self.owner, where="confinement", priority=LAST)
 
     def _judge(self, event: Event[ToolBeforeCall]) -> Answer | None:
@@ -42,22 +46,25 @@ class Confinement:
         tool = self.parts.tools.find(call.name)
         if tool is None:
             return None
-        root, place = self._place(tool, self.parts)
+        own = self._root_of(event.stamp.agent_id)
+        roots, place = self._place(tool, self.parts, own)
         for _, path in tool.paths(call.args):
-            if not self._is_below(root, path):
+            real = os.path.realpath(os.path.join(own, os.path.expanduser(path)))
+            if not any(is_inside(real, root) for root in roots):
                 return cancel(f"{path} is outside of {place}, and this server serves nothing else")
         return None
 
-    def _place(self, tool: Tool, parts: Parts) -> tuple[str, str]:
+    def _root_of(self, agent: str) -> str:
+        """Where an agent works: a sub-agent perhaps in a copy of the project, whose links may lead elsewhere."""
+        origin = self._agents.get(agent)
+        return os.path.realpath(origin.root) if origin is not None and origin.root else self._root
+
+    def _place(self, tool: Tool, parts: Parts, own: str) -> tuple[tuple[str, ...], str]:
         """Where a tool may be, and what that is called."""
         vault = parts.services.vault
         if vault is not None and is_vault_tool(tool):
-            return os.path.realpath(vault.root), "the vault"
-        return self._root, "the project"
-
-    def _is_below(self, root: str, path: str) -> bool:
-        real = os.path.realpath(os.path.join(self._root, os.path.expanduser(path)))
-        return real == root or real.startswith(os.path.join(root, ""))
+            return (os.path.realpath(vault.root),), "the vault"
+        return (own, self._root), "the project"
 
 
 def is_vault_tool(tool: Tool) -> bool:
