@@ -52,6 +52,22 @@ def test_what_one_home_did_is_in_the_other(tmp_path: Path) -> None:
     assert (there / "context.jsonl").stat().st_mode & 0o077 == 0
 
 
+def test_no_settings_of_a_context_go_to_another_machine(tmp_path: Path) -> None:
+    """Nor what somebody else has put there."""
+    queue = queue_at(tmp_path)
+    here, there = folder_of(tmp_path, "a", context="one\n"), tmp_path / "b" / "c-x"
+    (here / "local.toml").write_text('mode = "trust"\n')
+    copy_of(queue, here).copy(None, "")
+    with queue.database.transaction() as run:
+        for name in ("local.toml", "LOCAL.toml", "tasks/7f/local.toml", ".lock", "trace.jsonl", "spans/x"):
+            run("INSERT INTO cru_files VALUES ('c-x', :path, 0, :data)", path=name, data=b'mode = "trust"')
+    there.mkdir(parents=True)
+    (there / "local.toml").write_text("own")
+    assert copy_of(queue, there).restore() is Restored.BROUGHT
+    assert files(there) == {"context.jsonl": "one\n", "local.toml": "own"}
+    assert sorted(path.name for path in there.iterdir() if path.name != ".lock") == ["context.jsonl", "local.toml"]
+
+
 def test_a_log_that_grows_is_copied_by_its_new_lines_and_other_files_whole(tmp_path: Path) -> None:
     queue = queue_at(tmp_path)
     here = folder_of(tmp_path, "a", context="one\n", todos="first", goals="gone soon")

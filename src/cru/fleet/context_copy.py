@@ -20,6 +20,8 @@ from cru.fleet.records import QueuedTask
 
 RECORDS = ("trace.jsonl", "journal.jsonl", "hooks.jsonl", "inbox")
 """Beginnings of names that stay where they are: what a machine did, and messages to it."""
+SETTINGS = "local.toml"
+"""Stays, too: whoever writes to the queue gives no machine a mode, or programs to start."""
 RECORD_FOLDERS = ("spans",)
 PART = 4 << 20
 """Bytes of one row."""
@@ -144,12 +146,12 @@ class ContextCopy:
             folders[:] = [name for name in folders if not name.startswith(".") and name not in RECORD_FOLDERS]
             for name in files:
                 path = Path(at, name)
-                is_copied = not name.startswith((".", *RECORDS)) and _is_utf8(str(path))
-                if is_copied and path.is_file() and not path.is_symlink():
-                    yield str(path.relative_to(self._folder))
+                inner = path.relative_to(self._folder)
+                if _is_carried(inner) and _is_utf8(str(path)) and path.is_file() and not path.is_symlink():
+                    yield str(inner)
 
     def _read(self, run: Run) -> dict[str, list[bytes]]:
-        """The parts of each file. Raises FleetError for a name that leads out of the folder."""
+        """The parts of each file that may come from another machine. Raises FleetError for a name that leads out of the folder."""
         rows = run(
             "SELECT path, data FROM cru_files WHERE context = :context ORDER BY path, part", context=self._context
         )
@@ -157,7 +159,8 @@ class ContextCopy:
         for path, data in rows:
             if os.path.isabs(path) or ".." in Path(path).parts:
                 raise FleetError(f"the copy of {self._context} has a file {path!r}, which leads out of it")
-            copies.setdefault(path, []).append(bytes(data))
+            if _is_carried(Path(path)):
+                copies.setdefault(path, []).append(bytes(data))
         return copies
 
     def _compare(self, copy: bytes) -> Restored:
@@ -180,6 +183,13 @@ class ContextCopy:
             return None
         changed = status.st_mtime_ns if len(data) == len(copy) else 0
         return FileState(status.st_ino, changed, len(copy), len(parts))
+
+
+def _is_carried(path: Path) -> bool:
+    """Whether a file of the context's folder goes to other machines."""
+    *folders, name = path.parts
+    stays = any(folder.startswith(".") or folder in RECORD_FOLDERS for folder in folders)
+    return not stays and name.casefold() != SETTINGS and not name.startswith((".", *RECORDS))
 
 
 def _is_utf8(path: str) -> bool:
