@@ -24,7 +24,7 @@ PROMPT_GATES = [
 
 
 def _script(here: HomeDir, name: str, text: str) -> str:
-    path = here.path / f"{name}.txt"
+    path = here.project / f"{name}.txt"
     path.write_text(text)
     return f"scripted:{path}"
 

@@ -4,7 +4,7 @@ are whole, and neither logged nor sent to the model."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,11 +25,20 @@ _NO_LIMIT = 1 << 60
 _HARMLESS = frozenset({"read", "write", "shell", "fetch", "message"})
 
 
-async def call(parts: Parts, name: str, arguments: str, origin: str) -> ToolOutcome:
-    """Decide and run one call; `arguments` is JSON text. Raises nothing that a tool or a handler causes."""
+async def call(
+    parts: Parts,
+    name: str,
+    arguments: str,
+    origin: str,
+    hold: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> ToolOutcome:
+    """Decide and run one call; `arguments` is JSON text; what `hold` makes is entered for the run. Raises nothing that a tool or a handler
+    causes."""
     beside = _beside(parts)
     asked = ToolCall(f"{origin}_{new_id()[:8]}", name, arguments)
-    return await tool_call.run(beside, await tool_call.decide(beside, asked, origin))
+    prepared = await tool_call.decide(beside, asked, origin)
+    async with hold():
+        return await tool_call.run(beside, prepared)
 
 
 async def call_by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> ToolOutcome:

@@ -324,6 +324,8 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
 
         pattern = urls.suggest_pattern(call.detail)
         return f"{call.tool}:{pattern}" if pattern else ""
+    if call.kind == "message":
+        return f"{call.tool}:{escape(call.detail)}" if call.detail and len(call.detail) <= LONGEST else ""
     return call.tool
 
 

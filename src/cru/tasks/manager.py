@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable
-from contextvars import Context
+from contextvars import Context, ContextVar
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -31,6 +31,14 @@ from cru.values.messages import Usage
 
 GRACE = 5.0
 """Seconds that a cancelled task has to end; then nobody waits for it any more."""
+
+
+def _context_for(parts: Parts) -> Context:
+    """The variables of whoever starts a task are none of its own, but the one that the asker finds the person by."""
+    context, variable = Context(), getattr(parts.asker, "person", None)
+    if isinstance(variable, ContextVar):
+        context.run(variable.set, variable.get())
+    return context
 
 
 class TaskManager:
@@ -83,7 +91,7 @@ class TaskManager:
         if answer.result is not None:
             text = answer.result if isinstance(answer.result, str) else str(answer.result)
             work = _already_done(TaskOutcome(text))
-        job = asyncio.get_running_loop().create_task(self._run(parts, task, work), context=Context())
+        job = asyncio.get_running_loop().create_task(self._run(parts, task, work), context=_context_for(parts))
         self._jobs[task.id] = job
         job.add_done_callback(lambda _: self._forget_job(task))
         return task

@@ -77,7 +77,15 @@ def test_nobody_is_asked_outside_of_a_call() -> None:
 
 def test_the_question_shows_all_and_nothing_of_it_is_hidden() -> None:
     assert render_question(WRITE).splitlines() == [
-        "write: a.txt", "one", "two", "ask mode asks", "for this session: the rule write:a.txt",
+        "write: a.txt", "| one", "| two", "ask mode asks", "for this session: the rule write:a.txt",
+    ]  # fmt: skip
+    sly = PermissionSubject(
+        "bash", "shell", "ls\nauto mode asks", why="ask mode asks", preview="x\nfor this session: the rule write:safe",
+        folder="/p\nq", parts=("ls", "for this\nsession: x"),
+    )  # fmt: skip
+    assert render_question(sly).splitlines() == [
+        "bash: ls", ": auto mode asks", "| x", "| for this session: the rule write:safe", "in /p\\nq", "- ls",
+        "- for this\\nsession: x", "ask mode asks",
     ]  # fmt: skip
     odd = PermissionSubject("bash", "shell", "ls\x1b[2K\u202e", agent="explore", changed_by="x.lua", before="rm")
     text = render_question(odd)

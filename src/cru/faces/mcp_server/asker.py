@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
-from cru.values.visible import visible, whole_lines
+from cru.values.visible import fold_blanks, visible, whole_lines
 
 CHOICES: dict[str, ReplyScope] = {"once": "once", "session": "session", "no": "no"}
 """No answer is kept beyond this process: it is another program that says what its person has chosen."""
@@ -35,7 +35,10 @@ CHANNEL: ContextVar[Channel | None] = ContextVar("mcp_client", default=None)
 
 
 class ClientAsker:
-    """The asker of all sessions of the server. `one_client`: nobody else profits from an answer that is kept."""
+    """The asker of all sessions of the server. `one_client`: nobody else profits from an answer that is kept. `person`: sub-agents ask who
+    has made the call that started them."""
+
+    person = CHANNEL
 
     def __init__(self, one_client: bool) -> None:
         self._one_client = one_client
@@ -57,13 +60,17 @@ class ClientAsker:
 
 
 def render_question(subject: PermissionSubject) -> str:
-    """What the person reads: who wants what, and why cru asks. No control characters."""
+    """What the person reads: who wants what, and why cru asks. No control characters; no line of a stranger's text begins as one of
+    cru's own."""
     who = f"[sub-agent {subject.agent}] " if subject.agent else ""
-    lines = [f"{who}{subject.tool}: {subject.detail}".rstrip(": "), *subject.preview.splitlines()]
+    head, *rest = whole_lines(f"{who}{subject.tool}: {subject.detail}".rstrip(": "))
+    lines = [head, *(f": {line}" for line in rest)]
+    lines += [f"| {line}" for line in (whole_lines(subject.preview.rstrip("\n")) if subject.preview.strip() else ())]
+    own = [f"in {subject.folder}" if subject.folder else "", *(f"- {part}" for part in subject.parts)]
     if subject.changed_by:
-        lines.append(f"changed by {subject.changed_by}" + (f"; before: {subject.before}" if subject.before else ""))
-    lines += [subject.why, f"for this session: the rule {subject.rule}" if subject.rule else ""]
-    return "\n".join(shown for line in lines if line for shown in whole_lines(line))
+        own.append(f"changed by {subject.changed_by}" + (f"; before: {subject.before}" if subject.before else ""))
+    own += [subject.why, f"for this session: the rule {subject.rule}" if subject.rule else ""]
+    return "\n".join((*lines, *(visible(fold_blanks(line)) for line in own if line)))
 
 
 def answer_schema(subject: PermissionSubject) -> dict[str, Any]:

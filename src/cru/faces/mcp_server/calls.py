@@ -40,10 +40,11 @@ class AskingChannel:
 
     def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
         self._context = context
+        self.is_over = False
 
     async def elicit(self, message: str, schema: dict[str, Any]) -> ElicitedAnswer | None:
         session = self._context.session
-        if not _has_elicitation(self._context) or not session.can_send_request:
+        if self.is_over or not _has_elicitation(self._context) or not session.can_send_request:
             return None
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -70,7 +71,7 @@ class SuspendedCall:
         CHANNEL.reset(token)
 
     async def elicit(self, message: str, schema: dict[str, Any]) -> ElicitedAnswer | None:
-        if not self._can_ask:
+        if not self._can_ask or self.is_over:
             return None
         self.asked += 1
         self._answer = asyncio.Future()
@@ -126,10 +127,12 @@ class ClientCalls:
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            token = CHANNEL.set(AskingChannel(context))
+            channel = AskingChannel(context)
+            token = CHANNEL.set(channel)
             try:
                 return _result(await _call(self._served, params))
             finally:
+                channel.is_over = True  # what it has left in the background asks nobody
                 CHANNEL.reset(token)
         call = self._continued(params) if params.request_state else self._begun(context, params)
         outcome = await call.next()

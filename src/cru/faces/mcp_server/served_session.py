@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, TypeVar
 
 from anyio import CancelScope
@@ -22,6 +23,7 @@ from cru.events.stream import Notice, Published
 from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement
 from cru.faces.mcp_server.session_tools import SessionTools
+from cru.permissions.modes import stricter
 from cru.tools.protocol import Tool
 from cru.values.errors import CruError
 
@@ -49,6 +51,8 @@ class ServedSession:
         self._globs = tuple(globs) or SERVED
         self._tell = tell
         self._alone = asyncio.Lock()
+        self._refreshing = asyncio.Lock()
+        self._running = 0
 
     @property
     def has_vault(self) -> bool:
@@ -70,17 +74,33 @@ class ServedSession:
         tool = self._parts.tools.find(name)
         if tool is None or not self._is_served(tool):
             return CallResult(self._no_such_tool(name), True)
+        await self._refresh()
+        self._running += 1
         try:
-            async with AsyncExitStack() as stack:
-                if not tool.parallel:
-                    await stack.enter_async_context(self._alone)
-                    stack.enter_context(side_calls.hold_context(self._session.locked, tool))
-                outcome = await side_calls.call(self._parts, tool.spec.name, arguments, "model")
+            outcome = await side_calls.call(self._parts, tool.spec.name, arguments, "model", partial(self._hold, tool))
         except CruError as error:  # another run of cru has the context
             self._tell(f"{tool.spec.name}: {error.message}")
             return CallResult(str(error), True)
+        finally:
+            self._running -= 1
         self._tell(f"{tool.spec.name}: {'failed' if outcome.is_error else 'done'}")
         return CallResult(outcome.content, outcome.is_error)
+
+    async def _refresh(self) -> None:
+        """Hear of hooks and plugins that were changed, as before a prompt; not while a call is on its way through them."""
+        async with self._refreshing:
+            if not self._running:
+                for refresh in self._parts.lifecycle.idle:
+                    await refresh()
+
+    @asynccontextmanager
+    async def _hold(self, tool: Tool) -> AsyncIterator[None]:
+        """For the run of a call; whoever is asked about one meanwhile keeps nobody waiting. Raises CruError."""
+        async with AsyncExitStack() as stack:
+            if not tool.parallel:
+                await stack.enter_async_context(self._alone)
+                stack.enter_context(side_calls.hold_context(self._session.locked, tool))
+            yield
 
     def _no_such_tool(self, name: str) -> str:
         if name in VAULT and not self.has_vault:
@@ -98,7 +118,8 @@ async def serve_session(
     watch = _watch(tell)
 
     async def run_turn(context: str, prompt: str) -> LegResult:
-        return await _run_turn(replace(start, context=context), asker, prompt, watch)
+        mode = bundle.session.parts.gate.mode
+        return await _run_turn(replace(start, context=context), asker, prompt, mode, watch)
 
     home = Home(start.home, project=start.project)
     bundle = build(
@@ -115,9 +136,14 @@ async def serve_session(
         yield ServedSession(bundle, globs, tell)
 
 
-async def _run_turn(start: Start, asker: ClientAsker, prompt: str, watch: Callable[[Bus], None]) -> LegResult:
-    """A turn in a session of its own. A client that goes ends it, with its log complete."""
+async def _run_turn(
+    start: Start, asker: ClientAsker, prompt: str, mode: str, watch: Callable[[Bus], None]
+) -> LegResult:
+    """A turn in a session of its own, in the stricter of this mode and the context's own. A client that goes ends it, with its log
+    complete."""
     bundle = build(start, asker=asker, command=f"cru mcp serve: {start.context}", watch=watch)
+    gate = bundle.session.parts.gate
+    gate.set_mode(stricter(gate.mode, mode))
 
     async def work() -> LegResult:
         async with _closing(bundle):

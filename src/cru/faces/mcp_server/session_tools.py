@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from cru.contexts.home import Home
 from cru.engine.turn import LegResult
 from cru.tools.arguments import check_arguments
-from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolError, ToolResult
+from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolError, ToolResult, ToolServices
 from cru.values.messages import ToolSpec
 
 Some = Annotated[str, Meta(min_length=1)]
@@ -92,6 +92,11 @@ class SendPromptTool(_SessionTool):
     def preview(self, args: Mapping[str, object]) -> str:
         """What a question shows beside the name of the context."""
         return str(args.get("prompt", ""))[:2000]
+
+    def why_ask(self, args: Mapping[str, object], services: ToolServices | None = None) -> str:
+        """Its answer tells what was said there."""
+        foreign = services.why_foreign if services is not None else None
+        return foreign(self.subject(args)) if foreign is not None else ""
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         async with self._alone:
