@@ -250,3 +250,27 @@ def test_more_inboxes_than_descriptors(home: HomeDir, tmp_path: Path) -> None:
         home.configure(url=model.url)
         run = cru("-b", home=home, script=limited)
     assert (run.code, run.err) == (0, "") and run.out.count("done: ") == len(names)
+
+
+def test_conversations_of_other_projects_are_left_out_and_named(home: HomeDir, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    for folder in (other, home.project):
+        (folder / ".git").mkdir(parents=True)
+    with server([Reply("begun"), Reply("begun")]) as model:
+        home.configure(url=model.url)
+        assert cru("-C", "theirs", "hello", home=home, cwd=other).code == 0
+        assert cru("-C", "ours", "hello", home=home).code == 0
+    for name in ("theirs", "ours"):
+        letter(home, name, f"task of {name}")
+    with server(answer) as model:
+        home.configure(url=model.url)
+        run = cru("-b", home=home)
+        assert "done: task of ours" in run.out and "theirs" not in run.out and len(model.requests) == 1
+        told = f"theirs is left out: it began in another project, {other.resolve()} (`cru -b` there, or `cru -B theirs` here)"
+        assert run.code == 0 and told in run.err
+        assert "theirs: 1 message waits" in cru("-x", "-b", home=home).out
+        there = cru("-b", home=home, cwd=other)
+        assert there.out == "done: task of theirs\n"
+        letter(home, "theirs", "by name")
+        here = cru("-B", "theirs", home=home)
+        assert here.out == "done: by name\n" and "theirs began in another project" in here.err

@@ -12,6 +12,9 @@ HINT = "pip install 'cru[mcp]'"
 MODULES = ("mcp.client.client", "mcp.client.streamable_http", "mcp_types", "jsonschema")
 
 
+LOGGERS = ("mcp", "httpx2", "httpcore2")
+
+
 async def load_sdk() -> None:
     """In a thread, so that what runs goes on. Raises SdkMissing."""
     await asyncio.to_thread(_load)
@@ -23,7 +26,7 @@ def _load() -> None:
             import_module(name)
     except ImportError as error:
         raise SdkMissing(f"MCP servers need a library that is not installed ({error.name or error})", HINT) from error
-    for name in ("mcp", "httpx2", "httpcore2"):  # what they log would stand in the face's output, secrets and all
+    for name in LOGGERS:  # what they log would stand in the face's output, secrets and all
         logger = logging.getLogger(name)
         logger.propagate = False
         logger.addHandler(logging.NullHandler())

@@ -139,3 +139,14 @@ def test_an_answer_to_a_call_that_nobody_made_is_refused(home: HomeDir) -> None:
     with listening(home, "0") as port:
         asyncio.run(work(port))
     assert (home.project / "b.txt").read_text() == "x"
+
+
+def test_what_the_library_logs_has_no_control_characters_of_clients(home: HomeDir) -> None:
+    (home.project / ".git").mkdir()
+    with start("mcp", "serve", "--http", "0", home=home) as run:
+        run.wait_for("/mcp")
+        port = int(run.err.rpartition("/mcp")[0].rpartition(":")[2])
+        assert status(port, Host="x\x1b[31m\x9b2J") == 421
+        run.wait_for("Invalid Host")
+        assert "\x1b" not in run.err and "\x9b" not in run.err
+        assert all(line.startswith("cru mcp: ") for line in run.err.splitlines() if "Invalid" in line)

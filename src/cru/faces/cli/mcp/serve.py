@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from cru.app import Start
     from cru.faces.mcp_server.http import HttpPlace
+    from cru.faces.mcp_server.served_session import Tell
     from cru.faces.mcp_server.stdio import WireInput, WireOutput
 
 HELP = """\
@@ -31,6 +32,8 @@ Questions go to the client's person (elicitation); a client that has nobody to a
 """
 TOKEN = "CRU_MCP_TOKEN"
 SHORTEST_TOKEN = 16
+LOGGED = 300
+"""Characters of a line that is logged."""
 CONTEXT = "mcp"
 """Where records of calls go, unless -C names another context."""
 
@@ -68,6 +71,7 @@ async def _serve(options: ServeOptions) -> None:
     def tell(text: str) -> None:
         say(f"cru mcp: {text}")
 
+    _tell_warnings(tell)
     wire = take_standard_streams() if options.place is None else None  # before a plugin can print on it
     async with serve_session(options.start, options.globs, tell, one_client=wire is not None) as served:
         calls = ClientCalls(served)
@@ -81,6 +85,23 @@ async def _serve(options: ServeOptions) -> None:
                 await serve_http(server, options.place, tell)
         finally:
             await calls.end()
+
+
+def _tell_warnings(tell: Tell) -> None:
+    """What the SDK logs, in cru's own words and without control characters: clients choose a part of it."""
+    import logging
+
+    from cru.mcp.sdk import LOGGERS
+    from cru.values.visible import fold_blanks, visible
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tell(visible(fold_blanks(record.getMessage()[:LOGGED])))
+
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        logger.addHandler(Told(logging.WARNING))
 
 
 async def _serve_stdio(server: Server[Any], source: WireInput, sink: WireOutput) -> None:
