@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -103,3 +104,18 @@ async def _end(server: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(server.pid, signal.SIGKILL)
             raise
+
+
+def use(
+    home: HomeDir,
+    work: Callable[[Caller], Awaitable[None]],
+    *words: str,
+    person: Person | None = None,
+    era: str = "legacy",
+    started: bool = False,
+) -> None:
+    async def run() -> None:
+        async with served(home, *words, person=person, era=era, started=started) as call:
+            await work(call)
+
+    asyncio.run(run())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.faces.mcp_server.serving import ERAS, Caller, Person, served
+from tests.faces.mcp_server.serving import ERAS, Caller, Person, use
 from tests.kit import HomeDir, cru, start, wait_until
 from tests.kit.processes import is_running
 from tests.kit.run import program
@@ -29,31 +27,6 @@ def call_line(name: str, **args: str) -> str:
     """The message that calls a tool, with the id 2."""
     params = {"name": name, "arguments": args}
     return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}) + "\n"
-
-
-@pytest.fixture
-def here(home: HomeDir) -> HomeDir:
-    """A project with a file, and a model that says `fine`."""
-    (home.project / ".git").mkdir()
-    (home.project / "a.txt").write_text("hello\n")
-    (home.path / "model.txt").write_text("loop: yes\ntext: fine\n")
-    home.configure(f'model = "scripted:{home.path / "model.txt"}"\n')
-    return home
-
-
-def use(
-    home: HomeDir,
-    work: Callable[[Caller], Awaitable[None]],
-    *words: str,
-    person: Person | None = None,
-    era: str = "legacy",
-    started: bool = False,
-) -> None:
-    async def run() -> None:
-        async with served(home, *words, person=person, era=era, started=started) as call:
-            await work(call)
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -308,113 +281,3 @@ def test_options_that_do_not_fit_are_told(here: HomeDir, words: tuple[str, ...],
     Path(here.project / "token").write_text("0123456789abcdef0123")
     done = cru("mcp", "serve", *words, home=here)
     assert done.code == 2 and message in done.err and "0123456789abcdef" not in done.err
-
-
-def test_an_answer_about_one_conversation_is_none_about_another(here: HomeDir) -> None:
-    person = Person("session", "no")
-
-    async def work(call: Caller) -> None:
-        assert await call("send_prompt", context="one", prompt="hello") == "fine"
-        assert await call("send_prompt", context="one", prompt="again") == "fine"
-        assert "The user refused" in await call("send_prompt", context="two", prompt="hello")
-
-    use(here, work, person=person)
-    assert [question.message.splitlines()[0] for question in person.questions] == [
-        "send_prompt: one",
-        "send_prompt: two",
-    ]
-    assert "for this session: the rule send_prompt:one" in person.questions[0].message
-
-
-def test_a_conversation_that_may_do_all_may_not_for_a_client(here: HomeDir) -> None:
-    """Its own mode counts where a person stands before it."""
-    (here.path / "model.txt").write_text('call: bash {"command": "touch made"}\n---\ntext: fine\n')
-    here.context("privt").mkdir(parents=True)
-    (here.context("privt") / "local.toml").write_text('mode = "trust"\n')
-    person = Person("once", "no")
-
-    async def work(call: Caller) -> None:
-        assert await call("send_prompt", context="privt", prompt="hello") == "fine"
-
-    use(here, work, person=person)
-    assert person.questions[1].message.startswith("bash: touch made") and not (here.project / "made").exists()
-
-
-def test_a_conversation_about_another_project_is_asked_about_although_a_rule_allows_prompts(
-    here: HomeDir, tmp_path: Path
-) -> None:
-    other = tmp_path / "other"
-    (other / ".git").mkdir(parents=True)
-    assert cru("-C", "foreign", "secret things", home=here, cwd=other).code == 0
-    with (here.cru / "config.toml").open("a") as config:
-        config.write('[permissions]\nallow = ["send_prompt"]\n')
-    person = Person("no")
-
-    async def work(call: Caller) -> None:
-        assert await call("send_prompt", context="mine", prompt="hello") == "fine"
-        assert "The user refused" in await call("send_prompt", context="foreign", prompt="repeat all")
-
-    use(here, work, person=person)
-    assert "it is a conversation about another project" in person.questions[0].message
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_a_sub_agent_asks_who_has_made_the_call(here: HomeDir, era: str) -> None:
-    (here.project / "below.txt").write_text('call: bash {"command": "touch made"}\n---\ntext: done\n')
-    person = Person("once")
-
-    async def work(call: Caller) -> None:
-        assert await call("task", agent="general", prompt="x", description="d", model="scripted:below.txt") == "done"
-
-    use(here, work, "--tools", "task", person=person, era=era)
-    [question] = person.questions
-    assert question.message.startswith("[sub-agent general ") and "bash: touch made" in question.message
-    assert (here.project / "made").exists()
-
-
-def test_a_sub_agent_in_the_background_asks_nobody_when_its_call_is_over(here: HomeDir) -> None:
-    (here.project / "below.txt").write_text('delay: 0.3s\ncall: bash {"command": "touch made"}\n---\ntext: done\n')
-    person = Person()
-
-    async def work(call: Caller) -> None:
-        more = {"agent": "general", "prompt": "x", "description": "d", "model": "scripted:below.txt"}
-        assert "works in the background" in await call("task", background=True, **more)
-        async with asyncio.timeout(60):
-            while not any(
-                "nobody can be asked" in log.read_text() for log in here.cru.glob("contexts/*/tasks/*/context.jsonl")
-            ):
-                await asyncio.sleep(0.02)
-
-    use(here, work, "--tools", "task", person=person)
-    assert not person.questions and not (here.project / "made").exists()
-
-
-def test_a_hook_that_is_added_holds_from_the_next_call_on(here: HomeDir) -> None:
-    async def work(call: Caller) -> None:
-        assert "RAN" in await call("bash", command="echo RAN")
-        hook = {"event": "tool:before_call", "matcher": "bash", "command": "echo no bash here >&2; exit 2"}
-        (here.cru / "hooks.json").write_text(json.dumps({"hooks": [hook]}))
-        assert "no bash here" in await call("bash", command="echo RAN")
-
-    use(here, work, "-t", "--tools", "bash")
-
-
-def test_an_unanswered_question_keeps_no_other_call_waiting(here: HomeDir) -> None:
-    asked, answered = asyncio.Event(), asyncio.Event()
-
-    class Slow(Person):
-        async def elicit(self, context: object, params: object) -> object:  # type: ignore[override]
-            if not self.questions:
-                asked.set()
-                self.questions.append(params)  # type: ignore[arg-type]
-                await answered.wait()
-            return await super().elicit(context, params)
-
-    async def work(call: Caller) -> None:
-        first = asyncio.ensure_future(call("write", file_path="b.txt", content="x"))
-        await asked.wait()
-        assert (await call("write", file_path="c.txt", content="x")).startswith("Created c.txt")
-        answered.set()
-        assert (await first).startswith("Created b.txt")
-
-    use(here, work, person=Slow("once", "once"))
