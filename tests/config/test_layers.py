@@ -239,6 +239,13 @@ def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
         read_layer("user", tmp_path)
 
 
+def test_a_link_to_nothing_is_an_error_since_its_rules_are_lost(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").symlink_to("/nowhere/config.toml")
+    with pytest.raises(ConfigError, match=r"is a link to /nowhere/config.toml, which is not there") as told:
+        read_layer("user", tmp_path / "config.toml")
+    assert "mend the link, or remove it" in str(told.value)
+
+
 def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(b'\xef\xbb\xbfmodel = "x"\r\n')

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.faces.hooked import CALLS, claude, crush, hooks, ids, model, script
 from tests.faces.hooks_home import project, trust_all
-from tests.kit import HomeDir, cru, pty
+from tests.kit import HomeDir, Reply, cru, pty, server
 
 from cru.faces.cli.flags import COMMANDS
 from cru.faces.cli.fsm import command as fsm
@@ -65,6 +65,26 @@ def test_ctrl_c_while_cru_is_loaded_is_no_traceback(home: HomeDir) -> None:
 def test_the_table_of_commands_has_their_verbs() -> None:
     assert set(COMMANDS["hooks"].verbs) == set(VERBS)
     assert set(COMMANDS["plugin"].verbs) == set(plugin.SWITCHES) and set(COMMANDS["fsm"].verbs) == set(fsm.SWITCHES)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("undo", "did you mean: cru /undo"), ("help", "did you mean: cru --help"), ("version", "did you mean: cru --version"),
+        ("doctr", "did you mean: cru doctor"), ("permisions", "did you mean: cru permissions"), ("session", "did you mean: cru sessions"),
+    ],
+)  # fmt: skip
+def test_one_word_at_a_terminal_that_is_nearly_a_command_is_no_prompt(home: HomeDir, word: str, said: str) -> None:
+    with server([Reply("answered")] * 2) as asked:
+        home.configure(url=asked.url)
+        with pty(word, home=home) as terminal:
+            terminal.expect(said)
+            terminal.expect(f"as a prompt: cru -- {word}")
+            assert terminal.wait() == 2
+        assert not asked.requests
+        assert cru(word, home=home).out == "answered\n"  # a script means what it says
+        with pty("hello", home=home) as terminal:
+            terminal.expect("answered")
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_rules_that_never_hold_are_flagged_and_files_that_run_later_are_named(ho
         "wirte:src": "did you mean `write`?", "bash:env *": "`env` runs what stands behind it", "bash:sudo *": "`sudo` runs",
         "bash:cd * && make": "`&&` joins two", "weather:x": "holds only where a plugin or a server",
         "input_to:ssh *": "`ssh` runs", "bash:CI=1 *": "a variable before a program", "bash:FOO=1 npm *": "leave it out",
-        "bash:timeout 5 npm *": "`timeout` runs",
+        "bash:timeout 5 npm *": "`timeout` runs", "bash:git -C *": "an option before what `git` is to do",
     }  # fmt: skip
     alive = [
         "bash:env",

@@ -56,7 +56,8 @@ def commands() -> str:
     """docs/commands.md: the built-in commands."""
     rows = ["| command | what it does |", "|---|---|"]
     for row in TABLE:
-        rows.append(f"| `{f'/{row.name} {row.hint}'.rstrip()}` | {row.about} |")
+        words = f"/{row.name} {row.hint}".rstrip().replace("|", "\\|")
+        rows.append(f"| `{words}` | {row.about} |")
     return "\n".join(rows)
 
 

@@ -202,15 +202,17 @@ def verdict_lines(gate: Gate, trial: CallTrial) -> Iterator[str]:
     yield f"  {_safe(verdict.reason)}"
     yield f"  decided by {describe_decider(gate, question, verdict)}"
     judged = trial.parts
-    if judged is not None and (len(judged.parts) > 1 or judged.unclear):
+    told = judged is None or verdict.decision == "allow" or judged.unclear in verdict.reason
+    unclear = "" if judged is None or told else judged.unclear
+    if judged is not None and (len(judged.parts) > 1 or unclear):
         yield "its parts, each by itself:"
         for part in judged.parts:
             rule = f"`{_safe(part.rule.text)}`" if part.rule is not None else _safe(part.reason)
             yield f"  {part.decision:<5}  {_safe(part.text)}  ({rule})"
         if judged.more:
             yield f"  … {judged.more} more"
-        if judged.unclear:
-            yield f"  no allow rule with a star covers the whole: it has {judged.unclear}"
+        if unclear:
+            yield f"  no allow rule with a star covers the whole: it has {unclear}"
     if trial.note:
         yield f"  {_safe(trial.note)}"
 

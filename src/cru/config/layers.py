@@ -84,8 +84,13 @@ def read_layer(name: str, path: Path) -> Layer | None:
     TOML, not UTF-8, or cannot be read. An untrusted project's layer must go through `restrict_untrusted`."""
     try:
         data = read_regular(path, MOST)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not path.is_symlink():
+            return None
+        problem = SettingsProblem(
+            f"is a link to {path.readlink()}, which is not there", str(path), "mend the link, or remove it"
+        )
+        raise ConfigError([problem]) from error
     except OSError as error:
         raise ConfigError([SettingsProblem(f"cannot be read: {error.strerror or error}", str(path))]) from error
     try:

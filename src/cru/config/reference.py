@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -46,7 +47,7 @@ def _rows(
     path = (*above, field.encode_name)
     key = ".".join(path)
     inner = _inner(field.type)
-    local = "no" if key in NOT_LOCAL else "yes"
+    local = "no" if path[0] in NOT_LOCAL else "yes"
     scalar = not above and inner is None and get_origin(field.type) not in (tuple, list, dict)
     env = f"`{PREFIX}{key.upper()}`" if scalar else ""
     pair = limits.get(key.replace("NAME", "*"))
@@ -71,7 +72,9 @@ def _type(kind: object) -> str:
     if origin is Annotated:
         return _type(args[0])
     if origin is Literal:
-        return " or ".join(f"`{arg}`" for arg in args)
+        return " or ".join(f"`{arg}`" if arg else '`""`' for arg in args)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " or ".join(f"`{member.value}`" for member in kind)
     if origin in (Union, UnionType):
         return " or ".join(_type(arg) for arg in args if arg is not NoneType)
     if origin in (tuple, list):

@@ -338,10 +338,19 @@ async def _decide_by_person(
 def _why_once(parts: Parts, question: PermissionQuestion) -> str:
     """Why no rule is offered, as far as that is known here."""
     if not _is_outside(parts, question):
-        return ""
+        return _why_protected(parts, question)
     from cru.permissions.kept_rules import WHY
 
     return _why_not_by_rule(parts, question) or WHY
+
+
+def _why_protected(parts: Parts, question: PermissionQuestion) -> str:
+    if question.kind != "shell":
+        return ""
+    from cru.permissions.protected_writes import may_write_protected
+
+    is_protected = may_write_protected(question.detail, parts.gate.places)
+    return "it may write into a place that decides what programs do, such as `.git`" if is_protected else ""
 
 
 def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:

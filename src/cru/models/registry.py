@@ -217,7 +217,8 @@ def _require_file(provider: str, identity: str, models_folder: Path) -> str:
     path = Path(identity).expanduser()
     if not path.is_file():
         known = f"; known names: {', '.join(WEIGHTS)}" if provider == "local" else ""
-        raise NoModel(f"{provider}:{identity}: there is no such file", f"name a file as {provider}:/path{known}")
+        what = "it is a folder" if path.is_dir() else "there is no such file"
+        raise NoModel(f"{provider}:{identity}: {what}", f"name a file as {provider}:/path{known}")
     return str(path)
 
 

@@ -36,8 +36,9 @@ def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> 
     for all that it runs. root: where it runs; "": what stands around it needs rules, too"""
     whole = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     covering = whole or _find_covering(rules, call.command)
-    if covering is None and root and (text := simplify(call.detail, root)):
-        covering = _find_covering(rules, analyze(text), is_bare=True)
+    if covering is None and root:
+        text = simplify(call.detail, root)
+        covering = _find_covering(rules, analyze(text) if text else call.command, is_bare=True)
     return covering
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from cru.permissions.allowed_commands import bare_pattern
 from cru.permissions.modes import Decision
 from cru.permissions.rules import INPUT_TO, OUTSIDE, Rule, unknown_tools
-from cru.shell.programs import WRAPPERS, base_name
+from cru.shell.programs import SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
 
 COMMAND_TOOLS = ("bash", "shell", INPUT_TO, OUTSIDE)
 """What a rule on commands may be about."""
@@ -39,6 +39,8 @@ def _why_no_command(rule: Rule) -> str:
         return ""
     if (name := base_name(words[0])) in WRAPPERS:
         return f"`{name}` runs what stands behind it, and only a rule without a `*`, the whole command, covers that"
+    if base_name(words[0]) in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
+        return f"an option before what `{words[0]}` is to do may change what it runs: only a rule without a `*` covers that"
     operator = next((word for word in words if word in OPERATORS), "")
     return (
         f"a rule with a `*` is about one command, and `{operator}` joins two: write a rule for each" if operator else ""

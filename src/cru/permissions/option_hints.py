@@ -9,6 +9,8 @@ from cru.files.glob import escape
 from cru.permissions.allowed_commands import matches_command
 from cru.permissions.command_rules import allowed_text, names_uses
 from cru.permissions.rules import Rule, find_allowing_rule, names_call, parse_rule
+from cru.shell.analysis import analyze
+from cru.shell.simplify import simplify
 
 if TYPE_CHECKING:
     from cru.permissions.paths import JudgedCall, PathRoots
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> str:
     """The first option that no rule writes out, of a command that the rules would cover without it; "" if that is not why."""
     own = [rule for rule in rules if names_call(rule, call)]
+    if own and (why := _why_unclear(own, call, places)):
+        return f"no allow rule with a `*` covers it: it has {why}"
     for words, uses in zip(call.command.parts, call.command.uses, strict=True) if own else ():
         text = allowed_text(words)
         matching = [rule for rule in own if matches_command(rule.pieces, text)]
@@ -27,6 +31,14 @@ def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoo
             hint = f" (a rule such as `{wider}` does)" if wider else ""
             return f"no allow rule writes out `{use.option}`, which {use.effect.value}{hint}"
     return ""
+
+
+def _why_unclear(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> str:
+    """What makes a command uncertain of which rules cover a part."""
+    text = simplify(call.detail, places.root)
+    command = analyze(text) if text else call.command
+    is_meant = any(matches_command(rule.pieces, allowed_text(words)) for words in command.parts for rule in rules)
+    return command.opaque if is_meant else ""
 
 
 def _is_named(rules: Sequence[Rule], use: OptionUse) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _NO_NETWORK = (
     r"Network is unreachable|[Nn]ame resolution|[Cc]ould(?: not|n't) (?:resolve|connect to server)"
-    r"|Name or service not known|Connection refused"
+    r"|Name or service not known|Connection refused|No matching distribution found for \S+"
 )
 _SURE = (
     r"Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Invalid cross-device link|No such process"

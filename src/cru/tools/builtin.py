@@ -73,7 +73,7 @@ TABLE: dict[str, ToolRow] = {
         "command",
         why_ask={
             "detached": "the command would go on when cru has ended (`detached`)",
-            "outside_sandbox": "the command would run outside of the sandbox, which only a rule `outside_sandbox:…` allows",
+            "outside_sandbox": "the command would run outside of the sandbox, which only a rule `outside_sandbox:…` or a person allows",
         },
         receiver="input_to",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from cru.faces.cli.console import ExitStatus, StandardOutput, TerminalOutput, complain, end_startup, prepare_streams
 from cru.faces.cli.flags import (
@@ -169,13 +170,31 @@ def _print(parsed: Parsed, text: str) -> int:
     return ExitStatus.DONE
 
 
+def _is_typed() -> bool:
+    """Whether somebody sits at a terminal, and no script asks."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _slash_command(words: Sequence[str]) -> str:
+    """What somebody at a terminal means who types one word that is no prompt: `/undo`, `--help`; "" if it may be one."""
+    if len(words) != 1 or not _is_typed():
+        return ""
+    from cru.commands.builtin import TABLE
+
+    if words[0] in ("help", "version"):
+        return f"--{words[0]}"
+    return f"/{words[0]}" if any(row.name == words[0] for row in TABLE) else ""
+
+
 def _run_command(parsed: Parsed) -> int | None:
     """The exit status of a management command: its name is the first word, before it only --home, -c, -C and -v. None: it is none."""
     if parsed.literal or not parsed.words:
         return None
     name = parsed.words[0]
     if name not in COMMANDS:
-        near = nearest_command(parsed.words)
+        if slash := _slash_command(parsed.words):
+            raise UsageProblem(f"there is no command {name}", command_or_prompt((slash,), parsed.words))
+        near = nearest_command(parsed.words, _is_typed())
         if near:
             raise UsageProblem(
                 f"there is no command {name}", command_or_prompt((near, *parsed.words[1:]), parsed.words)

@@ -255,9 +255,11 @@ COMMANDS: dict[str, ManagementCommand] = {
 }
 
 
-def nearest_command(words: Sequence[str]) -> str:
-    """The command that the first word nearly is, if one of that command's verbs follows it; "" if it is a prompt."""
-    names = [name for name, command in COMMANDS.items() if len(words) > 1 and words[1] in command.verbs]
+def nearest_command(words: Sequence[str], is_typed: bool = False) -> str:
+    """The command that the first word nearly is, if one of that command's verbs follows it, or nothing that was typed; "" if it is a
+    prompt."""
+    alone = is_typed and len(words) == 1
+    names = [name for name, command in COMMANDS.items() if alone or (len(words) > 1 and words[1] in command.verbs)]
     if not names:
         return ""
     from cru.config.closest import distance
