@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.faces.mcp_server.serving import ERAS, Caller, Person, use
-from tests.kit import HomeDir, cru
+from tests.kit import HomeDir, cru, start
 
 
 def test_an_answer_about_one_conversation_is_none_about_another(here: HomeDir) -> None:
@@ -119,3 +119,24 @@ def test_an_unanswered_question_keeps_no_other_call_waiting(here: HomeDir) -> No
         assert (await first).startswith("Created b.txt")
 
     use(here, work, person=Slow("once", "once"))
+
+
+def test_what_is_no_json_is_answered_as_such(here: HomeDir) -> None:
+    """The SDK would pass it by, and the client wait for ever."""
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    }  # fmt: skip
+    with start("mcp", "serve", home=here, stdin=True) as run:
+        run.write(
+            "garbage\n[[[\n\n"
+            + '{"jsonrpc":"2.0","id":40,"method":"ping","params":{"x":"\\ud800"}}\n'
+            + json.dumps(hello)
+            + "\n"
+        )
+        run.wait_for('"serverInfo"')
+        run.end_input()
+        done = run.wait()
+    *refused, answer = map(json.loads, done.out.splitlines())
+    assert [(line["id"], line["error"]["code"]) for line in refused] == [(None, -32700), (None, -32700), (40, -32700)]
+    assert answer["id"] == 1 and done.code == 0

@@ -88,6 +88,8 @@ def test_nothing_outside_of_the_project_is_reached_whatever_is_allowed(here: Hom
         assert "secret.txt" not in await call("glob", pattern="**")
         assert await call("grep", pattern="secret") == "(no matches)"
 
+        assert "not a path (embedded null byte)" in await call("read", file_path="a\0b")
+
     use(here, work, "-t")
     assert secret.read_text() == "secret"
 
@@ -220,7 +222,8 @@ def test_lines_that_are_no_messages_do_not_end_it(here: HomeDir) -> None:
         ):
             run.stdin.write(line)
         run.stdin.flush()
-        assert json.loads(run.stdout.readline())["result"]["serverInfo"]["name"] == "cru"
+        refused = [json.loads(run.stdout.readline())["error"]["code"] for _ in range(3)]
+        assert json.loads(run.stdout.readline())["result"]["serverInfo"]["name"] == "cru" and refused == [-32700] * 3
         run.stdin.close()
         assert run.wait(30) == 0
         assert b"Traceback" not in run.stderr.read()

@@ -49,7 +49,10 @@ class Confinement:
         own = self._root_of(event.stamp.agent_id)
         roots, place = self._place(tool, self.parts, own)
         for _, path in tool.paths(call.args):
-            real = os.path.realpath(os.path.join(own, os.path.expanduser(path)))
+            try:
+                real = os.path.realpath(os.path.join(own, os.path.expanduser(path)))
+            except ValueError as error:  # a null byte
+                return cancel(f"not a path ({error})")
             if not any(is_inside(real, root) for root in roots):
                 return cancel(f"{path} is outside of {place}, and this server serves nothing else")
         return None

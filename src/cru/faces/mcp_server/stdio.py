@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 from collections.abc import AsyncIterator
+
+import msgspec
 
 from cru.faces.mcp_server.errors import ServeError
 
 PIECE = 64 << 10
+PARSE_ERROR = -32700
 LONGEST_LINE = 64 << 20
 """Bytes of a message."""
 
@@ -23,14 +27,16 @@ def take_standard_streams() -> tuple[WireInput, WireOutput]:
     os.dup2(2, 1)
     for wire in wires:
         os.set_blocking(wire, False)
-    return WireInput(wires[0]), WireOutput(wires[1])
+    sink = WireOutput(wires[1])
+    return WireInput(wires[0], sink), sink
 
 
 class WireInput:
-    """The lines of the client, as the SDK's transport takes them."""
+    """The lines of the client, as the SDK's transport takes them. What is no JSON, which that passes by in silence, is answered as such."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, sink: WireOutput) -> None:
         self._descriptor = descriptor
+        self._sink = sink
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """To the end of input. Raises ServeError for a line without end."""
@@ -39,8 +45,12 @@ class WireInput:
         while piece := await self._read():
             *lines, rest = piece.split(b"\n")
             for line in lines:
-                yield b"".join((*pieces, line)).decode(errors="replace")
+                message = b"".join((*pieces, line))
                 pieces, size = [], 0
+                if problem := _why_unreadable(message):
+                    await self._sink.write(_refusal(message, problem))
+                else:
+                    yield message.decode(errors="replace")
             pieces.append(rest)
             size += len(rest)
             if size > LONGEST_LINE:
@@ -59,17 +69,40 @@ class WireOutput:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._alone = asyncio.Lock()
 
     async def write(self, text: str) -> None:
         data = memoryview(text.encode())
-        while data:
-            try:
-                data = data[os.write(self._descriptor, data) :]
-            except BlockingIOError:
-                await _ready(self._descriptor, for_reading=False)
+        async with self._alone:
+            while data:
+                try:
+                    data = data[os.write(self._descriptor, data) :]
+                except BlockingIOError:
+                    await _ready(self._descriptor, for_reading=False)
 
     async def flush(self) -> None:
         """Nothing is held back."""
+
+
+def _why_unreadable(message: bytes) -> str:
+    """Why a line is no JSON; "" for one that is, and for an empty one."""
+    try:
+        if message.strip():
+            msgspec.json.decode(message)
+    except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors
+        return str(error)
+    return ""
+
+
+def _refusal(message: bytes, problem: str) -> str:
+    """The answer to such a line, for the request that it is as far as that can be read (JSON-RPC 2.0, 5.1)."""
+    try:
+        request = json.loads(message).get("id")
+    except (ValueError, RecursionError, AttributeError):
+        request = None
+    known = request if isinstance(request, int | str) else None
+    answer = {"jsonrpc": "2.0", "id": known, "error": {"code": PARSE_ERROR, "message": f"not JSON: {problem}"}}
+    return json.dumps(answer) + "\n"
 
 
 async def _ready(descriptor: int, *, for_reading: bool) -> None:
