@@ -202,8 +202,8 @@ def verdict_lines(gate: Gate, trial: CallTrial) -> Iterator[str]:
     yield f"  {_safe(verdict.reason)}"
     yield f"  decided by {describe_decider(gate, question, verdict)}"
     judged = trial.parts
-    told = judged is None or verdict.decision == "allow" or judged.unclear in verdict.reason
-    unclear = "" if judged is None or told else judged.unclear
+    is_said = judged is None or verdict.decision == "allow" or judged.unclear in verdict.reason
+    unclear = "" if judged is None or is_said else judged.unclear
     if judged is not None and (len(judged.parts) > 1 or unclear):
         yield "its parts, each by itself:"
         for part in judged.parts:
