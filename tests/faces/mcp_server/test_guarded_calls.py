@@ -140,3 +140,20 @@ def test_what_is_no_json_is_answered_as_such(here: HomeDir) -> None:
     *refused, answer = map(json.loads, done.out.splitlines())
     assert [(line["id"], line["error"]["code"]) for line in refused] == [(None, -32700), (None, -32700), (40, -32700)]
     assert answer["id"] == 1 and done.code == 0
+
+
+def test_a_server_may_be_told_not_to_begin_without_its_guards(here: HomeDir) -> None:
+    (here.cru / "hooks.json").write_text('{"hooks": {"tool:befor_call": [{"command": "x"}]}}')
+    done = cru("mcp", "serve", "--strict-hooks", home=here)
+    assert done.code == 3 and "did you mean `tool:before_call`?" in done.err and done.out == ""
+    assert cru("mcp", "serve", "--hooks", "nosuch", home=here).code == 2
+    assert cru("mcp", "serve", "--hooks", "none", "--strict-hooks", home=here).code == 0
+
+
+@pytest.mark.parametrize("flags", [("--sandbox",), ()])
+def test_what_clients_run_may_be_confined(here: HomeDir, flags: tuple[str, ...]) -> None:
+    async def work(call: Caller) -> None:
+        await call("bash", command=f"touch {here.path}/outside")
+
+    use(here, work, "-t", *flags, "--tools", "bash")
+    assert (here.path / "outside").exists() is not bool(flags)

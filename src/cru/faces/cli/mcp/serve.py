@@ -26,6 +26,7 @@ cru mcp serve               serve this project's tools over MCP to the program t
   --token-file FILE         clients show this token (or CRU_MCP_TOKEN); without one only this machine's own addresses are served
   --allow-host NAME[:PORT],…    by which names clients call this machine: for 0.0.0.0, behind a proxy, through a tunnel
   --mode MODE               ask, auto, plan or trust (-t), for calls of clients and prompts they send
+  --sandbox, --no-sandbox, --hooks WHICH, --strict-hooks    as of every run (cru --help)
   --tools GLOB,…            which tools (read, ls, glob, grep, write, edit, list_contexts, read_context, send_prompt,
                             and with a vault vault_search, vault_read, vault_write, vault_links)
 Questions go to the client's person (elicitation); a client that has nobody to ask is refused what needs leave.
@@ -34,6 +35,8 @@ TOKEN = "CRU_MCP_TOKEN"
 SHORTEST_TOKEN = 16
 LOGGED = 300
 """Characters of a line that is logged."""
+RUN_SWITCHES = ("--sandbox", "--no-sandbox", "--strict-hooks")
+"""Of every run, that this is one of."""
 CONTEXT = "mcp"
 """Where records of calls go, unless -C names another context."""
 
@@ -48,9 +51,9 @@ class ServeOptions(Struct, frozen=True):
 
 def serve(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Serve until the client goes or a signal comes. Raises UsageProblem, ServeError."""
-    values = ("--http", "--token-file", "--allow-host", "--mode", "--tools")
+    values = ("--http", "--token-file", "--allow-host", "--mode", "--tools", "--hooks")
     args = CommandArguments(
-        "mcp", ("serve", *words), help=HELP, values=values, switches=("-t",), verbs=("serve",), most=1
+        "mcp", ("serve", *words), help=HELP, values=values, switches=("-t", *RUN_SWITCHES), verbs=("serve",), most=1
     )
     if args.show_help():
         return 0
@@ -140,8 +143,10 @@ def _start(parsed: Parsed, args: CommandArguments) -> Start:
     is_named = parsed.has("transient-context") or parsed.has("switch-context")
     context = context_name(parsed, open_home(parsed)) if is_named else CONTEXT
     mode = args.value("--mode", "trust" if args.has("-t") else "")
-    flags = (*parsed.flags, *parse(("--mode", mode)).flags) if mode else parsed.flags
-    return start_of(Parsed(flags, parsed.words), context)
+    own = [word for word in RUN_SWITCHES if args.has(word)]
+    for name, value in (("--mode", mode), ("--hooks", args.value("--hooks", ""))):
+        own += [name, value] if value else []
+    return start_of(Parsed((*parsed.flags, *parse(tuple(own)).flags), parsed.words), context)
 
 
 def _list(text: str) -> tuple[str, ...]:
