@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir, cru, home, pty, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 WRITE = 'call: write {"file_path": "x", "content": "y"}\n---\ntext: no\n'
 HANG = "text: I look\ncall: ls {}\n---\ndelay: 600s\n"
@@ -19,7 +19,7 @@ def configured(tmp_path: Path, child: str, config: str = "", agent: str = "gener
     """A home whose model gives work to one sub-agent, and is done."""
     made = home(tmp_path)
     main = f"{call(agent, script(tmp_path, 'child', child), **more)}\n---\ntext: done\n---\ntext: so be it\n"
-    made.configure(f'model = "{script(tmp_path, "main", main)}"\n{config}')
+    configure_scripts(made, tmp_path, script(tmp_path, "main", main), config)
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit import HomeDir, cru, home, trust_project
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def card(folder: Path, name: str, head: str = "", body: str = "Work.") -> Path:
 def run_with(here: HomeDir, tmp_path: Path, *calls: str, config: str = "") -> str:
     """Standard error of a run whose model makes these calls."""
     model = script(tmp_path, "main", "\n".join(["by: order", *calls, "---", "text: done"]))
-    here.configure(f'model = "{model}"\n{config}')
+    configure_scripts(here, tmp_path, model, config)
     run = cru("go", home=here)
     assert run.code == 0, run
     return run.err
@@ -102,7 +102,7 @@ def test_families_of_models_are_those_of_the_settings_else_the_parents(here: Hom
     main = script(
         tmp_path, "main", "by: order\n" + "\n".join(asks) + "\n---\ntext: big\n---\ntext: big\n---\ntext: done\n"
     )
-    here.configure(f'model = "{main}"\n{config}')
+    configure_scripts(here, tmp_path, main, config)
     run = cru("go", home=here)
     assert run.code == 0 and sorted(results(here)) == ["big", "big", "small", "small"]
     assert run.err.count("no setting says which model `opus` is: it works with its parent's") == 1, run.err
@@ -190,7 +190,7 @@ def test_a_card_with_tools_that_nothing_has_is_not_begun(here: HomeDir, tmp_path
 def test_a_main_agent_with_a_model_that_no_setting_knows_is_told(here: HomeDir, tmp_path: Path) -> None:
     card(here.path, "poet", "model: sonnet\n")
     model = script(tmp_path, "main", "loop: yes\ntext: hi\n")
-    here.configure(f'model = "{model}"\n')
+    configure_scripts(here, tmp_path, model)
     told = (
         f"agent poet: no setting says which model `sonnet` is: it works with the configured one, {tmp_path}/main.txt ("
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.kit import cru, home
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 SOURCE = """
 cru.fsm.define { name = "ship", initial = "work", states = {
@@ -23,7 +23,7 @@ def test_a_move_by_a_sub_agent_holds_up_no_calls_after_its_batch(tmp_path: Path)
         tmp_path, "child", 'call: workflow {"to": "rest"}\ncall: ls {}\n---\ncall: ls {}\n---\ntext: below\n'
     )
     main = f'{call("general", child)}\n---\ncall: ls {{}}\n---\ncall: call_user {{"message": "so?"}}\n'
-    here.configure(f'model = "{script(tmp_path, "main", main)}"\n')
+    configure_scripts(here, tmp_path, script(tmp_path, "main", main))
     assert cru("/ship x", home=here).code == 0
     (log,) = here.context().glob("tasks/*/context.jsonl")
     results = [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.kit import HomeDir, cru, home, pty, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 HANG = "call: ls {}\n---\ndelay: 600s\n"
 LATER = "---\ntext: done\n" * 4
@@ -19,7 +19,7 @@ LATER = "---\ntext: done\n" * 4
 def configured(tmp_path: Path, main: str, config: str = 'mode = "trust"\n') -> HomeDir:
     made = home(tmp_path)
     model = script(tmp_path, "main", f"{main}\n{LATER}")
-    made.configure(f'model = "{model}"\n{config}')
+    configure_scripts(made, tmp_path, model, config)
     return made
 
 

@@ -12,7 +12,7 @@ from tests.faces.asks import answers, asking, scripted
 from tests.kit import Call, HomeDir, Reply, Terminal, pty, server
 from tests.kit import home as make_home
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 from cru.faces.cli.dialogs.answers import read_reply
 
@@ -31,7 +31,7 @@ def with_agents(tmp_path: Path, count: int, background: bool) -> HomeDir:
         lines.append(call("general", script(tmp_path, f"child{n}", wait + write), **more))
     text = "by: order\n" + "\n".join(lines) + "\n---\ntext: begun\n" + "---\ntext: heard\n" * 4
     allow = json.dumps([f"bash:{WAIT}", "bash:while *", "bash:sleep *", "bash:[ *"])
-    here.configure(f'model = "{script(tmp_path, "main", text)}"\n[permissions]\nallow = {allow}\n')
+    configure_scripts(here, tmp_path, script(tmp_path, "main", text), f"[permissions]\nallow = {allow}\n")
     return here
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.kit import HomeDir, cru, home, pty
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 from cru.faces.cli.terminal.keyboard import input_mode
 
@@ -21,7 +21,7 @@ def configured(tmp_path: Path, main: str, child: str, config: str = "") -> HomeD
     model = script(
         tmp_path, "main", main.replace("TASK", call("general", script(tmp_path, "child", child), background=True))
     )
-    made.configure(f'model = "{model}"\n{config}')
+    configure_scripts(made, tmp_path, model, config)
     return made
 
 

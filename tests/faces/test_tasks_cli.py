@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.kit import HomeDir, cru, home, start, trust_project
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 CARD = "---\ndescription: writes verse\ntools: Read, Grep\n---\nYou write verse.\n"
 
@@ -22,7 +22,7 @@ def here(tmp_path: Path) -> HomeDir:
     main = script(
         tmp_path, "main", f"{call('explore', child, background=True)}\n---\ntext: waiting\n---\ntext: so be it\n"
     )
-    made.configure(f'model = "{main}"\n')
+    configure_scripts(made, tmp_path, main)
     return made
 
 
@@ -127,7 +127,7 @@ def test_a_run_for_programs_has_the_answers_of_its_sub_agents(tmp_path: Path, fl
     main = script(
         tmp_path, "main", f"{call('explore', child, background=True)}\n---\ntext: first\n---\ntext: after it\n"
     )
-    made.configure(f'model = "{main}"\n')
+    configure_scripts(made, tmp_path, main)
     run = cru(*flags, "go", home=made)
     assert run.code == 0 and "after it" in run.out.splitlines()[-1]
     assert [row["result"] for row in tasks(made)] == ["an empty folder"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.kit import cru, home, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, script
+from tests.tasks.support import call, configure_scripts, script
 
 RUNS = 40
 KILLS = 3
@@ -24,7 +24,7 @@ def test_what_a_kill_cut_off_is_told_once_however_often_the_next_runs_are_killed
     answer, hang = script(tmp_path, "answer", "text: found\n"), script(tmp_path, "hang", "delay: 600s\n")
     calls = "\n".join(call("explore", model, background=True) for model in (answer, hang, answer))
     model = script(tmp_path, "main", f"by: order\n{calls}\n---\ndelay: 600s")
-    here.configure(f'model = "{model}"\n')
+    configure_scripts(here, tmp_path, model)
     with start("go", home=here) as run:
         wait_until(lambda: len(list(here.context().glob("tasks/*/task.json"))) == 3)
         time.sleep(chance.random() * 0.3)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit import Done, HomeDir, cru, home
-from tests.tasks.support import script
+from tests.tasks.support import configure_scripts, script
 
 CHILD = """think: hm
 text: I look
@@ -66,7 +66,7 @@ on("%s", start)
 
 def configure(here: HomeDir, tmp_path: Path, config: str = "", main: str = "loop: yes\ntext: done\n") -> None:
     script(tmp_path, "child", CHILD)
-    here.configure(f'model = "{script(tmp_path, "main", main)}"\n{config}')
+    configure_scripts(here, tmp_path, script(tmp_path, "main", main), config)
 
 
 def child(here: HomeDir) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from tests.engine.support import World
+from tests.kit import HomeDir
 
 from cru.engine.background import run_to_end
 from cru.engine.turn import LegResult
@@ -30,6 +31,17 @@ def call(agent: str, model: str, **more: Any) -> str:
 def rule_for_scripts(folder: Path) -> str:
     """Lines of a config.toml with a rule that lets calls name the scripts in this folder, which is outside of the project."""
     return f'[permissions]\nallow = ["read:{folder}/*.txt"]\n'
+
+
+def configure_scripts(here: HomeDir, folder: Path, model: str, config: str = "") -> None:
+    """A config.toml with this model, and that rule among those that it has."""
+    rule = f'"read:{folder}/*.txt"'
+    before, head, after = config.partition("[permissions]\n")
+    if after.startswith("allow = ["):
+        config = f"{before}{head}allow = [{rule}, {after.removeprefix('allow = [')}"
+    else:
+        config = f"{before}{head}allow = [{rule}]\n{after}" if head else f"{config}\n{rule_for_scripts(folder)}"
+    here.configure(f'model = "{model}"\n{config}')
 
 
 def allowing_scripts(folder: Path, settings: dict[str, Any] | None = None) -> dict[str, Any]:

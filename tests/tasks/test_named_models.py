@@ -53,7 +53,7 @@ def test_no_file_of_gibibytes_is_loaded_as_a_script(home: HomeDir) -> None:
     with (home.project / "big.txt").open("wb") as file:
         file.truncate(2 << 30)
     [told] = play(home, "", task("scripted:big.txt"))
-    assert "cannot read the script" in told and "it is larger than 4 MiB" in told
+    assert "cannot read the script" in told and "it is larger than 64 MiB" in told
 
 
 def test_a_script_in_the_project_may_be_named(home: HomeDir) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.kit import HomeDir, cru, home, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, rule_for_scripts, script
+from tests.tasks.support import call, configure_scripts, script
 
 MAIN = "usage: input=1000 output=100 cost=0.01\n"
 CHILD = "usage: input=2000 output=200 cost=0.02\n"
@@ -23,7 +23,7 @@ def here(tmp_path: Path) -> HomeDir:
     deepest = script(tmp_path, "deepest", f"{DEEPEST}text: found\n")
     child = script(tmp_path, "child", f"{CHILD}{call('general', deepest)}\n---\n{CHILD}text: below\n")
     main = script(tmp_path, "main", f"{MAIN}{call('general', child)}\n---\n{MAIN}text: done\n")
-    made.configure(f'model = "{main}"\n{rule_for_scripts(tmp_path)}')
+    configure_scripts(made, tmp_path, main)
     return made
 
 
@@ -68,7 +68,7 @@ def test_each_task_has_its_own_requests_and_shows_those_below(here: HomeDir) -> 
 def test_a_kill_loses_no_request(tmp_path: Path) -> None:
     here = home(tmp_path)
     child = script(tmp_path, "child", f"{CHILD}call: ls {{}}\n---\ndelay: 600s\n")
-    here.configure(f'model = "{script(tmp_path, "main", call("general", child))}"\n{rule_for_scripts(tmp_path)}')
+    configure_scripts(here, tmp_path, script(tmp_path, "main", call("general", child)))
     with start("go", home=here) as run:
         wait_until(
             lambda: any(b"tool_result" in log.read_bytes() for log in here.context().glob("tasks/*/context.jsonl"))
@@ -81,7 +81,7 @@ def test_a_kill_loses_no_request(tmp_path: Path) -> None:
 def test_a_request_that_has_no_answer_yet_is_not_counted(tmp_path: Path) -> None:
     here = home(tmp_path)
     child = script(tmp_path, "child", "delay: 600s\n")
-    here.configure(f'model = "{script(tmp_path, "main", MAIN + call("general", child))}"\n{rule_for_scripts(tmp_path)}')
+    configure_scripts(here, tmp_path, script(tmp_path, "main", MAIN + call("general", child)))
     with start("go", home=here) as run:
         wait_until(
             lambda: any(b'"request"' in trace.read_bytes() for trace in here.context().glob("tasks/*/trace.jsonl"))

@@ -153,7 +153,7 @@ class ModelScript(Struct, frozen=True):
     by_order: bool = False
 
 
-MOST_BYTES = 4 << 20
+MOST_BYTES = 64 << 20
 COUNTS = ("input", "output", "cache_read", "cache_write", "cost")
 ITEMS = ("think", "text", "call", "delay", "usage", "end", "error", "drop", "repeat")
 HEADERS = ("loop", "by")
