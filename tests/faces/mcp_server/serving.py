@@ -64,11 +64,16 @@ class Caller:
 
 @asynccontextmanager
 async def served(
-    home: HomeDir, *words: str, person: Person | None = None, era: str = "legacy", started: bool = False
+    home: HomeDir,
+    *words: str,
+    person: Person | None = None,
+    era: str = "legacy",
+    started: bool = False,
+    context: str = "mcp",
 ) -> AsyncIterator[Caller]:
     """A server on standard input and output for the block; `started`: by the SDK, as other agents do."""
     callback = person.elicit if person is not None else None
-    transport = _started(home, *words) if started else _forked(home, *words)
+    transport = _started(home, *words) if started else _forked(home, context, *words)
     async with Client(transport, elicitation_callback=callback, mode=era) as client:
         yield Caller(client)
 
@@ -81,10 +86,10 @@ def _started(home: HomeDir, *words: str) -> Any:
 
 
 @asynccontextmanager
-async def _forked(home: HomeDir, *words: str) -> AsyncIterator[Any]:
+async def _forked(home: HomeDir, context: str, *words: str) -> AsyncIterator[Any]:
     """The streams of a server; its input is closed after the block, and it has to end then."""
     with run_process(
-        [str(program()), "mcp", "serve", *words],
+        [str(program()), "-C", context, "mcp", "serve", *words],
         cwd=home.project, env=home.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     ) as server:  # fmt: skip
         assert server.stdin is not None and server.stdout is not None
@@ -113,9 +118,10 @@ def use(
     person: Person | None = None,
     era: str = "legacy",
     started: bool = False,
+    context: str = "mcp",
 ) -> None:
     async def run() -> None:
-        async with served(home, *words, person=person, era=era, started=started) as call:
+        async with served(home, *words, person=person, era=era, started=started, context=context) as call:
             await work(call)
 
     asyncio.run(run())

@@ -157,3 +157,18 @@ def test_what_clients_run_may_be_confined(here: HomeDir, flags: tuple[str, ...])
 
     use(here, work, "-t", *flags, "--tools", "bash")
     assert (here.path / "outside").exists() is not bool(flags)
+
+
+def test_a_client_that_moves_a_workflow_may_go_on(here: HomeDir) -> None:
+    (here.cru / "plugins").mkdir()
+    (here.cru / "plugins" / "ship.lua").write_text(
+        'cru.fsm.define{name="ship", initial="one", states={one={to={"two"}}, two={to={"done"}}, done={final=true}}}\n'
+    )
+    assert "workflow ship waits in the state one" in cru("-C", "w", "/ship go", home=here).err
+
+    async def work(call: Caller) -> None:
+        moved = await call("workflow", to="two")
+        assert "ERROR" not in moved, moved
+        assert await call("read", file_path="a.txt") == "     1\thello"
+
+    use(here, work, "-t", "--tools", "*", context="w")

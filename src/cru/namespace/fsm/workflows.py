@@ -212,7 +212,8 @@ class Workflows:
                 and not machine.here.allows(call.name)
             ):
                 return cancel(texts.denial(machine.definition, machine.here))
-        if call.name == texts.TOOL and call.origin == "model" and self.running():
+        is_in_batch = self._is_in_leg or event.stamp.is_sub_agent  # a client's call stands alone
+        if call.name == texts.TOOL and call.origin == "model" and is_in_batch and self.running():
             self._moving.add(event.stamp.agent_id)
         return PASS
 
