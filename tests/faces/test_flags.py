@@ -330,7 +330,7 @@ def test_models_lists_them_by_its_verb_too(home: HomeDir) -> None:
 @pytest.mark.parametrize("first", ["trace", "models", "trust"])
 def test_a_command_name_with_other_words_is_a_usage_error_that_shows_the_way(home: HomeDir, first: str) -> None:
     run = cru(first, "the bug's", "cause", home=home)
-    assert run.code == 2 and f"did you mean: cru -- {first} " in run.err and run.out == ""
+    assert run.code == 2 and f"as a prompt: cru -- {first} " in run.err and run.out == ""
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_a_plugin_or_check_that_breaks_is_an_error(home: HomeDir, files: dict[st
     [
         (("plugin", "tset", "x"), "did you mean: cru plugin test x"),
         (("plugin", "architectures", "of", "editors"), "cru -- plugin architectures of editors"),
-        (("plugin", "list", "all"), "did you mean: cru -- plugin list all"),
+        (("plugin", "list", "all"), "as a prompt: cru -- plugin list all"),
         (("plugin", "new"), "cru plugin new NAME"),
         (("plugin", "new", "a", "--lua", "--python"), "cru plugin new a --lua"),
         (("plugin", "new", "a", "--python", "--executable"), "cru plugin new a --python"),
@@ -299,8 +299,8 @@ def test_a_plugin_or_check_that_breaks_is_an_error(home: HomeDir, files: dict[st
         ),
         (("plugin", "new", "a", "bash"), "cru -- plugin new a bash"),
         (("plugin", "test", "a", "--json"), "cru plugin --help says what it takes"),
-        (("lua", "is", "a", "language"), "did you mean: cru -- lua is a language"),
-        (("lua", "missing.lua"), "did you mean: cru -- lua missing.lua"),
+        (("lua", "is", "a", "language"), "as a prompt: cru -- lua is a language"),
+        (("lua", "missing.lua"), "as a prompt: cru -- lua missing.lua"),
         (("lua",), "cru lua '=1 + 1'"),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_turn_is_told_in_order_with_times(home: HomeDir) -> None:
     assert cru("trace", "1", home=home).out == out == cru("trace", "--turn", "1", home=home).out
     for words in (("one",), ("1", "2")):
         run = cru("trace", *words, home=home)
-        assert run.code == 2 and "did you mean: cru -- trace" in run.err
+        assert run.code == 2 and "as a prompt: cru -- trace" in run.err
     texts = [
         "preparing",
         "calling",

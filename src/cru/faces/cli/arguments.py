@@ -118,4 +118,7 @@ class CommandArguments:
         )
 
     def wrong(self, message: str) -> UsageProblem:
-        return UsageProblem(message, f"did you mean: cru -- {shlex.join(self._all)}")
+        prompt = f"cru -- {shlex.join(self._all)}"
+        if not self._help:
+            return UsageProblem(message, f"did you mean: {prompt}")
+        return UsageProblem(message, f"cru {self._all[0]} --help says what it takes\nas a prompt: {prompt}")
