@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -358,3 +359,10 @@ def test_a_rule_that_forbids_may_write_a_tool_as_its_server_does(
     ):
         assert gate.judge(name, "tool", "{}").decision == forbidding
         assert gate.judge(join_names("other", "drop"), "tool", "{}").decision == "allow"
+
+
+def test_every_rule_that_a_pipe_needed_is_named(tmp_path: Path) -> None:
+    judge = World(tmp_path).gate(allow=("bash:git log *", "bash:head *", "bash:wc *"))
+    verdict = judge.judge("bash", "shell", "git log | head -3; git log -1 | head")
+    assert verdict.decision == "allow" and verdict.reason.count("the rule `") == 2
+    assert "the rule `bash:git log *` of" in verdict.reason and "and the rule `bash:head *` of" in verdict.reason

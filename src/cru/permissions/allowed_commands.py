@@ -10,7 +10,6 @@ from cru.files import glob
 from cru.permissions.command_rules import allowed_text, names_uses
 from cru.permissions.paths import JudgedCall
 from cru.shell.analysis import CommandAnalysis, analyze
-from cru.shell.option_effects import OptionUse
 from cru.shell.parser import parse
 from cru.shell.programs import names
 from cru.shell.simplify import bare_command_words, has_condition, simplify
@@ -31,14 +30,15 @@ _FOR_LATER = names("cd dirs hash popd pushd shift times ulimit umask")
 _REDUCED = ("git -", "nice ", "env ")
 
 
-def find_command_rule(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> AnyRule | None:
-    """The rule that covers the command, the last one needed if it takes several: one without a star that is the whole command, or rules
-    for all that it runs. root: where it runs; "": what stands around it needs rules, too"""
+def find_command_rules(rules: Sequence[AnyRule], call: JudgedCall, root: str) -> tuple[AnyRule, ...]:
+    """The rules that cover the command, each once: one without a star that is the whole command, or rules for all that it runs; () if
+    something is not covered. root: where it runs; "": what stands around it needs rules, too"""
     whole = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
-    covering = whole or _find_covering(rules, call.command)
-    if covering is None and root:
+    covering = (whole,) if whole is not None else _find_covering(rules, call.command)
+    if not covering and root:
         text = simplify(call.detail, root)
-        covering = _find_covering(rules, analyze(text) if text else call.command, is_bare=True)
+        if text or any(bare_pattern(rule.pattern or "") for rule in rules):
+            covering = _find_covering(rules, analyze(text) if text else call.command, is_bare=True)
     return covering
 
 
@@ -53,24 +53,28 @@ def bare_command(call: JudgedCall, root: str) -> CommandAnalysis:
     return bare if is_program else call.command
 
 
-def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis, *, is_bare: bool = False) -> AnyRule | None:
+def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis, *, is_bare: bool = False) -> tuple[AnyRule, ...]:
     """is_bare: rules, too, mean what they say without what changes nothing (`git --no-pager log *`)"""
     if command.opaque:
-        return None
-    covering = None
+        return ()
+    rules_needed: list[AnyRule] = []
+    patterns = [(rule, *_pattern_of(rule, is_bare=is_bare)) for rule in rules]
     for words, uses in zip(command.parts, command.uses, strict=True):
         text = allowed_text(words)
-        covering = next((rule for rule in rules if _covers(rule, text, uses, is_bare=is_bare)), None)
+        matching = ((rule, written) for rule, written, pieces in patterns if matches_command(pieces, text))
+        covering = next((rule for rule, written in matching if names_uses(written, uses)), None)
         if covering is None:
-            return None
-    return covering
+            return ()
+        if covering not in rules_needed:
+            rules_needed.append(covering)
+    return tuple(rules_needed)
 
 
-def _covers(rule: PatternRule, text: str, uses: Sequence[OptionUse], *, is_bare: bool) -> bool:
+def _pattern_of(rule: PatternRule, *, is_bare: bool) -> tuple[str, glob.StarGlob]:
+    """What it says, as it is written and in pieces."""
     pattern = rule.pattern or ""
     bare = bare_pattern(pattern) if is_bare else ""
-    pieces = glob.parse_glob(bare) if bare else rule.pieces
-    return matches_command(pieces, text) and names_uses(bare or pattern, uses)
+    return (bare, glob.parse_glob(bare)) if bare else (pattern, rule.pieces)
 
 
 @lru_cache(maxsize=1024)

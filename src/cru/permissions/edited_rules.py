@@ -10,7 +10,7 @@ from cru.files import is_inside
 from cru.files.glob import escape, parse_glob
 from cru.permissions import BadRule, RuleEditing
 from cru.permissions.allowed_commands import bare_command, bare_pattern
-from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rule, parse_rule
+from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule
 from cru.shell.analysis import CommandAnalysis
 from cru.shell.programs import (
     CODE_RUNNERS,
@@ -99,8 +99,8 @@ def why_not_kept(text: str, call: JudgedCall, places: PathRoots, others: Sequenc
     wide = _why_too_wide(rule, call, places)
     if wide:
         return wide
-    covers_rest = call.tool != OUTSIDE and find_allowing_rule(others, call, places) is None
-    if find_allowing_rule((*others, rule) if covers_rest else (rule,), call, places) is None:
+    covers_rest = call.tool != OUTSIDE and not find_allowing_rules(others, call, places)
+    if not find_allowing_rules((*others, rule) if covers_rest else (rule,), call, places):
         return "the rule does not cover this call, nor what no other rule covers of it"
     is_wider = call.tool == OUTSIDE and len(rule.pieces) > 1 and text != propose_prefix(call)
     return "of a run outside of the sandbox only this very command is kept" if is_wider else ""

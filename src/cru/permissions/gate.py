@@ -277,12 +277,12 @@ class Gate:
         if table == "allow" and not why_ask:
             self._note(call)
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
-        rule = self._find_allowing(call, named_only=bool(why_ask) and not call.is_outside)
-        if self.outside is not None and (why_not := self.outside.judge_rule(call, rule is not None)):
+        rules = self._find_allowing(call, named_only=bool(why_ask) and not call.is_outside)
+        if self.outside is not None and (why_not := self.outside.judge_rule(call, bool(rules))):
             return Verdict("ask", why_not, needs_rule=True)
-        if rule is not None:
-            reason = f"allowed by the rule `{rule.text}` of {rule.source}"
-            return Verdict("allow", reason, rule.text, explicit=True, source=rule)
+        if rules:
+            reason = f"allowed by {' and '.join(f'the rule `{rule.text}` of {rule.source}' for rule in rules)}"
+            return Verdict("allow", reason, rules[-1].text, explicit=True, source=rules[-1])
         if why_ask:
             return Verdict("ask", why_ask + self._why_uncovered(call), needs_rule=True)
         reason = f"{self._mode} mode asks before {DOING.get(call.kind, f'using `{call.tool}`')}"
@@ -310,14 +310,14 @@ class Gate:
     def _allowing(self) -> tuple[Rule, ...]:
         return (*self._allow, *self._grants.rules())
 
-    def _find_allowing(self, call: JudgedCall, named_only: bool = False) -> Rule | None:
+    def _find_allowing(self, call: JudgedCall, named_only: bool = False) -> tuple[Rule, ...]:
         """named_only: a rule for every call of a tool does not count."""
         rules = tuple(rule for rule in self._allowing() if not named_only or rule.pattern not in (None, "*"))
         if not rules:
-            return None
-        from cru.permissions.rules import find_allowing_rule
+            return ()
+        from cru.permissions.rules import find_allowing_rules
 
-        return find_allowing_rule(rules, call, self._places)
+        return find_allowing_rules(rules, call, self._places)
 
     def remember(self, subject: PermissionSubject, reply: PermissionReply) -> None:
         """After session, project and always keep the subject's rule, if it has one, or what the person made of it. Raises NotStored if

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cru.files.glob import escape
 from cru.permissions.allowed_commands import matches_command
 from cru.permissions.command_rules import allowed_text, names_uses
-from cru.permissions.rules import Rule, find_allowing_rule, names_call, parse_rule
+from cru.permissions.rules import Rule, find_allowing_rules, names_call, parse_rule
 from cru.shell.analysis import analyze
 from cru.shell.simplify import simplify
 
@@ -63,5 +63,5 @@ def _rules_with(
         fixed = pattern.removesuffix(" *")
         for text in (f"{fixed} {option} *", f"{fixed} * {option} *"):
             wider = parse_rule(f"{call.tool}:{text}")
-            if find_allowing_rule((*rules, wider), call, places) is not None:
+            if find_allowing_rules((*rules, wider), call, places):
                 yield wider.text

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -93,46 +94,48 @@ def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Settings
     )
 
 
-def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule | None:
-    """The allow rule that covers the call (the last one needed, if it takes several), None if something is not covered."""
+def find_allowing_rules(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> tuple[Rule, ...]:
+    """The allow rules that cover the call together, each once, () if something is not covered."""
     if call.kind in ("read", "write"):
         covering = [
             next((rule for rule in rules if path_is_covered(rule, call, path, places)), None) for path in call.paths
         ]
-        return covering[-1] if covering and None not in covering else None
+        if None in covering:
+            return ()
+        return tuple(rule for at, rule in enumerate(covering) if rule is not None and rule not in covering[:at])
     if call.receiver:
-        return _find_input_rule(rules, call)
+        return _find_input_rules(rules, call)
     if call.is_outside:
         rules, call = [rule for rule in rules if rule.tool == OUTSIDE], call.named(OUTSIDE, call.detail)
     own = [rule for rule in rules if names_call(rule, call) and names_server(rule.tool, call.tool)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
-        return whole
+        return (whole,) if whole is not None else ()
     if call.kind == "shell":
-        from cru.permissions.allowed_commands import find_command_rule
+        from cru.permissions.allowed_commands import find_command_rules
 
-        return find_command_rule(own, call, places.root if call.tool != OUTSIDE else "")
+        return find_command_rules(own, call, places.root if call.tool != OUTSIDE else "")
     if call.kind == "fetch":
         from cru.permissions import urls
 
-        return next((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), None)
-    return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
+        return tuple(islice((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), 1))
+    return tuple(islice((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), 1))
 
 
-def _find_input_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
+def _find_input_rules(rules: Sequence[Rule], call: JudgedCall) -> tuple[Rule, ...]:
     """One for every call of the tool, or one on the command that gets the text. Rules on commands do not cover it: what that does with a
     text nobody knows."""
     whole = (
         rule for rule in rules if rule.pattern in (None, "*") and (names_call(rule, call) or rule.tool == INPUT_TO)
     )
     if (rule := next(whole, None)) is not None:
-        return rule
+        return (rule,)
     own = [rule for rule in rules if rule.tool == INPUT_TO]
     if not own:
-        return None
-    from cru.permissions.allowed_commands import find_command_rule
+        return ()
+    from cru.permissions.allowed_commands import find_command_rules
 
-    return find_command_rule(own, JudgedCall(INPUT_TO, call.kind, call.receiver), "")
+    return find_command_rules(own, JudgedCall(INPUT_TO, call.kind, call.receiver), "")
 
 
 def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: PathRoots) -> bool:
