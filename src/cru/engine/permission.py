@@ -117,7 +117,9 @@ class PermissionQuestion(Struct, frozen=True):
 
 def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
-    why_ask = None if _is_chosen_by_program(question) else getattr(question.tool, "why_ask", None)
+    # where a model is asked that a plugin has chosen for a sub-agent, or which file it is, is none of a model's choice
+    is_free = question.origin != "model" and getattr(question.tool, "chooses_model", False)
+    why_ask = None if is_free else getattr(question.tool, "why_ask", None)
     is_outside = _is_outside(parts, question)
     # where nothing confines the word means nothing
     args = question.args if is_outside else {name: v for name, v in question.args.items() if name != "outside_sandbox"}
@@ -131,17 +133,6 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict
-
-
-def about(question: PermissionQuestion, tool: Tool) -> PermissionQuestion:
-    """With what the tool says of the call. Raises what the tool raises."""
-    question = replace(question, detail=tool.subject(question.args), tool=tool)
-    return question if _is_chosen_by_program(question) else replace(question, paths=tuple(tool.paths(question.args)))
-
-
-def _is_chosen_by_program(question: PermissionQuestion) -> bool:
-    """Whether a plugin has chosen the model of a sub-agent: where that is asked, or which file it is, is none of a model's choice."""
-    return question.origin != "model" and getattr(question.tool, "chooses_model", False)
 
 
 def _is_outside(parts: Parts, question: PermissionQuestion) -> bool:

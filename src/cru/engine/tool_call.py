@@ -32,7 +32,7 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
     ToolSettled,
-)
+)  # fmt: skip
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
@@ -111,32 +111,29 @@ class ToolOutcome(Struct, frozen=True):
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
-    from cru.engine.call_arguments import (
-        CheckedArguments,
-        announce_mended,
-        check_again,
-        check_arguments,
-        decode_loosely,
-    )
+    from cru.engine import call_arguments
 
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
     tool = None if is_off else parts.tools.find(call.name) or await parts.await_tool(call.name)
     if is_off:
-        checked = CheckedArguments(decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY)
+        checked = call_arguments.CheckedArguments(
+            call_arguments.decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY
+        )
     else:
-        checked = check_arguments(parts, tool, call)
+        checked = call_arguments.check_arguments(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
     before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, not checked.problem, checked.problem, origin)
     outcome = await parts.bus.dispatch(before)
     if tool is not None and outcome.payload.args is not before.args:
-        checked = check_again(parts, tool, outcome.payload.args)
+        checked = call_arguments.check_again(parts, tool, outcome.payload.args)
         if before.error and not checked.problem and not outcome.answer.stops:
-            outcome, checked = await announce_mended(parts, tool, outcome, checked)
-    answer, owners = outcome.answer, outcome.by
+            outcome, checked = await call_arguments.announce_mended(parts, tool, outcome, checked)
+    answer, changed_by = outcome.answer, outcome.changed_by("args")
     args = checked.args if tool is not None else outcome.payload.args
-    prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners, origin=origin)
-    changed_by = outcome.changed_by("args")
+    prepared = PreparedCall(
+        call, tool, args, outcome.payload.env, answer, _injects_of(answer), outcome.by, origin=origin
+    )
     question = PermissionQuestion(
         call.name, kind, args, call.id, origin=origin, changed_by=changed_by,
         before=_describe_before(parts, tool, before) if changed_by and before.valid else "",
@@ -162,7 +159,9 @@ async def _decide_announced(
         return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
     if tool is not None and not checked.problem:
         try:
-            question = permission.about(question, tool)
+            is_free = question.origin != "model" and getattr(tool, "chooses_model", False)
+            paths = () if is_free else tuple(tool.paths(question.args))
+            question = replace(question, detail=tool.subject(question.args), paths=paths, tool=tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
             return replace(prepared, content=report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
     return await _get_permission(parts, prepared, question)
