@@ -365,7 +365,18 @@ def test_a_rule_on_a_program_holds_for_its_versions(kind: str) -> None:
         "pip3 install x", "pip3.11 install x", "/usr/bin/pip3 install x", "sudo pip3 install x", "pip3 --quiet install x",
         "python3 -c 1", "timeout 5 /opt/bin/python3.12 x", "gpg2 --expor x", "env pip-3.11 install x", "make; python3 x",
     ]  # fmt: skip
+    for rule, command in (
+        ("cat secrets/*", "cat secrets/cat2"), ("cat /data/cat1*", "cat /data/cat1"), ("rm * /backup/*", "rm -rf /backup/rm1"),
+        ("git push * git2", "git push origin git2"), ("pip install pip3*", "pip install pip3"), ("make release/*", "make release/make1"),
+        ("pip install pip3*", "pip3 install pip3"), ("python3 *", "python3.11 x"), ("pip3 install *", "sudo pip3.11 install x"),
+    ):  # fmt: skip
+        other = (
+            gate(mode="trust", deny=(f"bash:{rule}",)) if kind == "deny" else gate(mode="trust", ask=(f"bash:{rule}",))
+        )
+        assert bash(other, command).decision == kind, command
     free = [
+        "cp /usr/lib/python3 x",
+        "ls lib/python3.11",
         "pip3 list",
         "pythonx y",
         "echo pip3 install",

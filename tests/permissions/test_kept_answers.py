@@ -85,6 +85,8 @@ from tests.permissions.world import World
         ("2>/dev/null test -f x && rm y", "bash:2>/dev/null test -f x && rm y"),
         ("time -p test -f x && rm y", "bash:time -p test -f x && rm y"),
         ("true || rm y", "bash:true || rm y"),
+        ("timeout 5 false && rm y", "bash:timeout 5 false && rm y"),
+        ("env test -f x && npm publish", "bash:env test -f x && npm publish"),
         ("false && rm y", "bash:false && rm y"),
         ("exit 0; rm y", "bash:exit 0; rm y"),
         ("command -v x && rm y", ""),

@@ -49,6 +49,14 @@ def test_a_file_outside_of_the_project_is_asked_about_as_by_read(home: HomeDir, 
     assert all("Not allowed by policy" in text and "hunter2" not in text for text in told) and len(told) == 3
 
 
+def test_dots_behind_a_link_lead_where_the_link_does(home: HomeDir) -> None:
+    (home.path / "sub").mkdir()
+    (home.path / ".netrc").write_text(SECRET)
+    (home.project / "link").symlink_to(home.path / "sub")
+    [told] = play(home, "", task("scripted:link/../.netrc"))
+    assert "hunter2" not in told and "is protected: reading it needs a question" in told
+
+
 def test_no_file_of_gibibytes_is_loaded_as_a_script(home: HomeDir) -> None:
     with (home.project / "big.txt").open("wb") as file:
         file.truncate(2 << 30)

@@ -105,7 +105,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
 
     extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home, start.strict_hooks)
     parts.lifecycle.opening += [extensions.open, extensions.require]
-    parts.lifecycle.idle.append(extensions.prepare_prompt)
+    parts.lifecycle.reloading.append(extensions.prepare_prompt)
     parts.lifecycle.closing.append(extensions.close)
     return extensions
 
@@ -157,7 +157,7 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
     watcher = HookWatcher(setup)
     watcher.load()
     parts.lifecycle.opening.append(watcher.check)
-    parts.lifecycle.idle.append(watcher.reload)
+    parts.lifecycle.reloading.append(watcher.reload)
 
 
 Redact = Callable[[bytes], bytes] | None

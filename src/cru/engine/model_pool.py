@@ -195,12 +195,15 @@ class ModelPool:
         if name in self.aliases():
             return ""
         try:
-            own, other = (find_address(each, self._settings, self._keyed) for each in ("", name))
+            other = find_address(name, self._settings, self._keyed)
         except NoModel:  # it is told where the model is made
             return ""
-        return (
-            f"its model `{name}` is asked at {other}, where no setting of yours leads" if other not in ("", own) else ""
-        )
+        try:
+            own = find_address("", self._settings, self._keyed)
+        except NoModel:
+            own = ""
+        is_other = other not in ("", own)
+        return f"its model `{name}` is asked at {other}, where no setting of yours leads" if is_other else ""
 
     def own_price(self, provider: str, model: str) -> ModelPrice | None:
         """What the settings say that a model costs, under its own name or another."""

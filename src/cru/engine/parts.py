@@ -238,7 +238,8 @@ class Lifecycle(Struct):
 
     opening: before `session:started` (plugins are loaded)
     closing: after `session:ended` (plugins are unloaded)
-    idle: before something is taken from the queue (changed plugins are loaded anew)
+    idle: before something is taken from the queue
+    reloading: the same, and before a call beside the queue: what was changed of plugins and hooks is loaded anew
     before_round: before each request, with the size of the model's window in tokens (0: unknown): tools that have come join the others
     missing: a tool of that name is wanted and not there: it may be on its way
     """
@@ -246,6 +247,7 @@ class Lifecycle(Struct):
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
     closing: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     idle: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    reloading: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     before_round: list[Callable[[int], Awaitable[None]]] = field(default_factory=list)
     missing: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
 

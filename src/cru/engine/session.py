@@ -311,7 +311,7 @@ class Session:
 
     async def _next(self) -> Prompt | None:
         """The next prompt of the queue, after the commands before it."""
-        for refresh in self.parts.lifecycle.idle if self._queue else ():
+        for refresh in self.parts.lifecycle.reloading + self.parts.lifecycle.idle if self._queue else ():
             with suppress(Interrupted):
                 await self._work.run(refresh())
         while self._queue.command() is not None:

@@ -165,9 +165,10 @@ def provider_at(base_url: str) -> str:
 
 
 def file_of_model(name: str) -> str:
-    """The file that a model of this name is read from, as an absolute path; "" if it is asked somewhere, or nothing is named."""
+    """The file that a model of this name is read from, as an absolute path with the dots that are in it, which links may stand before;
+    "" if it is asked somewhere, or nothing is named."""
     match = _FILE.match(name.strip())
-    return os.path.abspath(os.path.expanduser(match[1])) if match else ""
+    return os.path.join(os.getcwd(), os.path.expanduser(match[1])) if match else ""
 
 
 def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:

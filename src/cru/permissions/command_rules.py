@@ -98,13 +98,15 @@ class SearchedCommand:
             return False
         forms = _forms(pattern)
         first = pattern[0].split(" ")[0]
-        if any(_is_there(_words_match, _plainly_named(part, first), forms, named) for part in self._parts):
+        parts = (form for part in self._parts for form in _plainly_named(part, first, is_command=True))
+        if any(_is_there(_words_match, part, forms, named) for part in parts):
             return True
         has_operator = any(char in piece for piece in pattern for char in _OPERATORS)
         if has_operator and _matches_from(forms, self._line.text, _places(self._line, pattern)):
             return True
-        segments = (_plainly_named(_glob_named(segment, first), first) for segment in self._segments)
-        return any(_is_there(_segment_matches, segment, forms, named) for segment in segments)
+        segments = (_glob_named(segment, first) for segment in self._segments)
+        spelled = (form for segment in segments for form in _plainly_named(segment, first))
+        return any(_is_there(_segment_matches, segment, forms, named) for segment in spelled)
 
     def _may_match(self, pattern: StarGlob, named: Sequence[str]) -> bool:
         """Whether all that the pattern writes out stands somewhere, be it an option in a shorter form."""
@@ -314,17 +316,25 @@ def _glob_named(segment: _SearchedWords, first: str) -> _SearchedWords:
     return segment
 
 
-def _plainly_named(candidate: _SearchedWords, first: str) -> _SearchedWords:
-    """With the rule's program in the place of its versions: `pip` for `/usr/bin/pip3.11`."""
+def _plainly_named(candidate: _SearchedWords, first: str, *, is_command: bool = False) -> Iterator[_SearchedWords]:
+    """As it is, and with the rule's program in the place of its versions (`pip` for `/usr/bin/pip3.11`): of the first one, and of all.
+    is_command: the first word is the program for certain. Behind it, what has a folder is a file."""
+    yield candidate
     if not first or first not in candidate.text or not (version := _version(first)).search(candidate.text):
-        return candidate
-    return _SearchedWords(tuple(first if version.fullmatch(word) else word for word in candidate.words))
+        return
+    last = 1 if is_command else len(candidate.words)
+    places = [
+        at for at, word in enumerate(candidate.words[:last]) if version.fullmatch(word) and (at == 0 or "/" not in word)
+    ]
+    for replaced in (places[:1], places) if len(places) > 1 else (places,) if places else ():
+        yield _SearchedWords(tuple(first if at in replaced else word for at, word in enumerate(candidate.words)))
 
 
 @lru_cache(maxsize=1024)
 def _version(program: str) -> re.Pattern[str]:
     """A word that is the program with a version behind its name, perhaps with its folder."""
-    return re.compile(rf"(?<!\S)(?:\S*/)?{re.escape(program)}-?\d[\d.]*(?!\S)")
+    more = r"-?\d[\d.]*" + (r"|\.\d[\d.]*" if program[-1].isdigit() else "")
+    return re.compile(rf"(?<!\S)(?:\S*/)?{re.escape(program)}(?:{more})(?!\S)")
 
 
 def _unescaped(text: str) -> str:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from cru.shell.option_effects import OptionEffect, OptionUse
+from cru.shell.programs import names
 from cru.shell.scripts import is_plain_awk, is_plain_sed
 from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import ReadWords
@@ -123,20 +124,32 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
 
 
 def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
-    """`make CC=x` names what recipes start, but for a number or a yes or no; `MAKEFILES=1` a file that is read."""
+    """`make CC=x` names what recipes start, but for a number or a yes or no; `MAKEFILES=1` a file that is read, `PATH=1` a folder. What
+    stands in a name is expanded (`X$(shell id)=1`)."""
     assigned = [(word, word.partition("=")) for word in words[1:] if not word.startswith("-")]
     return [
         OptionUse(word, len(name) + 1, OptionEffect.RUNS)
         for word, (name, equals, value) in assigned
-        if (equals and (name.rstrip(":!?+") in _READ_BY_MAKE or not _is_switch(value))) or EXPANSION in name
+        if (equals and not (_is_plain_switch(value) and _is_own(name))) or EXPANSION in name or "$" in name
     ]
 
 
-def _is_switch(value: str) -> bool:
+def _is_plain_switch(value: str) -> bool:
     return value.isdigit() or value.lower() in _SWITCHES
 
 
-_READ_BY_MAKE = frozenset(["GNUMAKEFLAGS", "MAKEFILES", "MAKEFLAGS", "SHELL", ".SHELLFLAGS"])
+def _is_own(name: str) -> bool:
+    """Whether only the makefile itself may read the variable."""
+    name = name.strip().rstrip(":!?+").strip()
+    return name not in _READ_BY_PROGRAMS and not name.startswith(_OF_PROGRAMS)
+
+
+_READ_BY_PROGRAMS = names(
+    "BASH_ENV CDPATH ENV GNUMAKEFLAGS GOFLAGS GOPATH GOROOT HOME IFS MAKE MAKEFILES MAKEFLAGS MAKEOVERRIDES PATH SHELL SHELLOPTS TMPDIR "
+    "VPATH .RECIPEPREFIX .SHELLFLAGS"
+)
+_OF_PROGRAMS = ("CARGO", "DYLD_", "GCC_", "GIT_", "JAVA", "LD_", "NODE_", "PERL", "PYTHON", "RUBY", "RUSTC")
+"""Beginnings of names that interpreters and compilers read from the environment."""
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
 
 OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {

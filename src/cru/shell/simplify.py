@@ -66,8 +66,8 @@ def _decides(pipeline: Pipeline) -> bool:
     """Whether a command looks, says no, or ends the list; or says yes, and what stands behind it is for a no."""
     commands = [command for command in pipeline.commands if isinstance(command, SimpleCommand) and command.words]
     return any(
-        command.words[0].source in DECIDING or (pipeline.operator == "||" and is_silent_builtin(command.words))
-        for command in commands
+        words[0].source in DECIDING or (pipeline.operator == "||" and is_silent_builtin(words))
+        for words in (bare_words(command.words) for command in commands)
     )
 
 

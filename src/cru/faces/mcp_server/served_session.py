@@ -17,6 +17,7 @@ from cru.app import SessionBundle, Start, build
 from cru.contexts.home import Home
 from cru.engine import side_calls
 from cru.engine.background import run_to_end
+from cru.engine.tool_call import ToolOutcome
 from cru.engine.turn import LegResult
 from cru.events.bus import Bus
 from cru.events.stream import Notice, Published
@@ -71,26 +72,30 @@ class ServedSession:
         return await run_apart(self._call(name, arguments))
 
     async def _call(self, name: str, arguments: str) -> CallResult:
-        tool = self._parts.tools.find(name)
-        if tool is None or not self._is_served(tool):
-            return CallResult(self._no_such_tool(name), True)
-        await self._refresh()
+        try:
+            await self._refresh()
+            tool = self._parts.tools.find(name)
+            if tool is None or not self._is_served(tool):
+                return CallResult(self._no_such_tool(name), True)
+            outcome = await self._run(tool, arguments)
+        except CruError as error:  # another run of cru has the context, or a plugin that must be there is not
+            self._tell(f"{name}: {error.message}")
+            return CallResult(str(error), True)
+        self._tell(f"{name}: {'failed' if outcome.is_error else 'done'}")
+        return CallResult(outcome.content, outcome.is_error)
+
+    async def _run(self, tool: Tool, arguments: str) -> ToolOutcome:
         self._running += 1
         try:
-            outcome = await side_calls.call(self._parts, tool.spec.name, arguments, "model", partial(self._hold, tool))
-        except CruError as error:  # another run of cru has the context
-            self._tell(f"{tool.spec.name}: {error.message}")
-            return CallResult(str(error), True)
+            return await side_calls.call(self._parts, tool.spec.name, arguments, "model", partial(self._hold, tool))
         finally:
             self._running -= 1
-        self._tell(f"{tool.spec.name}: {'failed' if outcome.is_error else 'done'}")
-        return CallResult(outcome.content, outcome.is_error)
 
     async def _refresh(self) -> None:
         """Hear of hooks and plugins that were changed, as before a prompt; not while a call is on its way through them."""
         async with self._refreshing:
             if not self._running:
-                for refresh in self._parts.lifecycle.idle:
+                for refresh in self._parts.lifecycle.reloading:
                     await refresh()
 
     @asynccontextmanager

@@ -8,8 +8,6 @@ import json
 import os
 from collections.abc import AsyncIterator
 
-import msgspec
-
 from cru.faces.mcp_server.errors import ServeError
 
 PIECE = 64 << 10
@@ -45,12 +43,12 @@ class WireInput:
         while piece := await self._read():
             *lines, rest = piece.split(b"\n")
             for line in lines:
-                message = b"".join((*pieces, line))
+                message = b"".join((*pieces, line)).decode(errors="replace")
                 pieces, size = [], 0
                 if problem := _why_unreadable(message):
                     await self._sink.write(_refusal(message, problem))
                 else:
-                    yield message.decode(errors="replace")
+                    yield message
             pieces.append(rest)
             size += len(rest)
             if size > LONGEST_LINE:
@@ -84,17 +82,19 @@ class WireOutput:
         """Nothing is held back."""
 
 
-def _why_unreadable(message: bytes) -> str:
-    """Why a line is no JSON; "" for one that is, and for an empty one."""
+def _why_unreadable(message: str) -> str:
+    """Why a line is no JSON for the SDK, which reads it so; "" for one that is, and for an empty one."""
+    from pydantic_core import from_json
+
     try:
         if message.strip():
-            msgspec.json.decode(message)
-    except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors
+            from_json(message)
+    except ValueError as error:
         return str(error)
     return ""
 
 
-def _refusal(message: bytes, problem: str) -> str:
+def _refusal(message: str, problem: str) -> str:
     """The answer to such a line, for the request that it is as far as that can be read (JSON-RPC 2.0, 5.1)."""
     try:
         request = json.loads(message).get("id")
