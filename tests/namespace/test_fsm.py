@@ -14,7 +14,7 @@ from tests.engine.support import World
 from tests.namespace.support import Room
 
 from cru.engine.tool_call import decide
-from cru.events.payloads import Custom, SessionCompacted, ToolBatchCompleted
+from cru.events.payloads import Custom, LegStarted, SessionCompacted, ToolBatchCompleted
 from cru.namespace import fsm
 from cru.namespace.fsm import guard
 from cru.namespace.fsm.definition import Guard
@@ -275,6 +275,9 @@ def test_a_batch_that_is_over_lets_calls_pass_again(tmp_path: Path) -> None:
     parts = made.session.parts
 
     async def both() -> tuple[str, str]:
+        await decide(parts, ToolCall("0", "workflow", '{"to": "check"}'))  # a client's, outside of any leg
+        assert (await decide(parts, ToolCall("0", "read", '{"file_path": "x"}'))).content == ""
+        await parts.bus.dispatch(LegStarted("x", 10))
         await decide(parts, ToolCall("1", "workflow", '{"to": "check"}'))
         refused = (await decide(parts, ToolCall("2", "read", '{"file_path": "x"}'))).content
         await parts.bus.dispatch(ToolBatchCompleted((), 10))
