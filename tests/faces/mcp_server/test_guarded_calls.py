@@ -172,3 +172,15 @@ def test_a_client_that_moves_a_workflow_may_go_on(here: HomeDir) -> None:
         assert await call("read", file_path="a.txt") == "     1\thello"
 
     use(here, work, "-t", "--tools", "*", context="w")
+
+
+def test_no_model_that_a_client_names_is_a_file_outside(here: HomeDir) -> None:
+    (here.path / "creds").write_text("PASSWORD=hunter2\n")
+    (here.project / "link").symlink_to(here.path / ".cru")
+
+    async def work(call: Caller) -> None:
+        for name in (f"{here.path}/creds", "~/creds", "../home/creds", "link/../creds", "/proc/self/environ"):
+            told = await call("task", agent="explore", prompt="x", description="d", model=f"scripted:{name}")
+            assert "outside of the project" in told and "hunter2" not in told, name
+
+    use(here, work, "-t", "--tools", "task")
