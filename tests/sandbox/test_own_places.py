@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.kit import Reply, cru, server
 from tests.sandbox.conftest import Surroundings
@@ -52,3 +54,14 @@ def test_they_change_nothing_and_a_run_tells_them(surroundings: Surroundings, pl
         surroundings.here.configure(f"[sandbox]\nmode = 'on'\n{place}\n", url=model.url)
         done = cru("-C", "c", "go", home=surroundings.here)
     assert done.err.count(PLACES[place]) == 1
+
+
+@needs_sandbox
+@pytest.mark.parametrize(("folder", "told"), [("home", "your home, or holds it"), ("/", "the whole disk (/)")])
+def test_a_project_that_is_most_of_the_disk_is_told(surroundings: Surroundings, folder: str, told: str) -> None:
+    here = surroundings.here
+    with server([Reply("done")]) as model:
+        here.configure("[sandbox]\nmode = 'on'\n", url=model.url)
+        done = cru("go", home=here, cwd=Path("/") if folder == "/" else here.path)
+    assert done.out == "done\n" and done.err.count(f"the project is {told}") == 1
+    assert "the project is" not in cru("doctor", "--offline", home=here).out

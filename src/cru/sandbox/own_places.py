@@ -74,7 +74,10 @@ def hidden_paths(settings: SandboxSettings, places: PathRoots) -> list[str]:
 
 
 def problems(settings: SandboxSettings, places: PathRoots) -> Iterator[str]:
-    """What a person should know of the places that are named."""
+    """What a person should know of the places that are named, and of a project that is most of the disk."""
+    if is_inside(places.user_home, places.root):
+        whole = "the whole disk" if places.root == "/" else "your home, or holds it"
+        yield f"the project is {whole} ({places.root}): confined commands may change all of it but what is protected"
     for text in settings.writable:
         if why := _why_not_writable(resolved(text, places), places):
             yield f"[sandbox] writable: `{text}` {why}"
