@@ -130,7 +130,7 @@ def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
     return [
         OptionUse(word, len(name) + 1, OptionEffect.RUNS)
         for word, (name, equals, value) in assigned
-        if (equals and not (_is_plain_switch(value) and _is_own(name))) or EXPANSION in name or "$" in name
+        if (equals and not (_is_plain_switch(value) and _is_own(name))) or EXPANSION in name
     ]
 
 
@@ -141,7 +141,7 @@ def _is_plain_switch(value: str) -> bool:
 def _is_own(name: str) -> bool:
     """Whether only the makefile itself may read the variable."""
     name = name.strip().rstrip(":!?+").strip()
-    return name not in _READ_BY_PROGRAMS and not name.startswith(_OF_PROGRAMS)
+    return "$" not in name and name not in _READ_BY_PROGRAMS and not name.startswith(_OF_PROGRAMS)
 
 
 _READ_BY_PROGRAMS = names(
