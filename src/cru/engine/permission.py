@@ -118,8 +118,8 @@ class PermissionQuestion(Struct, frozen=True):
 def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
     # where a model is asked that a plugin has chosen for a sub-agent, or which file it is, is none of a model's choice
-    is_free = question.origin != "model" and getattr(question.tool, "chooses_model", False)
-    why_ask = None if is_free else getattr(question.tool, "why_ask", None)
+    is_choice_of_plugin = question.origin != "model" and getattr(question.tool, "chooses_model", False)
+    why_ask = None if is_choice_of_plugin else getattr(question.tool, "why_ask", None)
     is_outside = _is_outside(parts, question)
     # where nothing confines the word means nothing
     args = question.args if is_outside else {name: v for name, v in question.args.items() if name != "outside_sandbox"}

@@ -32,7 +32,7 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
     ToolSettled,
-)  # fmt: skip
+)
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
@@ -159,8 +159,8 @@ async def _decide_announced(
         return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
     if tool is not None and not checked.problem:
         try:
-            is_free = question.origin != "model" and getattr(tool, "chooses_model", False)
-            paths = () if is_free else tuple(tool.paths(question.args))
+            is_choice_of_plugin = question.origin != "model" and getattr(tool, "chooses_model", False)
+            paths = () if is_choice_of_plugin else tuple(tool.paths(question.args))
             question = replace(question, detail=tool.subject(question.args), paths=paths, tool=tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
             return replace(prepared, content=report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)

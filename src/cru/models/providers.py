@@ -31,7 +31,9 @@ class Provider(Struct, frozen=True):
 
 
 CUSTOM = "openai_compatible"
-_FILE = re.compile(r"(?:local|scripted)[:/](.+)", re.DOTALL)
+FILE_PROVIDERS = ("local", "scripted")
+"""Those whose models may be files."""
+_FILE = re.compile(rf"(?:{'|'.join(FILE_PROVIDERS)})[:/](.+)", re.DOTALL)
 OPENROUTER, OPENAI, ANTHROPIC = "openrouter", "openai", "anthropic"
 
 PROVIDERS: dict[str, Provider] = {

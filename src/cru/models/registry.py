@@ -72,7 +72,7 @@ async def choose_model(
         return ModelChoice(provider, identity, base_url, parameters, window, why, price, images)
 
     provider, identity = providers.split_model(model.strip(), settings, env)
-    if provider in ("local", "scripted"):
+    if provider in providers.FILE_PROVIDERS:
         return chosen(provider, identity, _require_file(provider, identity, models_folder), source)
     base_url, why = resolve_address(provider, settings, env)
     if base_url:
@@ -188,7 +188,7 @@ def find_address(name: str, settings: ModelSettings, env: Mapping[str, str]) -> 
     """Where a model of this name is asked, "" if nothing says so, or it is a file. Raises NoModel."""
     model, _ = _resolve_alias(name or settings.model or env.get("CRU_MODEL", ""), settings)
     provider, _ = providers.split_model(model.strip(), settings, env)
-    return "" if provider in ("local", "scripted") else resolve_address(provider, settings, env)[0]
+    return "" if provider in providers.FILE_PROVIDERS else resolve_address(provider, settings, env)[0]
 
 
 def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> None:

@@ -45,9 +45,8 @@ def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     values = (at for at in read.values if words[at - 1].startswith("--"))
     first = read.operands if read.unknown else read.operands[:1]
     named = [*_named_scripts(words, "e", "--source")]
-    whole = "\n".join(
-        script for _, script in named
-    )  # one script may end in the middle of what the next one goes on with
+    # one script may end in the middle of what the next one goes on with
+    whole = "\n".join(script for _, script in named)
     scripts = [*((at, whole) for at, _ in named), *((at, words[at]) for at in (*first, *values))]
     hosts = (words[at] for at in read.operands if words[at].startswith("/inet"))
     return [

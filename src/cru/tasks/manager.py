@@ -35,7 +35,7 @@ GRACE = 5.0
 
 def _context_for(parts: Parts) -> Context:
     """The variables of whoever starts a task are none of its own, but the one that the asker finds the person by."""
-    context, variable = Context(), getattr(parts.asker, "person", None)
+    context, variable = Context(), getattr(parts.asker, "caller_variable", None)
     if isinstance(variable, ContextVar):
         context.run(variable.set, variable.get())
     return context

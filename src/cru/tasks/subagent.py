@@ -82,7 +82,7 @@ class AgentAsker:
 
     def __init__(self, asker: Asker, agent: str, turn: asyncio.Lock) -> None:
         self._asker, self._agent, self._turn = asker, agent, turn
-        self.person = getattr(asker, "person", None)
+        self.caller_variable = getattr(asker, "caller_variable", None)
 
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         agent = f"{self._agent} > {subject.agent}" if subject.agent else self._agent

@@ -35,10 +35,13 @@ CHANNEL: ContextVar[Channel | None] = ContextVar("mcp_client", default=None)
 
 
 class ClientAsker:
-    """The asker of all sessions of the server. `one_client`: nobody else profits from an answer that is kept. `person`: sub-agents ask who
-    has made the call that started them."""
+    """The asker of all sessions of the server.
 
-    person = CHANNEL
+    one_client: nobody else profits from an answer that is kept
+    caller_variable: by it sub-agents find who has made the call that started them
+    """
+
+    caller_variable = CHANNEL
 
     def __init__(self, one_client: bool) -> None:
         self._one_client = one_client

@@ -130,11 +130,11 @@ def _unconfined(settings: Settings | None, backend: str) -> DoctorFinding:
         return DoctorFinding(
             "sandbox", "warn", f"not looked at: the settings cannot be used ({backend} works here)", ""
         )
-    text, origin = f"commands may do all that you may ({backend} works here)", settings.origin("sandbox.mode")
+    text, origin = f"may do all that you may ({backend} works here)", settings.origin("sandbox.mode")
     if origin != "default":
-        return DoctorFinding("sandbox", "ok", f"off, as {origin} says: {text}")
+        return DoctorFinding("sandbox", "ok", f"off, as {origin} says: commands {text}")
     advice = 'cru --sandbox, or mode = "auto" (and network = true) in [sandbox] of config.toml'
-    return DoctorFinding("sandbox", "warn", f"commands are not confined: {text.removeprefix('commands ')}", advice)
+    return DoctorFinding("sandbox", "warn", f"commands are not confined: {text}", advice)
 
 
 async def programs(patient: Patient) -> list[DoctorFinding]:

@@ -97,14 +97,14 @@ def _tell_warnings(tell: Tell) -> None:
     from cru.mcp.sdk import LOGGERS
     from cru.values.visible import fold_blanks, visible
 
-    class Told(logging.Handler):
+    class LogRelay(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             tell(visible(fold_blanks(record.getMessage()[:LOGGED])))
 
     for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.propagate = False
-        logger.addHandler(Told(logging.WARNING))
+        logger.addHandler(LogRelay(logging.WARNING))
 
 
 async def _serve_stdio(server: Server[Any], source: WireInput, sink: WireOutput) -> None:
