@@ -16,7 +16,7 @@ from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings, StoreUnwritable, read_error
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
-from cru.contexts.identity import is_name, known_origin
+from cru.contexts.identity import is_name
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 from cru.engine.model_pool import ModelPool
@@ -355,8 +355,8 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         return FetchLeave(gate)
 
     def why_foreign(name: str) -> str:
-        origin = known_origin(home.path / "contexts" / name) if is_name(name) and gate.mode != "trust" else ""
-        return f"it is a conversation about another project, {origin}" if origin not in ("", home.project) else ""
+        origin = home.foreign_origin(name) if is_name(name) and gate.mode != "trust" else ""
+        return f"it is a conversation about another project, {origin}" if origin else ""
 
     return ToolServices(
         store=store,

@@ -22,7 +22,7 @@ from cru.contexts import (
     write_errors,
 )
 from cru.contexts.entries import LogProblem
-from cru.contexts.identity import FORKING, check_name, ensure_session_id, is_name, make_folder
+from cru.contexts.identity import FORKING, check_name, ensure_session_id, is_name, known_origin, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
 from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
 from cru.contexts.state import (
@@ -87,6 +87,11 @@ class Home:
     def is_new(self) -> bool:
         """Whether this project has no context of its own yet; `current` is then what it would be called."""
         return self._state.is_new
+
+    def foreign_origin(self, name: str) -> str:
+        """The project that a conversation began in, if that is another one than this; "" if it is not, or nobody knows."""
+        origin = known_origin(self._contexts / name)
+        return origin if origin != self.project else ""
 
     def claim(self) -> str:
         """Give this project a context of its own if it has none. Returns what a person is to know of that, "" = nothing."""

@@ -117,10 +117,7 @@ def _tell_origin(parsed: Parsed, home: Home, name: str) -> None:
     """A conversation that began in another project goes on here, which a person is to know: who has just chosen it, or sits there."""
     if not (parsed.has("switch-context") or parsed.has("transient-context") or sys.stderr.isatty()):
         return
-    from cru.contexts.identity import known_origin
-
-    origin = known_origin(home.path / "contexts" / name)
-    if origin and origin != home.project:
+    if origin := home.foreign_origin(name):
         say(f"cru: {name} began in another project, {origin}")
 
 

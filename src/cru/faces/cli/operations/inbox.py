@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 
 from cru.contexts import ContextHeld
-from cru.contexts.identity import known_origin
 from cru.contexts.inbox import InboxMessage
 from cru.faces.cli.console import ExitStatus, complain, say
 from cru.faces.cli.event_loop import SignalInterrupt
@@ -24,7 +23,7 @@ def check_all(run: FlagRun) -> None:
 
 def check_one(run: FlagRun, name: str) -> None:
     """One context, wherever it began. That it is held is an error."""
-    if origin := _foreign_origin(run, name):
+    if origin := run.home.foreign_origin(name):
         say(f"cru: {name} began in another project, {origin}")
     _check(run, [run.store(name).name], skips_held=False)
 
@@ -39,7 +38,7 @@ def _check(run: FlagRun, names: Iterable[str], *, skips_held: bool) -> None:
 
             run.show(f"{name}: {count_waiting(len(messages))}")
             continue
-        if skips_held and (origin := _foreign_origin(run, name)):
+        if skips_held and (origin := run.home.foreign_origin(name)):
             say(
                 f"cru: {name} is left out: it began in another project, {origin} (`cru -b` there, or `cru -B {name}` here)"
             )
@@ -49,12 +48,6 @@ def _check(run: FlagRun, names: Iterable[str], *, skips_held: bool) -> None:
         if len(waiting) > 1 and not run.parsed.has("json"):
             run.show(f"[{name}]")
         run.code = max(run.code, _run_turn(run, name, skips_held))
-
-
-def _foreign_origin(run: FlagRun, name: str) -> str:
-    """The project that its conversation is about, if that is another one: its agent would work on the files of this one."""
-    origin = known_origin(run.home.path / "contexts" / name)
-    return origin if origin != run.home.project else ""
 
 
 def _without_links(run: FlagRun, names: Iterable[str]) -> list[str]:
