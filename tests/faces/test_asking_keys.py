@@ -90,12 +90,18 @@ def test_an_edit_that_is_left_goes_back_to_the_question(home: HomeDir) -> None:
     assert result(model).startswith("The user refused") and not (home.cru / "grants.json").exists()
 
 
+def test_escape_refuses_and_the_model_goes_on(home: HomeDir) -> None:
+    model, terminal = ask(home, "\x1b")
+    assert result(model).startswith("The user refused") and not (home.project / "made").exists()
+    assert "n no > no\r\n" in terminal.text or "n no > no\n" in terminal.text
+
+
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
         ("yes", "`yes` came in one go"), ("y\r\r", "came in one go"),
         ("ya", "is no answer"), ("yy", "is no answer"), ("x", "is no answer"), ("ä", "`ä` is no answer"), ("\x1b[A", ""),
-        ("\x1b[200~y\x1b[201~", "came in one go"), ("\x1bOP", ""), ("y\ra\r", "is no answer"), ("\x1by", ""),
+        ("\x1b[200~y\x1b[201~", "came in one go"), ("\x1bOP", ""), ("y\ra\r", "is no answer"), ("\x1by", ""), ("\x1b\x1b", ""),
     ],
 )  # fmt: skip
 def test_what_is_no_single_key_answers_nothing(home: HomeDir, keys: str, told: str) -> None:

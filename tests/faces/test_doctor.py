@@ -25,6 +25,7 @@ AREAS = {
     "plugins",
     "mcp",
     "sandbox",
+    "chat",
     "terminal",
     "programs",
 }
@@ -99,6 +100,30 @@ def test_keys_that_others_can_read_and_files_that_hold_none_are_told(home: HomeD
     keys.write_text("[]")
     code, findings = doctor(home)
     assert code == 1 and "this is no file of keys" in of(findings, "keys", "error")
+
+
+def test_a_theme_and_keys_that_are_none_and_a_server_whose_program_is_missing_are_told(home: HomeDir) -> None:
+    home.configure(
+        f'model = "scripted:{home.path}/model.txt"\ntheme = "nonesuch"\n[keys]\nundo = ["ctrl-zz"]\n'
+        "[mcp.servers.gone]\ncommand = 'no-such-program'\n"
+        "[mcp.servers.there]\ncommand = 'sh'\n"
+        "[mcp.servers.nearby]\ncommand = './server'\n"
+        "[mcp.servers.nowhere]\ncommand = 'sh'\ncwd = 'nowhere'\n"
+        "[mcp.servers.unset]\ncommand = '${NO_SUCH_VARIABLE}'\n"
+    )
+    (home.path / "model.txt").write_text("text: ok\n")
+    code, findings = doctor(home)
+    chat, servers = of(findings, "chat", "warn"), of(findings, "mcp", "error")
+    assert "there is no theme `nonesuch`" in chat and "keys.undo: there is no key `ctrl-zz`" in chat
+    assert "gone: there is no program no-such-program -> install it, or mend `command`: " in servers
+    assert "nearby: there is no program ./server" in servers and "there:" not in servers
+    assert f"nowhere: there is no folder {home.project}/nowhere" in servers
+    assert "NO_SUCH_VARIABLE is not set" in servers
+    assert code == 1
+    program = home.project / "server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert "nearby" not in of(doctor(home)[1], "mcp", "error")
 
 
 def test_a_broken_hook_is_an_error(home: HomeDir) -> None:

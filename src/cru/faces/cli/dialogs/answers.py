@@ -7,6 +7,7 @@ import os
 from cru.faces.cli.terminal.keyboard import typed_text
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 
+ESCAPE, END_OF_INPUT = b"\x1b", b"\x04"
 KEEPING = ("s", "p", "a", "e")
 """Keys that are there only if there is a rule to keep."""
 CHOICES: dict[str, ReplyScope] = {
@@ -31,11 +32,12 @@ HELP = {
     "a": "keep the rule everywhere",
     "e": "edit the rule, then choose how long it is kept",
     "r": "refuse, with a reason for the model",
-    "n": "refuse",
+    "n, Esc": "refuse",
     "Ctrl-C": "refuse, and stop the answer",
 }
-LINE_HELP = {key: what for key, what in HELP.items() if key != "r"} | {
-    "n": "refuse; what follows is the reason, for the model"
+LINE_HELP = {key: what for key, what in HELP.items() if key not in ("r", "n, Esc", "Ctrl-C")} | {
+    "n": "refuse; what follows is the reason, for the model",
+    "Ctrl-C": HELP["Ctrl-C"],
 }
 LIMIT_HELP = {
     "y": "go on; what follows is told to the model",
@@ -64,7 +66,9 @@ def describe_choices(subject: PermissionSubject, by_key: bool) -> str:
 
 
 def read_key(data: bytes) -> str:
-    """The key that was pressed alone, in small letters; "" if it was none, or several."""
+    """The key that was pressed alone, in small letters, n for Esc; "" if it was none, or several."""
+    if data == ESCAPE:
+        return "n"
     text = data.decode("utf-8", "replace")
     return text.lower() if len(text) == 1 and text.isprintable() else ""
 

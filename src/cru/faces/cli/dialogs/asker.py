@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 from cru.faces.cli.dialogs.answers import (
     CHOICES,
     DUMB,
+    END_OF_INPUT,
     ENTER_ENDS,
+    ESCAPE,
     HELP,
     KEEP_FOR,
     KEEPING,
@@ -32,7 +34,6 @@ from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.values.visible import fold_blanks, visible, whole_lines
 
 T = TypeVar("T")
-ESCAPE, END_OF_INPUT = b"\x1b", b"\x04"
 # A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
 PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 LONG_DETAIL = 2_000
@@ -133,7 +134,7 @@ class TerminalAsker:
         """The same of one key."""
         self._write(hint)
         data = await self._stray.read_keys()
-        while is_no_text(data) and not is_line(data) and data != END_OF_INPUT:
+        while is_no_text(data) and not is_line(data) and data not in (ESCAPE, END_OF_INPUT):
             data = await self._stray.read_keys()
         if data == END_OF_INPUT:
             return None

@@ -13,7 +13,7 @@ from cru.app.start import Start
 from cru.config.layers import ConfigError, Settings
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
-from cru.faces.cli.doctor import extensions, models, surroundings
+from cru.faces.cli.doctor import chat, extensions, models, surroundings
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
@@ -23,7 +23,7 @@ from cru.values.masking import masked
 
 HELP = """\
 cru doctor             what is there, what is wrong and how to mend it: installation, settings, keys, model, hooks, plugins,
-                       MCP servers, sandbox, terminal, programs; exit status 1 if something is an error
+                       MCP servers, sandbox, chat, terminal, programs; exit status 1 if something is an error
     --offline          ask no server
     --json             one JSON list, for programs
 """
@@ -32,8 +32,8 @@ SECONDS = 25.0
 Probe = Callable[[Patient], Awaitable[list[DoctorFinding]]]
 PROBES: MappingProxyType[str, Probe] = MappingProxyType({
     "installation": surroundings.installation, "keys": models.keys, "model": models.model, "hooks": extensions.hooks,
-    "plugins": extensions.plugins, "mcp": extensions.mcp, "sandbox": surroundings.sandbox, "terminal": surroundings.terminal,
-    "programs": surroundings.programs,
+    "plugins": extensions.plugins, "mcp": extensions.mcp, "sandbox": surroundings.sandbox, "chat": chat.chat,
+    "terminal": surroundings.terminal, "programs": surroundings.programs,
 })  # fmt: skip
 """In the order in which they are told, behind the settings."""
 

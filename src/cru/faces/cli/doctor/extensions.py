@@ -3,8 +3,12 @@ hangs or crashes there ends there."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +18,10 @@ from cru.faces.cli.plugin.health import PluginHealth, PluginHealthList
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import ProcessResult, run_program
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.mcp.definition import ServerDefinition
 
 SECONDS = 20.0
 """For each of the two commands."""
@@ -85,7 +93,7 @@ def _of_plugin(report: PluginHealth) -> Iterator[DoctorFinding]:
 
 
 async def mcp(patient: Patient) -> list[DoctorFinding]:
-    """What is configured; `cru mcp test` starts them."""
+    """What is configured, and whether its programs are there; `cru mcp test` starts them."""
     if patient.settings is None:
         return [DoctorFinding("mcp", "warn", "not looked at: the settings cannot be used")]
     from cru.mcp.configured import find_configured
@@ -98,9 +106,33 @@ async def mcp(patient: Patient) -> list[DoctorFinding]:
         findings.append(
             DoctorFinding("mcp", "warn", f"not judged yet: {', '.join(waiting)}", "cru mcp accept NAME, or reject NAME")
         )
+    for definition in servers.definitions:
+        try:
+            findings += _missing_program(definition, patient)
+        except CruError as error:
+            findings.append(DoctorFinding("mcp", "error", error.message, error.hint))
     names = [definition.name for definition in servers.definitions]
     text = f"configured: {', '.join(names)} (`cru mcp test` starts them)" if names else "no servers are configured"
     return [*findings, DoctorFinding("mcp", "ok", text)]
+
+
+def _missing_program(definition: ServerDefinition, patient: Patient) -> Iterator[DoctorFinding]:
+    """What a server that is started here needs and is not there. Raises BadServer if its texts cannot be read."""
+    from cru.mcp.references import expand
+
+    server, _ = expand(definition.server, patient.start.env)
+    folder = patient.start.root / Path(server.cwd).expanduser()
+    if not server.command:
+        return
+    if not folder.is_dir():
+        yield DoctorFinding(
+            "mcp", "error", f"{definition.name}: there is no folder {folder}", f"`cwd`: {definition.origin}"
+        )
+        return
+    name = str(folder / server.command) if "/" in server.command else server.command
+    if shutil.which(name, path=os.pathsep.join(os.get_exec_path({**patient.start.env, **server.env}))) is None:
+        text = f"{definition.name}: there is no program {server.command}"
+        yield DoctorFinding("mcp", "error", text, f"install it, or mend `command`: {definition.origin}")
 
 
 async def _cru(patient: Patient, *words: str) -> ProcessResult:
