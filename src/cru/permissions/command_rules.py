@@ -11,10 +11,13 @@ from itertools import accumulate, islice
 
 from cru.files.glob import StarGlob, matches_text, parse_glob
 from cru.shell.analysis import CommandAnalysis, Words
+from cru.shell.braces import expand_bash_braces
 from cru.shell.option_effects import OptionUse
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
 
 _OPERATORS = ";|&<>()`\n"
+_CUT = str.maketrans(dict.fromkeys(_OPERATORS + "\r", "\n"))
+_CUT_BRACES = str.maketrans(dict.fromkeys(_OPERATORS + "{}\r", "\n"))
 _LONG_OPTION = re.compile(r"--[\w-]+")
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED_BLANK = re.compile(r"\\[tvfr]")
@@ -289,7 +292,8 @@ def _behind_options(words: Words) -> dict[str, list[int]]:
 @lru_cache(maxsize=2)
 def _segments(raw: str) -> tuple[Words, ...]:
     """The words of a suspect command, cut wherever a command might begin: once with the quotes taken away, so that pieces of a
-    word come together, and once with everything but plain characters as a blank, so that nothing hangs before a command."""
+    word come together (with braces, too, as bash expands them), and once with everything but plain characters as a blank, so that nothing
+    hangs before a command."""
     text = raw.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("&-", "\n")  # as in `<&-rm x`
     if "\\" in text:
         text = f"{text}\n{_unescaped(text)}"
@@ -299,8 +303,9 @@ def _segments(raw: str) -> tuple[Words, ...]:
     apart = _DEFAULT.sub(" ", text.replace("\\n", "\n"))
     for char in "'\"\\,[]{}=!@:$":
         apart = apart.replace(char, " ")
-    cut = str.maketrans(dict.fromkeys(_OPERATORS + "{}\r", "\n"))
-    lines = dict.fromkeys(line for text in (joined, apart) for line in text.translate(cut).split("\n"))
+    whole = [expand_bash_braces(line) for line in joined.translate(_CUT).split("\n") if "{" in line]
+    texts = (joined, apart, "\n".join(whole))
+    lines = dict.fromkeys(line for text in texts for line in text.translate(_CUT_BRACES).split("\n"))
     return tuple(words for line in lines if (words := tuple(line.split())))
 
 
