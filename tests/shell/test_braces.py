@@ -10,7 +10,23 @@ import pytest
 from cru.shell import braces
 from cru.shell.braces import expand_bash_braces
 
-LITERALS = ("", "a", "rm", "{", "}", ",", "..", "{a..c}", "{3..1}", "{1..5..2}", "{-2..1}", "{e..a..2}", "{1..a}", "{}", "${x}b")
+LITERALS = (
+    "",
+    "a",
+    "rm",
+    "{",
+    "}",
+    ",",
+    "..",
+    "{a..c}",
+    "{3..1}",
+    "{1..5..2}",
+    "{-2..1}",
+    "{e..a..2}",
+    "{1..a}",
+    "{}",
+    "${x}b",
+)
 
 
 def random_word(rng: random.Random, depth: int = 0) -> str:

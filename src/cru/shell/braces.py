@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -55,7 +56,7 @@ def _first_alternatives(word: str) -> list[str]:
         inner = word[group.start + 1 : group.end]
         if group.commas:
             cuts = [group.start, *group.commas, group.end]
-            parts = [word[at + 1 : end] for at, end in zip(cuts, cuts[1:], strict=False)]
+            parts = [word[at + 1 : end] for at, end in pairwise(cuts)]
         else:
             parts = _range(inner)
         if parts:
