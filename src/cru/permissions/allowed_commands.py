@@ -62,7 +62,7 @@ def _find_covering(rules: Sequence[AnyRule], command: CommandAnalysis, *, is_bar
     for words, uses in zip(command.parts, command.uses, strict=True):
         text = allowed_text(words)
         matching = ((rule, written) for rule, written, pieces in patterns if matches_command(pieces, text))
-        covering = next((rule for rule, written in matching if names_uses(written, uses)), None)
+        covering = next((rule for rule, written in matching if names_uses(written, words, uses)), None)
         if covering is None:
             return ()
         if covering not in rules_needed:

@@ -30,8 +30,8 @@ def find_flaw(rule: Rule, decision: Decision, tools: Iterable[str]) -> str:
 def _why_no_command(rule: Rule) -> str:
     """Of an allow rule with a star, which is held against each simple command by itself."""
     pattern = rule.pattern or ""
-    words = pattern.split()
-    if len(rule.pieces) < 2 or not words or bare_pattern(pattern):
+    words = (bare_pattern(pattern) or pattern).split()
+    if len(rule.pieces) < 2 or not words:
         return ""
     if _VARIABLE.match(words[0]):
         return "a variable before a program may change what that does: leave it out, harmless ones need no rule, or write the whole command"

@@ -25,8 +25,8 @@ def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoo
     for words, uses in zip(call.command.parts, call.command.uses, strict=True) if own else ():
         text = allowed_text(words)
         matching = [rule for rule in own if matches_command(rule.pieces, text)]
-        if matching and not any(names_uses(rule.pattern or "", uses) for rule in matching):
-            use = next((use for use in uses if not _is_named(matching, use)), uses[0])
+        if matching and not any(names_uses(rule.pattern or "", words, uses) for rule in matching):
+            use = next((use for use in uses if not _is_named(matching, words, use)), uses[0])
             wider = next(_rules_with(matching, words, use, rules, call, places), "")
             hint = f" (a rule such as `{wider}` does)" if wider else ""
             return f"no allow rule writes out `{use.option}`, which {use.effect.value}{hint}"
@@ -41,8 +41,8 @@ def _why_unclear(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> 
     return command.opaque if is_meant else ""
 
 
-def _is_named(rules: Sequence[Rule], use: OptionUse) -> bool:
-    return any(names_uses(rule.pattern or "", [use]) for rule in rules)
+def _is_named(rules: Sequence[Rule], words: tuple[str, ...], use: OptionUse) -> bool:
+    return any(names_uses(rule.pattern or "", words, [use]) for rule in rules)
 
 
 def _rules_with(

@@ -9,7 +9,13 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from cru.shell.option_effects import OptionEffect, OptionUse
-from cru.shell.option_uses import end_of_options, find_option_uses, may_become_option, takes_options
+from cru.shell.option_uses import (
+    end_of_options,
+    find_option_uses,
+    may_become_option,
+    names_may_do_more,
+    takes_options,
+)
 from cru.shell.parser import parse
 from cru.shell.programs import (
     INTERPRETERS,
@@ -41,6 +47,7 @@ from cru.shell.syntax import (
 Words: TypeAlias = tuple[str, ...]
 
 _GLOB = "*?["
+_GLOB_MARKS = str.maketrans(dict.fromkeys(_GLOB, EXPANSION))
 _PATHS = frozenset(("HOME", "PWD"))
 """Variables that the shell sees to, but for what sets variables, which is opaque; only of the folder the name may hold blanks."""
 _COMPUTED = {
@@ -219,9 +226,19 @@ def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:
     if globs and may_become_option(words, tuple(globs), bool(dashed)):
         plain = f"; those of `./{dashed[0].source}` are none" if dashed else ""
         return f"`{name}` with names of files that may be options{plain}"
+    if globs and names_may_do_more(words, {place: _with_marks(word) for place, word in globs.items()}):
+        return f"`{name}` with names of files that may be more to it"
     if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
         return f"an option before what `{name}` is to do"
     return ""
+
+
+def _with_marks(word: Word) -> str:
+    """With EXPANSION in the place of what becomes any text."""
+    return "".join(
+        part.marked_value if part.quoted or part.kind is not PartKind.TEXT else part.value.translate(_GLOB_MARKS)
+        for part in word.parts
+    )
 
 
 def _runs_code(word: str) -> bool:

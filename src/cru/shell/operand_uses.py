@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from itertools import pairwise
 
 from cru.shell.option_effects import OptionEffect, OptionUse
-from cru.shell.programs import names
+from cru.shell.programs import CODE_VARIABLE_PREFIXES
 from cru.shell.scripts import is_plain_awk, is_plain_sed
 from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import ReadWords
@@ -27,11 +26,15 @@ _NAMES_SCRIPT = re.compile(r"-[nErsuz]*[ef].*|--(expression|file)(=.*)?", re.DOT
 
 
 def _sed_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
-    """Scripts are values of `-e`; without one the first operand is. Where `-i` takes the next word (BSD), it is the second, and `-l` takes
-    none there: what is a value here may be the script."""
+    """Scripts are values of `-e`; without one before it the first operand is. Where `-i` takes the next word (BSD), it is the second, and
+    `-l` takes none there: what is a value here may be the script."""
     others = {*read.operands, *read.values}
-    has_named = any(_NAMES_SCRIPT.fullmatch(word) for at, word in enumerate(words) if at not in others)
-    first = read.operands if read.unknown else () if has_named else read.operands[:1]
+    named = [at for at, word in enumerate(words) if at not in others and _NAMES_SCRIPT.fullmatch(word)]
+    first = read.operands if read.unknown else read.operands[:1]
+    if (
+        named and not read.unknown
+    ):  # where options end at the first operand (POSIX), it is the script if it stands before them
+        first = tuple(at for at in first if at < named[0])
     if first and words[first[0] - 1].endswith(("i", "I", "--in-place")) and words[first[0]][:1] in ("", "."):
         first = read.operands[:2]
     values = [at for at in read.values if not words[at - 1].endswith(("f", "--file"))]
@@ -46,10 +49,12 @@ def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     first = read.operands if read.unknown else read.operands[:1]
     named = [*_named_scripts(words, "e", "--source")]
     # one script may end in the middle of what the next one goes on with
-    whole = "\n".join(script for _, script in named)
-    scripts = [*((at, whole) for at, _ in named), *((at, words[at]) for at in (*first, *values))]
+    is_plain = is_plain_awk("\n".join(script for _, script in named))
+    joined = () if is_plain else dict.fromkeys(at for at, _ in named)
+    scripts = [(at, words[at]) for at in (*first, *values) if at not in joined]
     hosts = (words[at] for at in read.operands if words[at].startswith("/inet"))
     return [
+        *(OptionUse(words[at], len(words[at]), OptionEffect.RUNS) for at in joined),
         *_not_plain(words, scripts, is_plain_awk),
         *(OptionUse(word, len(word), OptionEffect.SENDS) for word in hosts),
     ]
@@ -80,20 +85,20 @@ def _not_plain(
     return [OptionUse(words[at], len(words[at]), OptionEffect.RUNS) for at in places]
 
 
-def _processes(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
+def _processes(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     """Words that show the environment of programs, with their keys."""
-    shown = (
-        word for before, word in pairwise(words) if "environ" in word or EXPANSION in word or _has_bsd_e(before, word)
-    )
-    return [OptionUse(word, len(word), OptionEffect.SENDS) for word in shown]
+    return [
+        OptionUse(word, len(word), OptionEffect.SENDS)
+        for at, word in enumerate(words[1:], 1)
+        if "environ" in word or EXPANSION in word or (at not in read.values and _has_bsd_e(word))
+    ]
 
 
-def _has_bsd_e(before: str, word: str) -> bool:
+def _has_bsd_e(word: str) -> bool:
     """`ps e` shows the environment, `ps -e` does not, unless it is read as `ps e` after all."""
     letters = word.lstrip("-")
-    is_value = before.startswith("-") and before[-1:] in "oOpuUtCgGskN"
     as_bsd = word == letters or not {"u", "x"}.isdisjoint(letters)
-    return "e" in letters and as_bsd and not is_value and re.fullmatch("-?[A-Za-z]+", word) is not None
+    return "e" in letters and as_bsd and re.fullmatch("-?[A-Za-z]+", word) is not None
 
 
 def _files_outside(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
@@ -105,7 +110,7 @@ def _files_outside(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
         return []
     return [
         OptionUse(word, len(word), OptionEffect.SENDS)
-        for word in (words[at] for at in read.operands)
+        for word in (words[at] for at in (*read.operands, *read.values))
         if word not in NO_FILES and (word.startswith(("/", "~")) or _may_lead_up(word) or EXPANSION in word)
     ]
 
@@ -123,32 +128,37 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
 
 
 def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
-    """`make CC=x` names what recipes start, but for a number or a yes or no; `MAKEFILES=1` a file that is read, `PATH=1` a folder. What
-    stands in a name is expanded (`X$(shell id)=1`)."""
-    assigned = [(word, word.partition("=")) for word in words[1:] if not word.startswith("-")]
-    return [
-        OptionUse(word, len(name) + 1, OptionEffect.RUNS)
-        for word, (name, equals, value) in assigned
-        if (equals and not (_is_plain_switch(value) and _is_own(name))) or EXPANSION in name
-    ]
+    """`make CC=x` names what recipes start, and what programs find by a variable may stand in the project (`XDG_CONFIG_HOME=1`): only
+    numbers and yes or no for names that say so are harmless. Recipes run goals (`$@`), and names are expanded (`X$(id)=1`)."""
+    uses = []
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        if word.startswith("-"):
+            continue
+        if equals and not (_is_plain_switch(value) and _is_switch_name(name.strip().rstrip(":!?+").strip())):
+            uses.append(OptionUse(word, len(name) + 1, OptionEffect.RUNS))
+        elif not equals and not _GOAL.fullmatch(word):
+            uses.append(OptionUse(word, len(word), OptionEffect.RUNS))
+    return uses
 
 
 def _is_plain_switch(value: str) -> bool:
     return value.isdigit() or value.lower() in _SWITCHES
 
 
-def _is_own(name: str) -> bool:
-    """Whether only the makefile itself may read the variable."""
-    name = name.strip().rstrip(":!?+").strip()
-    return "$" not in name and name not in _READ_BY_PROGRAMS and not name.startswith(_OF_PROGRAMS)
+def _is_switch_name(name: str) -> bool:
+    """Whether a number or a yes or no is all that anybody reads there."""
+    return not name.startswith(CODE_VARIABLE_PREFIXES) and _SWITCH_NAME.fullmatch(name.upper()) is not None
 
 
-_READ_BY_PROGRAMS = names(
-    "BASH_ENV CDPATH ENV GNUMAKEFLAGS GOFLAGS GOPATH GOROOT HOME IFS MAKE MAKEFILES MAKEFLAGS MAKEOVERRIDES PATH SHELL SHELLOPTS TMPDIR "
-    "VPATH .RECIPEPREFIX .SHELLFLAGS"
+_GOAL = re.compile(r"[\w./%@+:,-]*", re.ASCII)
+_SWITCH_NAME = re.compile(
+    r"(ENABLE|DISABLE|WITH|WITHOUT|USE|NO|SKIP|IS|HAS|MAX|MIN|NUM|N)_[A-Z0-9_]+"
+    r"|([A-Z0-9]+_)*(ASAN|CI|COLOR|COLOUR|COUNT|COVERAGE|DEBUG|DRY_?RUN|FAST|FORCE|J|JOBS|KEEP|LEVEL|LIMIT|LTO|N|NDEBUG|NPROC|NUM|OFFLINE"
+    r"|OPT|OPTIMIZE|PARALLEL|PORT|QUICK|QUIET|RELEASE|REPEAT|RETRIES|SANITIZE|SEED|SHARED|SHORT|SILENT|SIZE|STATIC|STRICT|STRIP|TESTS"
+    r"|THREADS|TIMEOUT|TRACE|UBSAN|UPDATE|V|VERBOSE|VERBOSITY|VERSION|WATCH|WERROR|WORKERS|YES)"
 )
-_OF_PROGRAMS = ("CARGO", "DYLD_", "GCC_", "GIT_", "JAVA", "LD_", "NODE_", "PERL", "PYTHON", "RUBY", "RUSTC")
-"""Beginnings of names that interpreters and compilers read from the environment."""
+"""Names that say that they are a number, or a yes or no."""
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
 
 OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {

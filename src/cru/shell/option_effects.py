@@ -103,7 +103,11 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     ),
     "base64": _options("", "-o= --output="),
     "bat": _options("--pager= --config-file=", style="full"),
-    "cargo": _options("--config= -Z= --target=.json", "--artifact-dir= --out-dir= --root= --target-dir=", style="full"),
+    "cargo": _options(
+        "--config= --config-file= --tool-config-file= -Z= --target=.json",
+        "--artifact-dir= --out-dir= --root= --target-dir=",
+        style="full",
+    ),
     "clang-format": _options("@*", "-i", style="words"),
     "cpio": _options("--rsh-command=", "-D= --directory= -F= --file= -O="),
     "csplit": _options("", "-f= --prefix=", valued="bn"),

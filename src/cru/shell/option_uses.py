@@ -3,7 +3,7 @@ value in the same word or the next."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
@@ -40,8 +40,9 @@ class _TableOption(Struct, frozen=True):
     may_take_value: bool = False
 
 
-def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
-    """In the order of the words; () for a program that is in no table. words: with EXPANSION for the `$` of a variable"""
+def find_option_uses(words: tuple[str, ...], *, reads_operands: bool = True) -> tuple[OptionUse, ...]:
+    """In the order of the words; () for a program that is in no table. words: with EXPANSION for the `$` of a variable, or of what
+    may be any text; reads_operands: that git is given files outside counts"""
     words = known_words(words)
     name = words[0]
     table = OPTION_EFFECTS.get(name)
@@ -61,7 +62,8 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
         if at != 1 or words[1] not in {word.partition("/")[0] for table in tables for word in table.subcommands}:
             uses.setdefault(at, []).append(OptionUse(words[at], length, OptionEffect.UNKNOWN))
     merged = [_longest(uses[at]) for at in sorted(uses)]
-    merged += OPERAND_READERS[name](words, read) if name in OPERAND_READERS else ()
+    if name in OPERAND_READERS and (reads_operands or name != "git"):
+        merged += OPERAND_READERS[name](words, read)
     return tuple(OptionUse(use.word.replace(EXPANSION, "$"), use.length, use.effect) for use in merged)
 
 
@@ -99,8 +101,17 @@ def may_become_option(words: tuple[str, ...], places: tuple[int, ...], any_name:
     return name in OPTION_EFFECTS
 
 
-_GIT_PATHS = names("add blame checkout diff grep log ls-files mv reset restore rev-list rm shortlog show status")
-"""Words of git that take no option behind `--`; others hand it on to another git without the `--` (`pull`, `remote update`)."""
+def names_may_do_more(words: tuple[str, ...], globs: Mapping[int, str]) -> bool:
+    """Whether files with names that fit could be more to the program than files: a script, a subcommand, a variable, an option's value.
+
+    globs: the words in these places, with EXPANSION for what may be any text"""
+    marked = tuple(globs.get(at, word) for at, word in enumerate(words))
+    return len(find_option_uses(marked, reads_operands=False)) > len(find_option_uses(words, reads_operands=False))
+
+
+_GIT_PATHS = names("add checkout diff grep log ls-files mv reset restore rev-list rm shortlog show status")
+"""Words of git that take no option behind `--`; others hand it on to another git without the `--` (`pull`, `remote update`), or read what
+stands there as a revision after all (`blame`)."""
 
 
 def end_of_options(words: tuple[str, ...]) -> int:
@@ -266,7 +277,9 @@ def _applies(option: _TableOption, value: str) -> bool:
     if option.effect is OptionEffect.WRITES and option.takes_value and value in NO_FILES:
         return False
     if option.condition.startswith("^"):
-        return value.startswith((option.condition[1:], EXPANSION))
+        beginning, mark, _ = value.partition(EXPANSION)
+        start = option.condition[1:]
+        return beginning.startswith(start) or (bool(mark) and start.startswith(beginning))
     if option.condition.startswith("!^"):
         return not value.startswith(option.condition[2:])
     return option.condition in value or EXPANSION in value

@@ -66,7 +66,8 @@ def _decides(pipeline: Pipeline) -> bool:
     """Whether a command looks, says no, or ends the list; or says yes, and what stands behind it is for a no."""
     commands = [command for command in pipeline.commands if isinstance(command, SimpleCommand) and command.words]
     return any(
-        words[0].source in DECIDING or (pipeline.operator == "||" and is_silent_builtin(words))
+        words[0].source in DECIDING
+        or (pipeline.operator == "||" and (words[0].source == "cd" or is_silent_builtin(words)))
         for words in (bare_words(command.words) for command in commands)
     )
 

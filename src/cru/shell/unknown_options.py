@@ -47,7 +47,7 @@ def read_words(words: tuple[str, ...], command: KnownCommand, effects: Sequence[
             length, values = known.judge_letters(word, 0)
         else:
             operands.append(at)
-            if command.options.ends_at_operand:
+            if command.options.ends_at_operand and not (at - 1 in unknown and "=" not in words[at - 1]):
                 break
         if length:
             unknown[at] = length

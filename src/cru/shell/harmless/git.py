@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GROUPS = {
-    "diff": "-auzpsRWbwDBMC -U= -l= -S= -G= -I= -M[=] -C[=] -B[=] -X[=] --abbrev[=] --anchored= --binary --break-rewrites[=] --check "
+    "diff": "-auzpsRWbwDBMC -U[=] -l= -S= -G= -I= -M[=] -C[=] -B[=] -X[=] --abbrev[=] --anchored= --binary --break-rewrites[=] --check "
     "--color[=] --color-moved[=] --color-moved-ws= --color-words[=] --compact-summary --cumulative --default-prefix --diff-algorithm= "
     "--diff-filter= --dirstat[=] --dirstat-by-file[=] --dst-prefix= --exit-code --no-ext-diff --find-copies[=] --find-copies-harder "
     "--find-object= --find-renames[=] --follow --full-index --function-context --histogram --ignore-all-space --ignore-blank-lines "
@@ -12,7 +12,7 @@ GROUPS = {
     "--name-status --no-patch --no-prefix --no-renames --numstat --output-indicator-context= --output-indicator-new= "
     "--output-indicator-old= --patch --patch-with-raw --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet --raw "
     "--relative[=] --rename-empty --rotate-to= --shortstat --skip-to= --src-prefix= --stat[=] --stat-count= --stat-graph-width= "
-    "--stat-name-width= --stat-width= --submodule[=] --summary --text --textconv --unified= --word-diff[=] --word-diff-regex= "
+    "--stat-name-width= --stat-width= --submodule[=] --summary --text --textconv --unified[=] --word-diff[=] --word-diff-regex= "
     "--ws-error-highlight= -c --cc --combined-all-paths --diff-merges= --dd --remerge-diff -m -t",
     "revisions": "-n= -# -i -E -F -P -g --max-count= --skip= --since= --after= --since-as-filter= --until= --before= --author= "
     "--committer= --grep-reflog= --grep= --all-match --invert-grep --regexp-ignore-case --basic-regexp --extended-regexp "
