@@ -227,7 +227,7 @@ def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:
         plain = f"; those of `./{dashed[0].source}` are none" if dashed else ""
         return f"`{name}` with names of files that may be options{plain}"
     if globs and names_may_do_more(words, {place: _with_marks(word) for place, word in globs.items()}):
-        return f"`{name}` with names of files that may be more to it"
+        return f"`{name}` with a glob that may become more than names of files"
     if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
         return f"an option before what `{name}` is to do"
     return ""

@@ -106,7 +106,10 @@ def names_may_do_more(words: tuple[str, ...], globs: Mapping[int, str]) -> bool:
 
     globs: the words in these places, with EXPANSION for what may be any text"""
     marked = tuple(globs.get(at, word) for at, word in enumerate(words))
-    return len(find_option_uses(marked, reads_operands=False)) > len(find_option_uses(words, reads_operands=False))
+    uses = find_option_uses(marked, reads_operands=False)
+    beginnings = {word.replace(EXPANSION, "$"): word.index(EXPANSION) for word in globs.values()}
+    is_fixed = all(use.length <= beginnings.get(use.word, use.length) for use in uses)
+    return not is_fixed or len(uses) > len(find_option_uses(words, reads_operands=False))
 
 
 _GIT_PATHS = names("add checkout diff grep log ls-files mv reset restore rev-list rm shortlog show status")
