@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from cru.files.glob import escape, matches_text, parse_glob
 from cru.permissions import LayerRules, PermissionSettings, RuleLists
-from cru.permissions.command_rules import SearchedCommand, allowed_text
+from cru.permissions.command_rules import SearchedCommand
 from cru.permissions.gate import Gate, Verdict
 from cru.permissions.grants import Grants
+from cru.permissions.named_options import allowed_text
 from cru.shell.analysis import analyze
 
 HERE = Path("/nowhere/project")

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from cru.files import glob
-from cru.permissions.command_rules import allowed_text, names_uses
+from cru.permissions.named_options import allowed_text, names_uses
 from cru.permissions.paths import JudgedCall
 from cru.shell.analysis import CommandAnalysis, analyze
 from cru.shell.parser import parse

@@ -1,26 +1,21 @@
-"""Rules on shell commands: an allow rule needs certainty; a deny rule needs suspicion, so of an opaque command every word may be a
-command."""
+"""Deny and ask rules on shell commands: they need suspicion, not certainty, so of an opaque command every word may be a command."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 
-from cru.files.glob import StarGlob, matches_text, parse_glob
+from cru.files.glob import StarGlob, matches_text
+from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.braces import expand_bash_braces
-from cru.shell.option_effects import OptionUse
-from cru.shell.option_uses import find_option_uses
-from cru.shell.programs import PLAIN_PROGRAMS, SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
-from cru.shell.syntax import EXPANSION
+from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
 
 _OPERATORS = ";|&<>()`\n"
 _CUT = str.maketrans(dict.fromkeys(_OPERATORS + "\r", "\n"))
 _CUT_BRACES = str.maketrans(dict.fromkeys(_OPERATORS + "{}\r", "\n"))
-_ANY_TEXT = str.maketrans(dict.fromkeys("*?$", EXPANSION))
 _LONG_OPTION = re.compile(r"--[\w-]+")
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED_BLANK = re.compile(r"\\[tvfr]")
@@ -32,45 +27,8 @@ MOST_CHARACTERS = 600_000_000
 """The same of the characters in which what rules write out is looked for."""
 _SHORTEST = 4
 """Characters of a long option that may stand for all of it, the dashes included."""
-_VERSIONS = ("", *map(str, range(10)), "2.7", *(f"3.{minor}" for minor in range(30)))
-"""That a glob may stand for behind a program's name."""
 _LETTER = re.compile(r"(?<!\S)-[A-Za-z0-9]")
-_GLOB = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
-
-
-def allowed_text(words: Words) -> str:
-    """The words as an allow rule sees them: blanks inside a word are no blanks."""
-    return " ".join("".join("\0" if char in " \t\n" else char for char in word) for word in words)
-
-
-def names_uses(pattern: str, words: Words, uses: Sequence[OptionUse]) -> bool:
-    """Whether an allow rule writes out each option of these words that does more than the program's name says; each word of it stands for
-    one, and none if it is harmless as the rule writes it (`curl -o /dev/null *` says nothing about another `-o`)."""
-    naming = [*_naming_words(pattern, words[:2])] if uses else []
-    for use in uses:
-        text = allowed_text((use.word,))
-        named = next((word for word in naming if len(word[0]) >= use.length and matches_text(word, text)), None)
-        if named is None:
-            return False
-        naming.remove(named)
-    return True
-
-
-@lru_cache(maxsize=1024)
-def _naming_words(pattern: str, heads: Words) -> tuple[StarGlob, ...]:
-    """Words of a rule that are uses by themselves. heads: what stands in the place of a program or subcommand that it leaves open"""
-    words = pattern.split()
-    closed = (head if "*" in word else word for head, word in zip(heads, words, strict=False))
-    marked = tuple(word.translate(_ANY_TEXT) for word in (*closed, *words[len(heads) :]))
-    texts = [word.replace(EXPANSION, "$") for word in marked]
-    naming = []
-    for use in find_option_uses(marked):
-        if use.word in texts:
-            at = texts.index(use.word)
-            texts[at] = ""
-            naming.append(parse_glob(words[at]))
-    return tuple(naming)
 
 
 class _SearchedWords:
@@ -93,7 +51,16 @@ class _SearchedWords:
 
     @cached_property
     def has_glob(self) -> bool:
-        return _GLOB.search(self.text) is not None
+        return GLOB.search(self.text) is not None
+
+
+def _spellings_of(candidate: _SearchedWords, programs: Words, *, is_command: bool = False) -> Iterator[_SearchedWords]:
+    """The candidate, and with the rule's program in the place of its versions. is_command: the first word is the program for certain"""
+    if candidate.has_glob and not is_command:
+        candidate = _SearchedWords(without_globs(candidate.words, programs))
+    yield candidate
+    for words in without_versions(candidate.words, candidate.text, programs, is_command=is_command):
+        yield _SearchedWords(words)
 
 
 class SearchedCommand:
@@ -122,23 +89,23 @@ class SearchedCommand:
         if not may_match:
             return False
         forms = _forms(pattern)
-        programs = _programs(pattern)
-        parts = (form for part in self._parts for form in _plainly_named(part, programs[:1], is_command=True))
+        programs = programs_of(pattern)
+        parts = (form for part in self._parts for form in _spellings_of(part, programs[:1], is_command=True))
         if any(_is_there(_words_match, part, forms, named) for part in parts):
             return True
         has_operator = any(char in piece for piece in pattern for char in _OPERATORS)
         if has_operator and _matches_from(forms, self._line.text, _places(self._line, pattern)):
             return True
-        segments = (_glob_named(segment, programs[-1]) for segment in self._segments)
-        spelled = (form for segment in segments for form in _plainly_named(segment, programs))
+        spelled = (form for segment in self._segments for form in _spellings_of(segment, programs))
         return any(_is_there(_segment_matches, segment, forms, named) for segment in spelled)
 
     def _may_match(self, pattern: StarGlob, named: Sequence[str]) -> bool:
         """Whether all that the pattern writes out stands somewhere, be it an option in a shorter form."""
         if not all(self._may_name(option) for option in named):
             return False
-        program = _programs(pattern)[-1] if self._has_globs else ""
-        return all(self._contains(token) for token in _tokens(pattern) if not program or token not in program)
+        programs = programs_of(pattern) if self._has_globs else ()
+        tokens = (token for token in _tokens(pattern) if not any(token in program for program in programs))
+        return all(map(self._contains, tokens))
 
     def _contains(self, text: str) -> bool:
         """Many rules write out the same."""
@@ -329,54 +296,6 @@ def _segments(raw: str) -> tuple[Words, ...]:
     texts = (joined, apart, "\n".join(whole))
     lines = dict.fromkeys(line for text in texts for line in text.translate(_CUT_BRACES).split("\n"))
     return tuple(words for line in lines if (words := tuple(line.split())))
-
-
-def _glob_named(segment: _SearchedWords, first: str) -> _SearchedWords:
-    """With the rule's program in the place of a command word that may become its file's name: `rm` for `/bin/r?`, `pip` for `pip?`."""
-    words = segment.words if segment.has_glob else ()
-    for at, word in enumerate(words):
-        name = base_name(word)
-        is_named = _GLOB.search(name) and any(char.isalnum() for char in name)
-        if is_named and any(fnmatchcase(first + version, name) for version in _VERSIONS):
-            return _SearchedWords((*words[:at], first, *words[at + 1 :]))
-        if name not in WRAPPERS and "=" not in word and not word.startswith("-"):
-            break
-    return segment
-
-
-@lru_cache(maxsize=4096)
-def _programs(pattern: StarGlob) -> Words:
-    """What a rule names: a program, or others that run one and that one (`sudo pip install *`)."""
-    words = pattern[0].split(" ")
-    count = 1
-    while count < len(words) and base_name(words[count - 1]) in WRAPPERS and words[count]:
-        count += 1
-    return tuple(words[:count])
-
-
-def _plainly_named(candidate: _SearchedWords, programs: Words, *, is_command: bool = False) -> Iterator[_SearchedWords]:
-    """As it is, and with a program of the rule in the place of its versions (`pip` for `/usr/bin/pip3.11`): of the first one, and of all.
-    is_command: the first word is the program for certain. Behind one that starts nothing, what has a folder is a file."""
-    yield candidate
-    starts_nothing = base_name(candidate.words[0]) in PLAIN_PROGRAMS
-    for program in programs:
-        if not program or program not in candidate.text or not (version := _version(program)).search(candidate.text):
-            continue
-        last = 1 if is_command else len(candidate.words)
-        places = [
-            at
-            for at, word in enumerate(candidate.words[:last])
-            if version.fullmatch(word) and not (at and starts_nothing and "/" in word)
-        ]
-        for replaced in (places[:1], places) if len(places) > 1 else (places,) if places else ():
-            yield _SearchedWords(tuple(program if at in replaced else word for at, word in enumerate(candidate.words)))
-
-
-@lru_cache(maxsize=1024)
-def _version(program: str) -> re.Pattern[str]:
-    """A word that is the program with a version behind its name, perhaps with its folder."""
-    more = r"-?\d[\d.]*[dmt]?" + (r"|\.\d[\d.]*[dmt]?" if program[-1].isdigit() else "")
-    return re.compile(rf"(?<!\S)(?:\S*/)?{re.escape(program)}(?:{more})(?:-dbg)?(?!\S)")
 
 
 def _unescaped(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cru.files.glob import escape
 from cru.permissions.allowed_commands import matches_command
-from cru.permissions.command_rules import allowed_text, names_uses
+from cru.permissions.named_options import allowed_text, names_uses
 from cru.permissions.rules import Rule, find_allowing_rules, names_call, parse_rule
 from cru.shell.analysis import analyze
 from cru.shell.simplify import simplify

@@ -9,10 +9,12 @@ from msgspec import Struct
 
 _BRACES = re.compile(r"[{},]")
 _RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,4}))?")
-_MOST_WORDS = 64
-"""That one word may become."""
+_MOST_WORDS = 256
+"""That one word may become; the rest is left out."""
 _MOST_READ = 20_000
-"""Characters that are read for all words of a text, again for each list: some milliseconds."""
+"""Characters that are read of one word, again for each list."""
+_MOST_OF_LINE = 100_000
+"""Characters that are read of all its words, or written."""
 
 
 class _Group(Struct):
@@ -24,30 +26,29 @@ class _Group(Struct):
 
 
 def expand_bash_braces(text: str) -> str:
-    """The words of a line, each with what it becomes, in bash's order and with one blank between them. What has no end soon stays."""
-    left, words = _MOST_READ, []
+    """The words of a line, each with the first of what it becomes, in bash's order and with one blank between them."""
+    left, words = _MOST_OF_LINE, []
     for word in text.split():
-        left -= len(word) if "{" in word else 0
-        expanded, left = _expand(word, left) if "{" in word and left > 0 else ([word], left)
+        expanded, count = _expand(word, min(left, _MOST_READ)) if "{" in word else ([word], 0)
+        left -= max(count, sum(map(len, expanded)))
         words += expanded
     return " ".join(filter(None, words))
 
 
-def _expand(word: str, left: int) -> tuple[list[str], int]:
-    """What a word becomes, and how many characters may still be read."""
+def _expand(word: str, most: int) -> tuple[list[str], int]:
+    """What a word becomes, and how many characters were read."""
     done: list[str] = []
-    waiting = [word]
-    while waiting:
+    waiting, count = [word], 0
+    while waiting and len(done) < _MOST_WORDS:
         form = waiting.pop()
-        left -= len(form)
-        alternatives = _first_alternatives(form) if left >= 0 else []
-        if left < 0 or len(done) + len(waiting) + len(alternatives) > _MOST_WORDS:
-            return [word], left
+        is_short = count + len(form) <= most
+        count += len(form) if is_short else 0
+        alternatives = _first_alternatives(form) if is_short else []
         if alternatives:
-            waiting += reversed(alternatives)
+            waiting += reversed(alternatives[:_MOST_WORDS])
         else:
             done.append(form)
-    return done, left
+    return done, count
 
 
 def _first_alternatives(word: str) -> list[str]:

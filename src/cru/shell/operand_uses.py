@@ -22,6 +22,7 @@ def later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     return [OptionUse(word, len(word), OptionEffect.WRITES) for word in later if word not in NO_FILES]
 
 
+_NAMES_AWK_FILE = re.compile(r"-[fE].*|--(file|exec)(=.*)?", re.DOTALL)
 _NAMES_SCRIPT = re.compile(r"-[nErsuz]*[ef].*|--(expression|file)(=.*)?", re.DOTALL)
 
 
@@ -31,12 +32,10 @@ def _sed_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     others = {*read.operands, *read.values}
     named = [at for at, word in enumerate(words) if at not in others and _NAMES_SCRIPT.fullmatch(word)]
     first = read.operands if read.unknown else read.operands[:1]
-    if (
-        named and not read.unknown
-    ):  # where options end at the first operand (POSIX), it is the script if it stands before them
-        first = tuple(at for at in first if at < named[0])
     if first and words[first[0] - 1].endswith(("i", "I", "--in-place")) and words[first[0]][:1] in ("", "."):
         first = read.operands[:2]
+    if named and not read.unknown:  # where options end at the first operand (POSIX), it may be the script before them
+        first = tuple(at for at in first if at < named[0] and words[at][:1] not in ("", "."))  # `-i .bak`: no script
     values = [at for at in read.values if not words[at - 1].endswith(("f", "--file"))]
     scripts = [(at, words[at]) for at in (*first, *values)]
     return _not_plain(words, [*_named_scripts(words, "e", "--expression"), *scripts], is_plain_sed)
@@ -47,6 +46,8 @@ def _awk_scripts(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     of one may be the script."""
     values = (at for at in read.values if words[at - 1].startswith("--"))
     first = read.operands if read.unknown else read.operands[:1]
+    if first and not read.unknown and any(map(_NAMES_AWK_FILE.fullmatch, words[: first[0]])):
+        first = ()
     named = [*_named_scripts(words, "e", "--source")]
     # one script may end in the middle of what the next one goes on with
     is_plain = is_plain_awk("\n".join(script for _, script in named))
@@ -127,15 +128,15 @@ def _has_one_path(words: tuple[str, ...]) -> bool:
     return len(paths) < 2 and not any(char in word for word in words for char in f"{EXPANSION}*?[{{`")
 
 
-def _variables(words: tuple[str, ...], _: ReadWords) -> list[OptionUse]:
+def _variables(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
     """`make CC=x` names what recipes start, and what programs find by a variable may stand in the project (`XDG_CONFIG_HOME=1`): only
     numbers and yes or no for names that say so are harmless. Recipes run goals (`$@`), and names are expanded (`X$(id)=1`)."""
     uses = []
-    for word in words[1:]:
+    for at, word in enumerate(words[1:], 1):
         name, equals, value = word.partition("=")
-        if word.startswith("-"):
+        if word.startswith("-") and at not in read.operands:  # behind `--` all are operands
             continue
-        if equals and not (_is_plain_switch(value) and _is_switch_name(name.strip().rstrip(":!?+").strip())):
+        if equals and not (_is_plain_switch(value) and _is_switch_name(name.strip().rstrip(":?+").strip())):
             uses.append(OptionUse(word, len(name) + 1, OptionEffect.RUNS))
         elif not equals and not _GOAL.fullmatch(word):
             uses.append(OptionUse(word, len(word), OptionEffect.RUNS))
@@ -148,15 +149,18 @@ def _is_plain_switch(value: str) -> bool:
 
 def _is_switch_name(name: str) -> bool:
     """Whether a number or a yes or no is all that anybody reads there."""
-    return not name.startswith(CODE_VARIABLE_PREFIXES) and _SWITCH_NAME.fullmatch(name.upper()) is not None
+    return not name.upper().startswith(_OF_PROGRAMS) and _SWITCH_NAME.fullmatch(name.upper()) is not None
 
 
-_GOAL = re.compile(r"[\w./%@+:,-]*", re.ASCII)
+_OF_PROGRAMS = tuple(prefix.upper() for prefix in CODE_VARIABLE_PREFIXES)
+_GOAL = re.compile(r"(?!-)[\w./%@+:,-]*", re.ASCII)
 _SWITCH_NAME = re.compile(
-    r"(ENABLE|DISABLE|WITH|WITHOUT|USE|NO|SKIP|IS|HAS|MAX|MIN|NUM|N)_[A-Z0-9_]+"
-    r"|([A-Z0-9]+_)*(ASAN|CI|COLOR|COLOUR|COUNT|COVERAGE|DEBUG|DRY_?RUN|FAST|FORCE|J|JOBS|KEEP|LEVEL|LIMIT|LTO|N|NDEBUG|NPROC|NUM|OFFLINE"
-    r"|OPT|OPTIMIZE|PARALLEL|PORT|QUICK|QUIET|RELEASE|REPEAT|RETRIES|SANITIZE|SEED|SHARED|SHORT|SILENT|SIZE|STATIC|STRICT|STRIP|TESTS"
-    r"|THREADS|TIMEOUT|TRACE|UBSAN|UPDATE|V|VERBOSE|VERBOSITY|VERSION|WATCH|WERROR|WORKERS|YES)"
+    r"(ENABLE|DISABLE|WITH|WITHOUT|USE|NO|SKIP|IS|IN|HAS|MAX|MIN|NUM|N)_[A-Z0-9_]+|[CW]|PROFILE|BUILD"
+    r"|([A-Z0-9]+_)*(ASAN|BATCH|BENCH|CHECK|CI|CLEAN|COLOR|COLOUR|COUNT|COV|COVERAGE|CPUS|CUDA|DAY|DEBUG|DEV|DOCKER|DRY|DRY_?RUN"
+    r"|EPOCHS|FAILFAST|FAST|FIX|FORCE|FULL|GPU|INTERACTIVE|ISSUE|ITER|ITERATIONS|J|JOBS|KEEP|KEEPDB|LEVEL|LIMIT"
+    r"|LOCAL|LTO|N|NDEBUG|NPROC|NUM|OFFLINE|OPT|OPTIMIZE|PARALLEL|PORT|PR|PROD|QUICK|QUIET|RACE|RELEASE|REPEAT"
+    r"|RETRIES|SANITIZE|SEED|SHARD|SHARED|SHORT|SILENT|SIZE|SLOW|SSL|STATIC|STEP|STRICT|STRIP|SUITE|TEST|TESTS"
+    r"|THREADS|TIMEOUT|TRACE|UBSAN|UPDATE|V|VALGRIND|VERBOSE|VERBOSITY|VERSION|WARN|WATCH|WERROR|WORKERS|YEAR|YES)"
 )
 """Names that say that they are a number, or a yes or no."""
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])

@@ -178,7 +178,14 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "ip": _options("-b= -batch=", subcommands="netns", style="words"),
     "jj": _options("--config= --config-file= --config-toml=", subcommands="util config", style="full"),
     "journalctl": _options("", "--cursor-file= --flush --relinquish-var --rotate --vacuum-files= --vacuum-size= --vacuum-time="),
-    "kubectl": _options("--kubeconfig=", "", "-o=-file --output=-file", subcommands="config cp exec plugin", style="full"),
+    "kubectl": _options(
+        "--kubeconfig=",
+        "",
+        "-o=^jsonpath-file --output=^jsonpath-file -o=^go-template-file --output=^go-template-file -o=^templatefile "
+        "--output=^templatefile -o=^custom-columns-file --output=^custom-columns-file",
+        subcommands="config cp exec plugin",
+        style="full",
+    ),
     "less": _options(
         "+* --cmd= -k= --lesskey-content= --lesskey-file= --lesskey-src=",
         "-o= -O= --log-file= --LOG-FILE=",

@@ -106,10 +106,17 @@ def names_may_do_more(words: tuple[str, ...], globs: Mapping[int, str]) -> bool:
 
     globs: the words in these places, with EXPANSION for what may be any text"""
     marked = tuple(globs.get(at, word) for at, word in enumerate(words))
+    plain = find_option_uses(words, reads_operands=False)
     uses = find_option_uses(marked, reads_operands=False)
     beginnings = {word.replace(EXPANSION, "$"): word.index(EXPANSION) for word in globs.values()}
     is_fixed = all(use.length <= beginnings.get(use.word, use.length) for use in uses)
-    return not is_fixed or len(uses) > len(find_option_uses(words, reads_operands=False))
+    if len(uses) > len(plain) or not is_fixed:
+        return True
+    # the second name that a glob finds stands in the place of what follows an option's value
+    doubled = tuple(form for at, word in enumerate(marked) for form in (word, word)[: 2 if at in globs else 1])
+    return known_words(words)[0] in OPERAND_READERS and len(find_option_uses(doubled, reads_operands=False)) > len(
+        plain
+    )
 
 
 _GIT_PATHS = names("add checkout diff grep log ls-files mv reset restore rev-list rm shortlog show status")
@@ -285,4 +292,6 @@ def _applies(option: _TableOption, value: str) -> bool:
         return beginning.startswith(start) or (bool(mark) and start.startswith(beginning))
     if option.condition.startswith("!^"):
         return not value.startswith(option.condition[2:])
+    if option.condition == ":":  # what it stands behind is no path
+        value = value.partition("/")[0]
     return option.condition in value or EXPANSION in value

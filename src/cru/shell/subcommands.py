@@ -27,7 +27,10 @@ def _find(words: tuple[str, ...], subcommands: Collection[str]) -> Iterator[int]
             yield first
         if EXPANSION not in words[first] and words[first] not in seconds:
             continue
-        for second in _places(words, first + 1):
+        places = list(islice(_places(words, first + 1), MOST_OPTIONS))
+        if len(places) == MOST_OPTIONS:
+            yield places[0]
+        for second in places:
             if _may_be(f"{words[first]}/{words[second]}", subcommands):
                 yield second
 
