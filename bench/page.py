@@ -112,6 +112,22 @@ def write(rows: Sequence[Any], file: Path) -> None:
     print(PAGE)
 
 
+def replace_rows(rows: Sequence[Any], file: Path, note: str) -> None:
+    """Only these rows of the page as it is; each says when it was measured. note: how that run differs from the page's, for people"""
+    known = json.loads(file.read_text())
+    day, commit = known["measured"].split()[0], known["machine"]["commit"]
+    lines = PAGE.read_text().splitlines(keepends=True)
+    for row in rows:
+        figures = known["rows"][row.name]
+        text = row_text(row, figures | {"made_of": f"{figures['made_of']}; {day}"})
+        at = next(at for at, line in enumerate(lines) if line.startswith(f"| {row.what} |") and f" {row.unit} |" in line)
+        lines[at] = text
+    behind = 1 + max(at for at, line in enumerate(lines[: lines.index("## Beside other agents\n")]) if line.startswith("|"))
+    lines[behind:behind] = [f"\nThe rows with {day} were measured on that day, at commit {commit}. {note}\n"]
+    PAGE.write_text("".join(lines))
+    print(PAGE)
+
+
 def beside(known: dict[str, Any]) -> str:
     """The table of all agents; draws the picture, too."""
     if not known:

@@ -4,6 +4,7 @@
 usage: python -m bench.performance measure [--passes 3] [--reps 9] [--only ROW…]   into $BENCH_HOME/performance.json
        python -m bench.performance peers [--reps 5]                                every installed agent, into the same file
        python -m bench.performance write                                           docs/performance.md from it
+       python -m bench.performance write --only ROW… [--note TEXT]                 only these rows of the page as it is
 
 cru must be installed in $BENCH_HOME/py/cru (run.sh does it). Every pass measures every row; within a pass what is compared runs in turns,
 and the figure of a pass is the median of its runs. A row's figure is the median of the passes.
@@ -116,10 +117,15 @@ def main() -> None:
     parser.add_argument("what", choices=("measure", "peers", "interpreters", "write"))
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--reps", type=int, default=9)
+    parser.add_argument("--note", default="", help="of `write --only`: how the run differs from that of the page")
     parser.add_argument("--only", nargs="*", default=[], choices=[row.name for row in ROWS])
     options = parser.parse_args()
     if options.what == "write":
-        page.write(ROWS, Path(HOME) / "performance.json")
+        file = Path(HOME) / "performance.json"
+        if options.only:
+            page.replace_rows([row for row in ROWS if row.name in options.only], file, options.note)
+        else:
+            page.write(ROWS, file)
         return
     runners.isolate(sys.argv[1:])
     with runners.prepared():
