@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cru.files.regular import PRIVATE, make_private_folder
+from cru.files.sqlite import use_write_ahead_log
 from cru.fleet import FleetError, QueueUnavailable
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class SqliteDatabase:
             connection = sqlite3.connect(
                 self._path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
             )
-            connection.execute("PRAGMA journal_mode=WAL")
+            use_write_ahead_log(connection, LOCK_SECONDS)
             connection.execute("PRAGMA synchronous=FULL")
             self._connection = connection
         return self._connection

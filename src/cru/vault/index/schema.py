@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cru.files.regular import PRIVATE, make_private_folder
+from cru.files.sqlite import is_locked, use_write_ahead_log
 from cru.vault import IndexUnusable
 
 VERSION = 2
@@ -70,14 +71,13 @@ def open_index(path: Path) -> sqlite3.Connection:
         try:
             return _connect(path)
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+            if is_locked(error):
                 raise
             remove_index(path)  # nothing is lost: it is made from the notes
             return _connect(path)
     except (OSError, sqlite3.Error) as error:
-        raise IndexUnusable(
-            f"the index of the notes cannot be used: {path}: {error}", "is the disk full or read-only?"
-        ) from error
+        hint = "another process is writing to it: try again" if is_locked(error) else "is the disk full or read-only?"
+        raise IndexUnusable(f"the index of the notes cannot be used: {path}: {error}", hint) from error
 
 
 def remove_index(path: Path) -> None:
@@ -90,7 +90,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE))
     connection = sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        use_write_ahead_log(connection, LOCK_SECONDS)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 4000")
         connection.execute("PRAGMA cache_size = -32000")
