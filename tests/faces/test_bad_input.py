@@ -16,7 +16,7 @@ ROOT = os.geteuid() == 0
 needs_setpriv = pytest.mark.skipif(ROOT and not shutil.which("setpriv"), reason="needs setpriv to be a plain user")
 
 
-def clear(run: Done, code: int, *parts: str) -> None:
+def assert_clear_error(run: Done, code: int, *parts: str) -> None:
     """A message for people."""
     assert run.code == code, run
     assert "Traceback" not in run.err and run.err.startswith("cru: ")
@@ -47,7 +47,7 @@ def test_a_broken_config_is_named_with_file_line_key_and_the_closest_name(
     with server([]) as model:
         home.configure(config, url=model.url)
         run = cru("hi", home=home)
-    clear(run, 1, *parts)
+    assert_clear_error(run, 1, *parts)
     assert run.out == "" and not model.requests
 
 
@@ -74,26 +74,27 @@ def test_a_strangers_broken_config_is_ignored_and_named(home: HomeDir, text: byt
 def test_a_config_that_is_not_text_is_named(home: HomeDir) -> None:
     home.configure("")
     (home.cru / "config.toml").write_bytes(b"model = '\xff'\n")
-    clear(cru("hi", home=home), 1, "config.toml")
+    assert_clear_error(cru("hi", home=home), 1, "config.toml")
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "", "x" * 201, "ä", "-x", "a b", "new:"])
 @pytest.mark.parametrize("flag", ["-c", "-C", "-D"])
 def test_a_bad_context_name_is_a_usage_error_and_makes_nothing(home: HomeDir, flag: str, name: str) -> None:
-    clear(cru(flag, name, "hi", home=home), 2, "n")
+    why = "needs a prefix" if name == "new:" and flag != "-D" else "not a name for a context"
+    assert_clear_error(cru(flag, name, "hi", home=home), 2, why)
     assert not (home.cru / "contexts").exists() or not any((home.cru / "contexts").iterdir())
 
 
 @pytest.mark.parametrize("words", [("-A", "wrok"), ("-G", "wrok", "1"), ("-R", "wrok", "x"), ("-Y", "wrok", "x")])
 def test_a_context_that_does_not_exist_is_named_with_the_closest_one(home: HomeDir, words: tuple[str, ...]) -> None:
     cru("-c", "work", home=home)
-    clear(cru(*words, home=home), 1, "there is no context 'wrok'", "work")
+    assert_clear_error(cru(*words, home=home), 1, "there is no context 'wrok'", "work")
 
 
 def test_renaming_onto_another_context_changes_nothing(home: HomeDir) -> None:
     cru("-C", "a", "-l", home=home)
     cru("-C", "b", "-l", home=home)
-    clear(cru("-R", "a", "b", home=home), 1, "'b'")
+    assert_clear_error(cru("-R", "a", "b", home=home), 1, "'b'")
     assert home.context("a").is_dir() and home.context("b").is_dir()
 
 
@@ -128,7 +129,7 @@ def test_a_corrupt_state_file_is_reported_and_contexts_are_not_lost(home: HomeDi
 
 def test_a_missing_key_says_where_it_goes(home: HomeDir) -> None:
     run = cru("--model", "anthropic:claude-sonnet-4-5", "hi", home=home)
-    clear(run, 5, "anthropic needs a key", "ANTHROPIC_API_KEY", "resume with:")
+    assert_clear_error(run, 5, "anthropic needs a key", "ANTHROPIC_API_KEY", "resume with:")
 
 
 @pytest.mark.parametrize("step", [Status(400), Reply("so far", error="overloaded"), Reply("so far", error="x" * 9000)])
@@ -170,7 +171,7 @@ def test_a_read_only_home_is_told_and_can_still_be_read(home: HomeDir, words: st
                 run = plain(home, f"cru {words}")
                 assert run.code == 0 and run.err == "" and run.out, run
             else:
-                clear(plain(home, "cru again"), 1, "cannot write", "--home")
+                assert_clear_error(plain(home, "cru again"), 1, "cannot write", "--home")
             assert len(model.requests) == 1
         finally:
             for path in folders:
@@ -181,7 +182,7 @@ def test_a_read_only_home_is_told_and_can_still_be_read(home: HomeDir, words: st
 def test_a_home_that_cannot_be_made_is_told(home: HomeDir) -> None:
     home.path.chmod(0o500)
     try:
-        clear(plain(home, "cru hi"), 1, "cannot write", "--home")
+        assert_clear_error(plain(home, "cru hi"), 1, "cannot write", "--home")
     finally:
         home.path.chmod(0o700)
 
@@ -191,7 +192,7 @@ def test_a_home_that_is_a_file_is_told(home: HomeDir, flag: bool) -> None:
     path = home.path / "file"
     path.write_text("")
     run = cru("--home", str(path), "hi", home=home) if flag else cru("hi", home=home, env={"CRU_HOME": str(path)})
-    clear(run, 1, str(path))
+    assert_clear_error(run, 1, str(path))
 
 
 def on_small_disk(home: HomeDir, command: str) -> Done:
@@ -222,20 +223,20 @@ def test_a_full_disk_ends_the_turn_with_the_way_to_resume_and_a_readable_log(hom
 def test_a_working_directory_that_is_gone_is_told(home: HomeDir) -> None:
     command = f"mkdir {home.path}/gone && cd {home.path}/gone && rmdir {home.path}/gone && cru hi"
     done = subprocess.run(["sh", "-c", command], env=home.env, capture_output=True, text=True, cwd=home.path)
-    clear(Done(done.returncode, done.stdout, done.stderr), 2, "working directory does not exist")
+    assert_clear_error(Done(done.returncode, done.stdout, done.stderr), 2, "working directory does not exist")
 
 
 @pytest.mark.parametrize(
     "words", [("--project-root", "~nobody-here/x"), ("--project-root", "none"), ("--home", os.fsdecode(b"\xff"))]
 )
 def test_folders_that_cannot_be_used_are_usage_errors(home: HomeDir, words: tuple[str, ...]) -> None:
-    clear(cru(*words, "hi", home=home), 2)
+    assert_clear_error(cru(*words, "hi", home=home), 2)
 
 
 def test_a_project_with_a_name_that_is_not_utf_8_is_told(home: HomeDir) -> None:
     folder = Path(os.fsdecode(os.fsencode(home.path) + b"/caf\xe9"))
     folder.mkdir()
-    clear(cru("hi", home=home, cwd=folder), 2, "not UTF-8")
+    assert_clear_error(cru("hi", home=home, cwd=folder), 2, "not UTF-8")
 
 
 def test_file_names_that_are_not_utf_8_do_not_break_a_tool(home: HomeDir) -> None:

@@ -112,7 +112,7 @@ def waits_after(text: str, folder: Path) -> bool:
     return b"RUN" not in done.stdout
 
 
-def compare(seed: int, number: int, folder: Path) -> None:
+def assert_unfinished_where_bash_waits(seed: int, number: int, folder: Path) -> None:
     """The other way round it need not be: what shells read in different ways counts as unfinished."""
     rng = random.Random(seed)
     waiting = 0
@@ -125,9 +125,9 @@ def compare(seed: int, number: int, folder: Path) -> None:
 
 
 def test_where_bash_waits_for_more_the_text_is_unfinished(tmp_path: Path) -> None:
-    compare(1, 120, tmp_path)
+    assert_unfinished_where_bash_waits(1, 120, tmp_path)
 
 
 @pytest.mark.long
 def test_where_bash_waits_for_more_any_text_is_unfinished(tmp_path: Path) -> None:
-    compare(random.SystemRandom().getrandbits(32), 10_000, tmp_path)
+    assert_unfinished_where_bash_waits(random.SystemRandom().getrandbits(32), 10_000, tmp_path)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from cru.shell.option_effects import OptionEffect, OptionUse
-from cru.shell.programs import CODE_VARIABLE_PREFIXES
+from cru.shell.programs import CODE_VARIABLE_PREFIXES, names
 from cru.shell.scripts import is_plain_awk, is_plain_sed
 from cru.shell.syntax import EXPANSION
 from cru.shell.unknown_options import ReadWords
@@ -149,20 +149,30 @@ def _is_plain_switch(value: str) -> bool:
 
 def _is_switch_name(name: str) -> bool:
     """Whether a number or a yes or no is all that anybody reads there."""
-    return not name.upper().startswith(_OF_PROGRAMS) and _SWITCH_NAME.fullmatch(name.upper()) is not None
+    name = name.upper()
+    if not _PLAIN_NAME.fullmatch(name) or name.startswith(_OF_PROGRAMS):
+        return False
+    return name in _SWITCHES_ALONE or name.startswith(_SWITCH_BEGINNINGS) or f"_{name}".endswith(_SWITCH_ENDINGS)
 
 
 _OF_PROGRAMS = tuple(prefix.upper() for prefix in CODE_VARIABLE_PREFIXES)
 _GOAL = re.compile(r"(?!-)[\w./%@+:,-]*", re.ASCII)
-_SWITCH_NAME = re.compile(
-    r"(ENABLE|DISABLE|WITH|WITHOUT|USE|NO|SKIP|IS|IN|HAS|MAX|MIN|NUM|N)_[A-Z0-9_]+|[CW]|PROFILE|BUILD"
-    r"|([A-Z0-9]+_)*(ASAN|BATCH|BENCH|CHECK|CI|CLEAN|COLOR|COLOUR|COUNT|COV|COVERAGE|CPUS|CUDA|DAY|DEBUG|DEV|DOCKER|DRY|DRY_?RUN"
-    r"|EPOCHS|FAILFAST|FAST|FIX|FORCE|FULL|GPU|INTERACTIVE|ISSUE|ITER|ITERATIONS|J|JOBS|KEEP|KEEPDB|LEVEL|LIMIT"
-    r"|LOCAL|LTO|N|NDEBUG|NPROC|NUM|OFFLINE|OPT|OPTIMIZE|PARALLEL|PORT|PR|PROD|QUICK|QUIET|RACE|RELEASE|REPEAT"
-    r"|RETRIES|SANITIZE|SEED|SHARD|SHARED|SHORT|SILENT|SIZE|SLOW|SSL|STATIC|STEP|STRICT|STRIP|SUITE|TEST|TESTS"
-    r"|THREADS|TIMEOUT|TRACE|UBSAN|UPDATE|V|VALGRIND|VERBOSE|VERBOSITY|VERSION|WARN|WATCH|WERROR|WORKERS|YEAR|YES)"
+_PLAIN_NAME = re.compile(r"[A-Z0-9][A-Z0-9_]*")
+_SWITCHES_ALONE = names("BUILD C PROFILE W")
+_SWITCH_BEGINNINGS = tuple(
+    f"{word}_" for word in names("ENABLE DISABLE WITH WITHOUT USE NO SKIP IS IN HAS MAX MIN NUM N")
 )
-"""Names that say that they are a number, or a yes or no."""
+_SWITCH_ENDINGS = tuple(
+    f"_{word}"
+    for word in names(
+        "ASAN BATCH BENCH CHECK CI CLEAN COLOR COLOUR COUNT COV COVERAGE CPUS CUDA DAY DEBUG DEV DOCKER DRY DRYRUN DRY_RUN EPOCHS "
+        "FAILFAST FAST FIX FORCE FULL GPU INTERACTIVE ISSUE ITER ITERATIONS J JOBS KEEP KEEPDB LEVEL LIMIT LOCAL LTO N NDEBUG NPROC "
+        "NUM OFFLINE OPT OPTIMIZE PARALLEL PORT PR PROD QUICK QUIET RACE RELEASE REPEAT RETRIES SANITIZE SEED SHARD SHARED SHORT "
+        "SILENT SIZE SLOW SSL STATIC STEP STRICT STRIP SUITE TEST TESTS THREADS TIMEOUT TRACE UBSAN UPDATE V VALGRIND VERBOSE "
+        "VERBOSITY VERSION WARN WATCH WERROR WORKERS YEAR YES"
+    )
+)
+"""Names, beginnings and ends of names that say that it is a number, or a yes or no."""
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
 
 OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {

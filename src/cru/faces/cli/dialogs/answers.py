@@ -35,7 +35,7 @@ HELP = {
     "n, Esc": "refuse",
     "Ctrl-C": "refuse, and stop the answer",
 }
-LINE_HELP = {key: what for key, what in HELP.items() if key not in ("r", "n, Esc", "Ctrl-C")} | {
+LINE_HELP = {key: HELP[key] for key in ("y", *KEEPING)} | {
     "n": "refuse; what follows is the reason, for the model",
     "Ctrl-C": HELP["Ctrl-C"],
 }

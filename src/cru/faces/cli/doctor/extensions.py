@@ -121,9 +121,9 @@ def _missing_program(definition: ServerDefinition, patient: Patient) -> Iterator
     from cru.mcp.references import expand
 
     server, _ = expand(definition.server, patient.start.env)
-    folder = patient.start.root / Path(server.cwd).expanduser()
     if not server.command:
         return
+    folder = patient.start.root / Path(server.cwd).expanduser()
     if not folder.is_dir():
         yield DoctorFinding(
             "mcp", "error", f"{definition.name}: there is no folder {folder}", f"`cwd`: {definition.origin}"
