@@ -157,7 +157,7 @@ def _is_switch_name(name: str) -> bool:
 
 _OF_PROGRAMS = tuple(prefix.upper() for prefix in CODE_VARIABLE_PREFIXES)
 _GOAL = re.compile(r"(?!-)[\w./%@+:,-]*", re.ASCII)
-_PLAIN_NAME = re.compile(r"[A-Z0-9][A-Z0-9_]*")
+_PLAIN_NAME = re.compile(r"[A-Z0-9]+(_[A-Z0-9]+)*")
 _SWITCHES_ALONE = names("BUILD C PROFILE W")
 _SWITCH_BEGINNINGS = tuple(
     f"{word}_" for word in names("ENABLE DISABLE WITH WITHOUT USE NO SKIP IS IN HAS MAX MIN NUM N")
