@@ -220,7 +220,7 @@ def test_an_idle_chat_does_nothing(home: HomeDir, name: str) -> None:
             terminal.line("one")
             terminal.expect("answer")
             terminal.expect("> ")
-            time.sleep(0.1)
+            terminal.expect_silence(0.5)  # what comes late on a busy machine is no fault
             before, drawn = ticks(terminal.pid), len(terminal.text)
             time.sleep(0.5)
             terminal.screen()
@@ -276,6 +276,7 @@ def test_the_clock_of_what_does_not_run_costs_nothing(home: HomeDir) -> None:
     with pty(home=home) as terminal:
         terminal.expect("> ")
         terminal.expect_screen("project · ask")
+        terminal.expect_silence(0.5)
         before = len(terminal.text)
         time.sleep(1.2)
         terminal.screen()

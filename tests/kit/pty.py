@@ -108,6 +108,17 @@ class Terminal:
             if time.monotonic() > end:
                 raise AssertionError(f"no {text!r} on the screen:\n{self.screen()}")
 
+    def expect_silence(self, seconds: float, timeout: float = PATIENCE) -> None:
+        """Wait until nothing has been printed for so long."""
+        end = time.monotonic() + timeout
+        printed, since = len(self.text), time.monotonic()
+        while time.monotonic() < since + seconds:
+            self._pump(0.05)
+            if len(self.text) != printed:
+                printed, since = len(self.text), time.monotonic()
+            if since > end:
+                raise AssertionError(f"it does not stop printing:\n{self.screen()}")
+
     def send(self, text: str) -> None:
         """Type characters."""
         self.send_bytes(text.encode())
