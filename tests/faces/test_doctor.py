@@ -51,11 +51,13 @@ def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) 
     assert code == 0 and {finding["area"] for finding in findings} == AREAS
     assert of(findings, "keys", "ok").startswith("openai: OPENAI_API_KEY")
     assert "openai_compatible:mock at http://127.0.0.1" in of(findings, "model", "ok")
-    assert "confine" in of(findings, "sandbox", "warn")
+    assert of(findings, "sandbox", "ok").startswith("off, as environment CRU_SANDBOX says")
 
 
 @needs_sandbox
 def test_a_sandbox_that_is_off_by_choice_is_no_warning_and_unusable_settings_say_nothing(home: HomeDir) -> None:
+    home.sandbox = ""
+    assert "of a project are confined by bubblewrap" in of(doctor(home)[1], "sandbox", "ok")
     home.configure("[sandbox]\nmode = 'off'\n")
     assert f"off, as {home.cru}/config.toml:2 says: commands may do all that you may" in of(
         doctor(home)[1], "sandbox", "ok"

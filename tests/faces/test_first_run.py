@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import stat
 
 import pytest
-from tests.kit import Call, HomeDir, Reply, Terminal, cru, pty, server
+from tests.kit import HomeDir, Reply, Terminal, cru, pty, server
 
-from cru.sandbox.detect import detect
-
-CONFINES = bool(asyncio.run(detect(dict(os.environ))).backend)
 KEY = "sk-kit-0123456789"
 QUESTION = "Which one shall answer?"
 
@@ -21,13 +17,6 @@ def choose(terminal: Terminal, label: str) -> None:
     """Take a line of the list by its label."""
     terminal.expect("Esc cancels > ")
     terminal.line(label)
-
-
-def decide_on_sandbox(terminal: Terminal, answer: str) -> None:
-    """Where something confines, the last question is whether it shall."""
-    if CONFINES:
-        terminal.expect("be confined to the project?")
-        choose(terminal, answer)
 
 
 def test_a_newcomer_gets_from_an_empty_home_to_an_answer(home: HomeDir) -> None:
@@ -49,7 +38,6 @@ def test_a_newcomer_gets_from_an_empty_home_to_an_answer(home: HomeDir) -> None:
             terminal.expect(f"Which model? http://127.0.0.1:{model.port} has 1")
             terminal.expect("mock")
             choose(terminal, "")
-            decide_on_sandbox(terminal, "yes")
             terminal.expect("openai_compatible:mock answers from now on")
             terminal.expect("Welcome.")
             assert KEY not in terminal.screen() and "sk-wrong" not in terminal.screen()
@@ -69,12 +57,10 @@ def test_a_server_that_is_configured_needs_only_its_model_chosen(home: HomeDir) 
         with pty("hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
             choose(terminal, "1")
             choose(terminal, "mock")
-            decide_on_sandbox(terminal, "no")
             terminal.expect("openai_compatible:mock answers from now on")
             terminal.expect("Here I am.")
             assert terminal.wait() == 0
-    kept = 'model = "openai_compatible:mock"\n'
-    assert (home.cru / "config.toml").read_text() == (f'{kept}\n[sandbox]\nmode = "off"\n' if CONFINES else kept)
+    assert (home.cru / "config.toml").read_text() == 'model = "openai_compatible:mock"\n'
 
 
 def test_an_address_and_a_key_may_be_pasted_right_at_the_list(home: HomeDir) -> None:
@@ -90,7 +76,6 @@ def test_an_address_and_a_key_may_be_pasted_right_at_the_list(home: HomeDir) -> 
             terminal.expect("openai at https://api.openai.com/v1 does not answer")
             choose(terminal, f"127.0.0.1:{model.port}/v1")
             choose(terminal, "mock")
-            decide_on_sandbox(terminal, "no")
             terminal.expect("Welcome.")
             assert KEY not in terminal.text
             assert terminal.eof() == 0
@@ -112,59 +97,6 @@ def test_a_server_that_does_not_answer_is_told_and_the_list_comes_again(home: Ho
         terminal.expect("I am a script and no model")
         assert terminal.eof() == 0
     assert not (home.cru / "config.toml").exists()
-
-
-TRY_OUTSIDE = Call("bash", {"command": "echo x > ../outside; echo y > inside"})
-CHOICES = {"yes": True, "no": False}
-
-
-@pytest.mark.skipif(not CONFINES, reason="nothing confines here")
-@pytest.mark.parametrize("answer", CHOICES)
-def test_what_was_chosen_about_the_sandbox_holds_from_the_first_command_on(home: HomeDir, answer: str) -> None:
-    is_confined = CHOICES[answer]
-    replies = [Reply(calls=[TRY_OUTSIDE]), Reply("Tried."), Reply(calls=[TRY_OUTSIDE]), Reply("Again.")]
-    with server(replies) as model:
-        with pty("-t", "hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
-            choose(terminal, "1")
-            choose(terminal, "mock")
-            decide_on_sandbox(terminal, answer)
-            terminal.expect("Tried.")
-            assert terminal.wait() == 0
-        assert cru("-t", "again", home=home, env={"CRU_BASE_URL": model.url}).out == "Again.\n"
-        described = ["outside_sandbox" in str(request.body["tools"]) for request in model.requests]
-    assert described == [is_confined] * 4
-    assert (home.project / "inside").exists() and (home.project.parent / "outside").exists() != is_confined
-    config = (home.cru / "config.toml").read_text()
-    sandbox = {"yes": 'mode = "auto"\nnetwork = true\n', "no": 'mode = "off"\n'}[answer]
-    assert config.partition("[sandbox]\n")[2] == sandbox
-
-
-@pytest.mark.skipif(not CONFINES, reason="nothing confines here")
-@pytest.mark.parametrize("key", ["esc", "c-c", "c-d"])
-def test_who_leaves_the_question_about_the_sandbox_sends_nothing_and_is_asked_again(home: HomeDir, key: str) -> None:
-    with server([Reply("Here I am.")]) as model:
-        for _ in range(2):
-            with pty("hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
-                choose(terminal, "1")
-                choose(terminal, "mock")
-                terminal.expect("The network stays open.")
-                terminal.expect("Esc cancels > ")
-                terminal.key(key)
-                terminal.expect("no model is named")
-                assert terminal.wait() != 0 and terminal.is_cooked()
-        assert [request for request in model.requests if request.body] == []
-    assert not (home.cru / "config.toml").exists()
-
-
-def test_where_the_sandbox_is_decided_on_it_is_not_asked_for(home: HomeDir) -> None:
-    home.configure("[sandbox]\nmode = 'off'\n")
-    with server([Reply("Here I am.")]) as model:
-        with pty("hello", home=home, env={"CRU_BASE_URL": model.url}) as terminal:
-            choose(terminal, "1")
-            choose(terminal, "mock")
-            terminal.expect("Here I am.")
-            assert terminal.wait() == 0
-            assert "confined" not in terminal.text
 
 
 @pytest.mark.parametrize("key", ["esc", "c-c"])
@@ -211,7 +143,6 @@ def test_a_server_whose_key_was_kept_is_offered_and_answers(home: HomeDir) -> No
             choose(terminal, model.url)
             terminal.expect(f"Which model? http://127.0.0.1:{model.port} has 1")
             choose(terminal, "mock")
-            decide_on_sandbox(terminal, "yes")
             terminal.expect("Welcome.")
             assert terminal.wait() == 0
         assert model.requests[-1].headers["authorization"] == f"Bearer {KEY}"

@@ -18,6 +18,8 @@ class HomeDir:
 
     def __init__(self, path: Path, project: Path) -> None:
         self.path, self.project, self.cru = path, project, path / ".cru"
+        self.sandbox = "off"
+        """The mode of the sandbox; "": what a person has who says nothing."""
 
     @property
     def env(self) -> dict[str, str]:
@@ -26,7 +28,7 @@ class HomeDir:
         path = os.pathsep.join((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"))
         # to load the model for search by meaning costs a second a run: a test that wants it sets it to ""
         own = {"PATH": path, "HOME": str(self.path), "LANG": "C.UTF-8", "TERM": "dumb", "CRU_EMBEDDINGS": "off"}
-        return {**own, **kept}
+        return {**own, "CRU_SANDBOX": self.sandbox, **kept} if self.sandbox else {**own, **kept}
 
     def configure(self, config: str = "", url: str = "") -> None:
         """Write config.toml. With a url, `model`, `base_url` and `api_key` are set unless the text sets them itself."""

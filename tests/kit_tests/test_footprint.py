@@ -5,9 +5,10 @@ from __future__ import annotations
 from tests.kit import HomeDir
 from tests.kit.footprint import measure
 
-FILES, FUNCTIONS = 51, 225
+FILES, FUNCTIONS = 52, 225
 """206 before what commands start was marked with a number, too, and before calls went on with earlier ones (decision 0048),
-and before an end of the guardian was noticed; 50 files before it was asked whether a command runs in a git work tree (decision 0059);
+and before an end of the guardian was noticed; 50 files before it was asked whether a command runs in a git work tree (decision 0059),
+51 before looking for a program on the PATH was told from running one;
 217 functions before the gate noted files that run later, and before it was asked whether a command is confined and whether the paths
 still lead where they led behind the handlers; 223 before keys of other programs were withheld. Two of them are crossed only where a busy
 machine takes so long that the age of a file is looked at (contexts/line_file.py)."""

@@ -23,6 +23,7 @@ class Surroundings:
 
     def __init__(self, folder: Path) -> None:
         self.here = HomeDir(folder / "home", folder / "project")
+        self.here.sandbox = ""
         self.out = folder / "out"
         self.temporary = folder / "temporary"
         self.before: dict[str, object] = {}

@@ -65,6 +65,7 @@ def test_hidden_and_guarded_places_hold_in_what_may_be_changed(surroundings: Sur
     home = surroundings.here.path
     furnish(home)
     here = HomeDir(home, home / project)
+    here.sandbox = ""
     calls = [Call("bash", {"command": surroundings.fill(text)}) for text in (*READS, *WRITES, "echo x > {home}/made")]
     config = f"[sandbox]\nmode = 'on'\nwritable = {writable}\nhidden = ['~/notes/private']\n"
     watched = [home / name for name in GUARDED]

@@ -86,7 +86,7 @@ def test_it_is_used_on_a_mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     program.write_text(f'#!/bin/sh\n[ "$1" = -p ] || exit 9\nprintf %s "$2" > {tmp_path}/profile\nshift 2\nexec "$@"\n')
     program.chmod(0o755)
     project.mkdir()
-    monkeypatch.setattr(seatbelt, "PROGRAM", str(program))
+    monkeypatch.setattr(detect, "SEATBELT_PROGRAM", str(program))
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(detect, "_known", {})
     env = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path), "SSH_AUTH_SOCK": "x"}

@@ -14,7 +14,7 @@ from tests.sandbox.test_escapes import needs_sandbox
 @pytest.mark.parametrize("is_on", [True, False])
 def test_modes_and_permissions_say_whether_it_is_on(surroundings: Surroundings, is_on: bool) -> None:
     here = surroundings.here
-    flags = ("--sandbox",) if is_on else ()
+    flags = ("--sandbox",) if is_on else ("--no-sandbox",)
     said = "sandbox: on, it confines" if is_on else "sandbox: off"
     here.configure()
     assert said in cru(*flags, "permissions", home=here).out
@@ -32,10 +32,10 @@ def test_what_a_sandboxed_run_would_send_is_shown(surroundings: Surroundings) ->
     here = surroundings.here
     here.configure()
     rows = {}
-    for flags in ((), ("--sandbox",)):
-        done = cru(*flags, "trace", "--next", "--json", home=here)
+    for flag in ("--no-sandbox", "--sandbox"):
+        done = cru(flag, "trace", "--next", "--json", home=here)
         assert done.code == 0, done.err
-        rows[flags] = {row["name"]: row["bytes"] for row in json.loads(done.out) if row["kind"] == "tool"}
-    assert rows["--sandbox",]["bash"] > rows[()]["bash"] + 200
+        rows[flag] = {row["name"]: row["bytes"] for row in json.loads(done.out) if row["kind"] == "tool"}
+    assert rows["--sandbox"]["bash"] > rows["--no-sandbox"]["bash"] + 200
     assert cru("--sandbox", "-L", home=here).code == 0
     assert "does not go with the command `models`" in cru("--sandbox", "models", home=here).err

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from cru.app import wiring
+from cru.app.sandbox import add_sandbox
 from cru.app.start import (
     SETTINGS,
     FaceSettings,
@@ -135,11 +136,7 @@ def _add_extensions(
     parts: Parts, start: Start, settings: Settings, layers: list[Layer], brought: Brought, redact: wiring.Redact
 ) -> Extensions | None:
     """What is brought to a session beside cru itself; returns the plugins. Raises BadExtension, Untrusted."""
-    if settings.is_set("sandbox"):
-        from cru.app.sandbox import add_sandbox
-        from cru.sandbox import SandboxTable
-
-        add_sandbox(parts, start, settings.of(SandboxTable).sandbox)
+    add_sandbox(parts, start, settings)
     if brought.vault is not None:
         brought.vault.join(parts)
     if brought.files is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,11 +16,15 @@ from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
 from cru.files.search_path import own_path
 from cru.permissions.paths import PathRoots, named_secrets, resolve
-from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
-from cru.sandbox import SandboxSettings, SandboxTable
-from cru.sandbox.confinement import SessionSandbox
-from cru.sandbox.own_places import problems
+from cru.sandbox import VARIABLE, SandboxSettings, SandboxTable
+from cru.sandbox.backends import BACKENDS
+from cru.sandbox.memory import DetectionMemory
+from cru.sandbox.on_demand import SandboxOnDemand
+from cru.sandbox.texts import describe_limits
 from cru.tools.builtin import BuiltInTool
+
+if TYPE_CHECKING:
+    from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
 
 OUTSIDE = {
     "type": "boolean",
@@ -27,26 +32,38 @@ OUTSIDE = {
 }
 
 
-def add_sandbox(parts: Parts, start: Start, chosen: SandboxSettings) -> None:
-    """Confine the commands of this session, if that is wanted."""
+def chosen_sandbox(settings: Settings | None, env: Mapping[str, str]) -> SandboxSettings:
+    """What the settings say, or the default: confined where that works, and not once more in a run that is confined already."""
+    if settings is not None and settings.is_set("sandbox"):
+        return settings.of(SandboxTable).sandbox
+    return SandboxSettings(mode="off") if env.get(VARIABLE) in BACKENDS else SandboxSettings()
+
+
+def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
+    """Confine the commands of this session, unless that is not wanted."""
+    chosen = chosen_sandbox(settings, start.env)
     if chosen.mode == "off":
         return
-    sandbox = SessionSandbox(chosen, bwrap_env(start), parts.bus.stream.warn, (str(parts.store.folder / ENV_FOLDER),))
+    env = bwrap_env(start)
+    memory = DetectionMemory(start.home, env, is_kept=start.private is None)
+    readable = (str(parts.store.folder / ENV_FOLDER),)
+    sandbox = SandboxOnDemand(
+        chosen, env, memory, parts.bus.stream.warn, readable, lambda: _problems(chosen, parts.gate.places),
+        is_default=not settings.is_set("sandbox"),
+    )  # fmt: skip
 
     async def open_sandbox(_: Parts) -> None:
-        if (await sandbox.find()).backend:
-            _describe_sandbox(parts, sandbox.limits())
-            for problem in problems(chosen, parts.gate.places):
-                parts.bus.stream.warn(problem)
+        if (await sandbox.open()).backend:
+            _describe_sandbox(parts, describe_limits(chosen))
 
     parts.services.sandbox = partial(_lend, sandbox)
     parts.services.open_sandbox = open_sandbox
 
     async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
-        return await sandbox.confine_project(parts.gate.places, program)
+        return await sandbox.load().confine_project(parts.gate.places, program)
 
     parts.services.confine_project = confine_project
-    sandbox.outside.runs_elsewhere = lambda: sandbox.runs_elsewhere(parts.gate.places)
+    sandbox.outside.runs_elsewhere = lambda: sandbox.load().runs_elsewhere(parts.gate.places)
     parts.gate.watch_outside(sandbox.outside)
     _lend(sandbox, parts)
     parts.lifecycle.opening.insert(0, open_sandbox)
@@ -55,7 +72,13 @@ def add_sandbox(parts: Parts, start: Start, chosen: SandboxSettings) -> None:
 
 def check_places(start: Start, settings: SandboxSettings) -> list[str]:
     """What is wrong with the places that the settings name."""
-    return list(problems(settings, _places(start)))
+    return _problems(settings, _places(start))
+
+
+def _problems(settings: SandboxSettings, places: PathRoots) -> list[str]:
+    from cru.sandbox.own_places import problems
+
+    return list(problems(settings, places))
 
 
 def _places(start: Start) -> PathRoots:
@@ -73,10 +96,12 @@ async def project_sandbox(
     start: Start, settings: Settings, warn: Callable[[str], None]
 ) -> AsyncIterator[ConfineProject | None]:
     """What confines programs of the project where there is no session (`cru hooks test`, `cru mcp test`); None: that is not wanted."""
-    chosen = settings.of(SandboxTable).sandbox if settings.is_set("sandbox") else SandboxTable().sandbox
+    chosen = chosen_sandbox(settings, start.env)
     if chosen.mode == "off":
         yield None
         return
+    from cru.sandbox.confinement import SessionSandbox
+
     places = _places(start)
     sandbox = SessionSandbox(chosen, bwrap_env(start), warn)
     try:
@@ -85,12 +110,12 @@ async def project_sandbox(
         await sandbox.close()
 
 
-def _lend(sandbox: SessionSandbox, parts: Parts) -> None:
+def _lend(sandbox: SandboxOnDemand, parts: Parts) -> None:
     """Where the agent works may change with its answers, so each command asks anew."""
     gate = parts.gate
 
     async def confine(argv: tuple[str, ...], outlives_us: bool) -> ConfinedCommand | None:
-        return await sandbox.confine(gate.places, argv, outlives_us=outlives_us)
+        return await sandbox.load().confine(gate.places, argv, outlives_us=outlives_us)
 
     keep = parts.tool_services.keep_file
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from cru.extensions.hooks.discovery import HookPolicy
 from cru.files import is_inside
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
+from cru.sandbox.backends import sandbox_table
 from cru.tasks import CardPlaces, TaskTable
 from cru.tools.protocol import ToolSettings
 from cru.values.errors import CruError
@@ -77,7 +78,7 @@ RARE_SETTINGS = {
     "contexts": "cru.contexts.scope:ContextsTable",
     "tools": "cru.tools.secret_variables:ToolsTable",
 }
-"""Those of rooms that most runs never enter, by their table: they are loaded only if a layer has a key that is none of the others."""
+"""Those of rooms that most runs never enter, by their table: each is loaded only if a layer has it."""
 
 
 UNREAD = ("output-styles", "workflows")
@@ -85,20 +86,20 @@ UNREAD = ("output-styles", "workflows")
 
 
 def settings_structs(layers: Iterable[Layer]) -> tuple[type[Struct], ...]:
-    """The structs that these layers are checked against."""
+    """The structs that these layers are checked against: all of them where a key is unknown, so that a misprint is recognised."""
     common = {key for struct in SETTINGS for key in struct.__struct_encode_fields__}
     layers = tuple(layers)
-    is_rare = any(key in RARE_SETTINGS for layer in layers for key in layer.data)
-    if not is_rare and all(key in common for layer in layers if layer.name != ENVIRONMENT for key in layer.data):
-        return SETTINGS
-    return every_struct()
+    in_files = {key for layer in layers if layer.name != ENVIRONMENT for key in layer.data}
+    if in_files - common - RARE_SETTINGS.keys():
+        return every_struct()
+    return every_struct({key for layer in layers for key in layer.data})
 
 
-def every_struct() -> tuple[type[Struct], ...]:
-    """The structs of all settings."""
+def every_struct(keys: Container[str] = RARE_SETTINGS) -> tuple[type[Struct], ...]:
+    """The structs of all settings, of rare ones only those with these keys."""
     from importlib import import_module
 
-    targets = (target.partition(":") for target in RARE_SETTINGS.values())
+    targets = (target.partition(":") for key, target in RARE_SETTINGS.items() if key in keys)
     return (*SETTINGS, *(getattr(import_module(module), name) for module, _, name in targets))
 
 
@@ -162,7 +163,8 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     """All layers in order; a project's file that is not trusted may only add ask and deny rules. Raises SettingsLost (only with
     `strict_hooks`), and NoSuchAgent, BadCard (only with `agent`)."""
     notices = [*start.notices]
-    layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
+    environment = environment_layer(start.env, tables=sandbox_table(start.env))
+    layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment]
     user, project = layers[0], _project_layer(start, notices)
     layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
     layers.append(read_layer("context", start.store / "contexts" / start.context / "local.toml"))

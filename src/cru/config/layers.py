@@ -120,13 +120,15 @@ def _parse(text: str, path: Path) -> dict[str, object]:
         raise ConfigError([SettingsProblem(f"not TOML: {str(error).partition(';')[0]}", str(path))]) from error
 
 
-def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) -> Layer:
+def environment_layer(
+    env: Mapping[str, str], others: Iterable[str] = OTHERS, tables: Mapping[str, Mapping[str, object]] | None = None
+) -> Layer:
     """The layer of the CRU_* variables: CRU_MODEL sets `model`. An empty variable counts as unset; `merge_layers` reports the ones
-    that no scalar setting has."""
+    that no scalar setting has. `tables`: what variables say that are no scalar settings."""
     data = {key[len(PREFIX) :].lower(): value for key, value in env.items() if key.startswith(PREFIX) and value}
     for name in others:
         data.pop(name[len(PREFIX) :].lower(), None)
-    return Layer(ENVIRONMENT, data)
+    return Layer(ENVIRONMENT, {**data, **(tables or {})})
 
 
 def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:

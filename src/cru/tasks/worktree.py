@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
-from cru.files.search_path import own_path
+from cru.files.search_path import find_program, own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
-from cru.process.run import find_program, run_program
+from cru.process.run import run_program
 from cru.tasks import TaskError
 from cru.tasks.record import PATCH, WorktreeRecord
 

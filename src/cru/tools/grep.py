@@ -16,11 +16,11 @@ from time import monotonic
 
 from cru.files.glob import BadGlob, expand_braces
 from cru.files.regular import open_regular
-from cru.files.search_path import own_path
+from cru.files.search_path import find_program, own_path
 from cru.files.selection import select_by_glob
 from cru.permissions.hidden_files import HiddenFiles
 from cru.process.capture import TextCapture
-from cru.process.run import ProcessResult, find_program
+from cru.process.run import ProcessResult
 from cru.tools import ripgrep
 from cru.tools.arguments import Grep
 from cru.tools.hidden import HiddenCount, find_hidden

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from cru.files.search_path import own_path
+from cru.files.search_path import find_program, own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
-from cru.process.run import ProcessResult, find_program, run_program
+from cru.process.run import ProcessResult, run_program
 from cru.tools.arguments import Bash
 from cru.tools.protocol import (
     BackgroundTasks,

@@ -13,7 +13,6 @@ from msgspec import Struct
 from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.engine.background import finish_agents, run_to_end
 from cru.engine.commands import split_command
-from cru.engine.parts import Parts
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
 from cru.events.stream import CommandSaid, Notice, Published
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from cru.faces.cli.dialogs.asker import TerminalAsker
     from cru.faces.cli.json_mode.face import JsonFace
     from cru.faces.cli.text_face import TextFace
-    from cru.sandbox import SandboxSettings
 
 EXIT_STATUSES = {
     "done": ExitStatus.DONE,
@@ -77,31 +75,18 @@ async def open_run(
     built.session.parts.ledger.needs_cost |= face.tells_cost
     face.dress(built.settings.of(FaceSettings), built.session.parts)
     if asker is not None:
-        built.models.ask = partial(_ask_for_model, start, built, asker)
+        built.models.ask = partial(_ask_for_model, start, asker)
     end_startup()
     signals = SignalHandlers(built.session)
     async with _closed_after(built.session.close, built.close, signals.remove, face.close):
         yield RunningSession(built, signals)
 
 
-async def _ask_for_model(
-    start: Start, built: SessionBundle, asker: TerminalAsker, settings: ModelSettings
-) -> ModelSettings | None:
-    """What a person at the terminal chooses where no model is configured, and whether what it runs is confined."""
+async def _ask_for_model(start: Start, asker: TerminalAsker, settings: ModelSettings) -> ModelSettings | None:
+    """What a person at the terminal chooses where no model is configured."""
     from cru.faces.cli.setup.first_run import ask_for_model
 
-    chosen = await ask_for_model(start, asker, settings, may_confine=not built.settings.is_set("sandbox"))
-    if chosen is not None and chosen.sandbox is not None:
-        await _confine(start, built.session.parts, chosen.sandbox)
-    return None if chosen is None else chosen.models
-
-
-async def _confine(start: Start, parts: Parts, sandbox: SandboxSettings) -> None:
-    from cru.app.sandbox import add_sandbox
-
-    add_sandbox(parts, start, sandbox)
-    if parts.services.open_sandbox is not None:
-        await parts.services.open_sandbox(parts)
+    return await ask_for_model(start, asker, settings)
 
 
 @asynccontextmanager

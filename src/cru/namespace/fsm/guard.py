@@ -75,10 +75,11 @@ def _failure_reason(guard: Guard, error: Exception) -> str:
 async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
     """As a command of the model runs, which may have written what it starts: in the sandbox, without keys, and not where nothing may
     be changed."""
+    from cru.files.search_path import find_program
     from cru.process.capture import TextCapture
     from cru.process.child import Program
     from cru.process.confined import ConfinedCommand, describe_put_aside, run_confined
-    from cru.process.run import find_program, run_program
+    from cru.process.run import run_program
 
     if parts.gate.mode == "plan":
         return f"`{guard.shell}` is not run in plan mode, which only reads, so it did not pass"

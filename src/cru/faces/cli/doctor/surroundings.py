@@ -11,12 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cru
-from cru.config.layers import Settings
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
-from cru.files.search_path import own_path
+from cru.files.search_path import find_program
 from cru.process.capture import TextCapture
 from cru.process.child import Program
-from cru.process.run import find_program, run_program
+from cru.process.run import run_program
 
 EXTRAS = {
     "keyring": ("keyring", "keys in the system's keyring"),
@@ -96,45 +95,29 @@ async def terminal(_patient: Patient) -> list[DoctorFinding]:
 
 async def sandbox(patient: Patient) -> list[DoctorFinding]:
     """What confines commands here, and whether it is wanted."""
-    from cru.sandbox import SandboxTable
+    from cru.app.sandbox import bwrap_env, check_places, chosen_sandbox
     from cru.sandbox.detect import detect
 
-    start = patient.start
-    path = own_path(start.env.get("PATH", os.defpath), str(start.root))
-    detection = await detect({**start.env, "PATH": path})
-    settings = patient.settings
-    chosen = (
-        settings.of(SandboxTable).sandbox
-        if settings is not None and settings.has(SandboxTable)
-        else SandboxTable().sandbox
-    )
-    mode = chosen.mode
-    if detection.backend and mode != "off":
-        from cru.app.sandbox import check_places
-
-        covered = "the model's commands, and the hooks, programs and MCP servers of a project"
-        text = f"{covered} are confined by {detection.backend} ({detection.program})"
-        wrong = [
-            DoctorFinding("sandbox", "warn", problem, "config.toml") for problem in check_places(patient.start, chosen)
-        ]
-        return [DoctorFinding("sandbox", "ok", text), *wrong]
-    if detection.backend:
-        return [_unconfined(settings, detection.backend)]
-    text = f"nothing can confine commands here: {detection.why}"
-    level: FindingLevel = "error" if mode == "on" else "warn"
-    return [DoctorFinding("sandbox", level, text, detection.hint or "run cru in a container")]
-
-
-def _unconfined(settings: Settings | None, backend: str) -> DoctorFinding:
+    detection = await detect(bwrap_env(patient.start))
+    settings, chosen = patient.settings, chosen_sandbox(patient.settings, patient.start.env)
+    if not detection.backend:
+        text = f"nothing can confine commands here: {detection.why}"
+        level: FindingLevel = "error" if chosen.mode == "on" else "warn"
+        return [DoctorFinding("sandbox", level, text, detection.hint or "run cru in a container")]
     if settings is None:
-        return DoctorFinding(
-            "sandbox", "warn", f"not looked at: the settings cannot be used ({backend} works here)", ""
-        )
-    text, origin = f"may do all that you may ({backend} works here)", settings.origin("sandbox.mode")
-    if origin != "default":
-        return DoctorFinding("sandbox", "ok", f"off, as {origin} says: commands {text}")
-    advice = 'cru --sandbox, or mode = "auto" (and network = true) in [sandbox] of config.toml'
-    return DoctorFinding("sandbox", "warn", f"commands are not confined: {text}", advice)
+        text = f"not looked at: the settings cannot be used ({detection.backend} works here)"
+        return [DoctorFinding("sandbox", "warn", text)]
+    if chosen.mode == "off":
+        origin = settings.origin("sandbox.mode")
+        why = f"as {origin} says" if origin != "default" else "as this cru runs in a sandbox already"
+        return [DoctorFinding("sandbox", "ok", f"off, {why}: commands may do all that you may")]
+    covered = "the model's commands, and the hooks, programs and MCP servers of a project"
+    reaches = "" if chosen.reaches_network else ", without the network"
+    text = f"{covered} are confined by {detection.backend} ({detection.program}){reaches}"
+    wrong = [
+        DoctorFinding("sandbox", "warn", problem, "config.toml") for problem in check_places(patient.start, chosen)
+    ]
+    return [DoctorFinding("sandbox", "ok", text), *wrong]
 
 
 async def programs(patient: Patient) -> list[DoctorFinding]:

@@ -8,14 +8,12 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.app.sandbox import bwrap_env
 from cru.app.start import Start
 from cru.bundled import TOUR
 from cru.config.edit import set_value
 from cru.config.positions import join_key
 from cru.engine.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
-from cru.faces.cli.setup.confinement import ask_to_confine, keep_confinement
 from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
 from cru.faces.cli.setup.keys import KeyOwner, ask_key, check_key, keep_key, owner_of
 from cru.faces.cli.setup.options import SetupOption, find_options
@@ -23,8 +21,6 @@ from cru.models import ModelAlias, ModelSettings
 from cru.models.listing import KeyRefused, ListedModel, list_models
 from cru.models.providers import CUSTOM, key_for
 from cru.net.transport import Transport
-from cru.sandbox import SandboxSettings
-from cru.sandbox.detect import detect
 from cru.values.errors import CruError
 
 _ADDRESS = re.compile(r"https?://\S+|[\w.-]+:\d+(/\S*)?")
@@ -50,23 +46,11 @@ class ChosenModel(Struct, frozen=True):
         return f"ChosenModel({self.name!r})"
 
 
-class FirstChoice(Struct, frozen=True):
-    """models: the settings with the model that was chosen
-    sandbox: what the model's commands are confined to, None if that was not asked
-    """
+async def ask_for_model(start: Start, asker: TerminalAsker, settings: ModelSettings) -> ModelSettings | None:
+    """The settings with what a person has chosen, which is kept; None: not now, or the terminal has gone."""
 
-    models: ModelSettings
-    sandbox: SandboxSettings | None = None
-
-
-async def ask_for_model(
-    start: Start, asker: TerminalAsker, settings: ModelSettings, *, may_confine: bool
-) -> FirstChoice | None:
-    """What a person has chosen, which is kept; None: not now, or the terminal has gone. may_confine: ask whether commands are confined,
-    where anything can"""
-
-    async def ask(fd: int) -> FirstChoice | None:
-        setup = FirstRun(start, settings, SetupDialog(fd), may_confine)
+    async def ask(fd: int) -> ModelSettings | None:
+        setup = FirstRun(start, settings, SetupDialog(fd))
         try:
             return await setup.run()
         finally:
@@ -81,8 +65,8 @@ async def ask_for_model(
 class FirstRun:
     """The questions. What is chosen is kept once it was seen to work."""
 
-    def __init__(self, start: Start, settings: ModelSettings, dialog: SetupDialog, may_confine: bool) -> None:
-        self._start, self._settings, self._dialog, self._may_confine = start, settings, dialog, may_confine
+    def __init__(self, start: Start, settings: ModelSettings, dialog: SetupDialog) -> None:
+        self._start, self._settings, self._dialog = start, settings, dialog
         self._env = with_keys(start.env, start.home)
         self._transport = Transport()
         self._models = start.home / "models"
@@ -90,7 +74,7 @@ class FirstRun:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def run(self) -> FirstChoice | None:
+    async def run(self) -> ModelSettings | None:
         """None: cancelled; nothing is kept then, and the next run asks again."""
         while True:
             options = await find_options(self._settings, self._env, self._models)
@@ -100,7 +84,7 @@ class FirstRun:
             if selection is None:
                 return None
             if selection.other is None and options[selection.selected[0]].kind == "tour":
-                return FirstChoice(replace(self._settings, model=f"scripted:{TOUR}"))
+                return replace(self._settings, model=f"scripted:{TOUR}")
             try:
                 chosen = await (
                     self._take(options[selection.selected[0]])
@@ -108,21 +92,10 @@ class FirstRun:
                     else self._take_words(selection.other)
                 )
                 if chosen is not None:
-                    return await self._finish(chosen)
+                    self._keep(chosen)
+                    return self._settings_with(chosen)
             except CruError as error:
                 self._dialog.complain(error)
-
-    async def _finish(self, chosen: ChosenModel) -> FirstChoice | None:
-        """Raises CruError."""
-        sandbox = None
-        if self._may_confine and (await detect(bwrap_env(self._start))).backend:
-            sandbox = await ask_to_confine(self._dialog)
-            if sandbox is None:
-                return None
-        self._keep(chosen)
-        if sandbox is not None:
-            keep_confinement(self._dialog, self._start.home / "config.toml", sandbox)
-        return FirstChoice(self._settings_with(chosen), sandbox)
 
     async def _take_words(self, words: str) -> ChosenModel | None:
         """An address or a key that was pasted right at the list. Raises CruError."""

@@ -1,0 +1,89 @@
+"""What confined here when it was last tried, and what a person was told of it: a start need not try again.
+
+It is for what is said alone. Before the first command is confined it is really tried (`cru.sandbox.detect`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from cru.files.regular import read_regular
+from cru.sandbox.backends import Detection, find_backend_program
+
+CACHE = Path("cache", "sandbox.json")
+MOST = 1 << 14
+"""Bytes of the file."""
+
+
+class DetectionRecord(Struct, frozen=True):
+    """`cache/sandbox.json`.
+
+    tried: what was tried, as it was then, "" if there was nothing to try
+    detection: what came of it
+    last_notice: the last of what a person is told once
+    """
+
+    tried: str = ""
+    detection: Detection = Detection()
+    last_notice: str = ""
+
+
+class DetectionMemory:
+    """Of one home folder. env: what has the PATH; is_kept: whether anything is written"""
+
+    def __init__(self, home: Path, env: Mapping[str, str], *, is_kept: bool) -> None:
+        self._file, self._path, self._is_kept = home / CACHE, env.get("PATH", os.defpath), is_kept
+        self._record = self._read()
+
+    def recall(self) -> Detection | None:
+        """What was found; None: never tried, or what was tried is not the same any more."""
+        tried = self._identify()
+        return self._record.detection if tried and tried == self._record.tried else None
+
+    def keep(self, detection: Detection) -> None:
+        """It has been tried."""
+        self._write(DetectionRecord(self._identify(), detection, self._record.last_notice))
+
+    def is_news(self, text: str) -> bool:
+        """Whether a person has not been told this yet; from now on they have."""
+        if text == self._record.last_notice:
+            return False
+        self._write(DetectionRecord(self._record.tried, self._record.detection, text))
+        return True
+
+    def _identify(self) -> str:
+        """The program with its age, the user and the start of the machine: rights of namespaces change with these."""
+        program = find_backend_program(self._path)
+        if program is None:
+            return ""
+        try:
+            status = os.stat(program)
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip() if sys.platform == "linux" else ""
+        except OSError:  # it is gone, or nobody may look: it is tried
+            return ""
+        return f"{program} {status.st_ino} {status.st_size} {status.st_mtime_ns} {os.getuid()} {boot}"
+
+    def _read(self) -> DetectionRecord:
+        try:
+            return msgspec.json.decode(read_regular(self._file, MOST), type=DetectionRecord)
+        except (OSError, msgspec.MsgspecError, RecursionError):  # none yet, or not understood: it is made anew
+            return DetectionRecord()
+
+    def _write(self, record: DetectionRecord) -> None:
+        if record == self._record:
+            return
+        self._record = record
+        if not self._is_kept:
+            return
+        from cru.files.atomic import replace_file
+
+        try:
+            replace_file(self._file, msgspec.json.encode(record), make_folders=True)
+        except (OSError, UnicodeEncodeError):
+            pass  # it is tried, and told, once more

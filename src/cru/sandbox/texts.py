@@ -1,0 +1,35 @@
+"""What is said of the sandbox, to the model and to the person."""
+
+from __future__ import annotations
+
+import sys
+
+from cru.sandbox import SandboxSettings
+from cru.sandbox.backends import Detection
+
+CHANGE = "--no-sandbox, or [sandbox] in config.toml, changes that: docs/sandbox.md"
+
+
+def describe_limits(settings: SandboxSettings) -> str:
+    """What a confined program can and cannot do, in short."""
+    hosts = "" if sys.platform == "darwin" else ", ".join(settings.hosts)
+    reaches = "the network" if settings.reaches_network else f"no network{f' but {hosts}' if hosts else ''}"
+    return (
+        "only the project and /tmp can be changed there, but not what guards them, secrets, other processes and services of "
+        f"this machine (docker, ssh-agent) are hidden, and there is {reaches}"
+    )
+
+
+def describe_missing(detection: Detection) -> str:
+    """That nothing confines here, and how to mend that."""
+    return f"commands run without a sandbox: {detection.why} ({detection.hint or 'cru doctor'})"
+
+
+def describe_default(detection: Detection) -> str:
+    """What a person is told once who has said nothing about the sandbox."""
+    if not detection.backend:
+        return describe_missing(detection)
+    return (
+        "what the model and projects run is confined here: it changes the project and a /tmp of its own, and sees no keys "
+        f"({CHANGE})"
+    )

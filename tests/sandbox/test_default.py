@@ -1,0 +1,176 @@
+"""Who says nothing about the sandbox: confined where that works, with the network, told once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.faces.test_start import HEAVY, loaded
+from tests.kit import Call, HomeDir, Reply, cru, server
+from tests.kit.server import Server
+from tests.sandbox.conftest import Surroundings
+from tests.sandbox.project_code import KINDS, read_results
+from tests.sandbox.test_escapes import needs_sandbox
+
+from cru.sandbox.backends import find_bubblewrap
+
+TRY = "echo $CRU_SANDBOX-; echo x > {out}/new; echo y > made; cat made"
+TOLD = "is confined here: it changes the project and a /tmp of its own"
+MISSING = "commands run without a sandbox"
+LOADED_AT_USE = {"cru.sandbox.confinement", "cru.sandbox.profile", "cru.sandbox.detect", "cru.permissions.kept_rules"}
+
+
+def play(around: Surroundings, *words: str, config: str = "", **env: str) -> tuple[str, str, Server]:
+    """One command of the model: its result, what the person was told, and the requests."""
+    command = Call("bash", {"command": around.fill(TRY)})
+    with server([Reply(calls=[command]), Reply("done")]) as model:
+        around.here.configure(config, url=model.url)
+        done = cru("-t", "-C", "c", *words, "go", home=around.here, env=env)
+    assert (done.code, done.out) == (0, "done\n"), done.err
+    return read_results(around.here, "c")[-1], done.err, model
+
+
+def is_described(model: Server) -> bool:
+    return all("outside_sandbox" in str(request.body["tools"]) for request in model.requests)
+
+
+def fake_bubblewrap(around: Surroundings) -> tuple[dict[str, str], Path]:
+    """A PATH with a bwrap that works until the file is there."""
+    switch, fake = around.out.parent / "broken", around.out.parent / "bin" / "bwrap"
+    real = find_bubblewrap(around.here.env["PATH"])
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\n[ -e {switch} ] && {{ echo "No permissions" >&2; exit 1; }}\nexec {real} "$@"\n')
+    fake.chmod(0o755)
+    return {"PATH": f"{fake.parent}:{around.here.env['PATH']}"}, switch
+
+
+@needs_sandbox
+def test_a_command_is_confined_and_that_is_told_once(surroundings: Surroundings) -> None:
+    result, told, model = play(surroundings)
+    assert (
+        result.startswith("bubblewrap-\n")
+        and "Read-only file system" in result
+        and "\ny\n[this ran in a sandbox" in result
+    )
+    assert told.count(TOLD) == 1 and "--no-sandbox" in told and is_described(model)
+    result, told, model = play(surroundings)
+    assert result.startswith("bubblewrap-\n") and "sandbox" not in told and is_described(model)
+    assert not (surroundings.out / "new").exists()
+
+
+@needs_sandbox
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_is_what_a_project_brings(surroundings: Surroundings, kind: str) -> None:
+    KINDS[kind].install(surroundings.here)
+    call = KINDS[kind].call(surroundings.fill(TRY))
+    with server([Reply(calls=[call]), Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        surroundings.before = surroundings.outside()
+        done = cru("-t", "--hooks", "all", "-C", "c", "go", home=surroundings.here)
+    assert done.code == 0, done.err
+    (result,) = read_results(surroundings.here, "c")
+    assert "bubblewrap-" in result and "Read-only file system" in result
+    assert surroundings.outside() == surroundings.before
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("config", "is_reached"),
+    [("", True), ("[sandbox]\nwritable = ['~/scratch']\n", True), ("[sandbox]\nnetwork = false\n", False),
+     ("[sandbox]\nhosts = ['pypi.org']\n", False), ("[sandbox]\nmode = 'on'\n", False)],
+)  # fmt: skip
+def test_the_network_is_open_unless_something_narrows_it(
+    surroundings: Surroundings, config: str, is_reached: bool
+) -> None:
+    (surroundings.here.path / "scratch").mkdir()
+    call = Call("bash", {"command": surroundings.fill("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached")})
+    with server([Reply(calls=[call]), Reply("done")]) as model:
+        surroundings.here.configure(config, url=model.url)
+        cru("-t", "-C", "c", "go", home=surroundings.here)
+    assert ("reached" in read_results(surroundings.here, "c")[0].splitlines()) == is_reached
+    assert surroundings.was_reached() == is_reached
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("words", "config", "env"),
+    [(("--no-sandbox",), "", {}), ((), "[sandbox]\nmode = 'off'\n", {}), ((), "", {"CRU_SANDBOX": "off"}),
+     ((), "", {"CRU_SANDBOX": "bubblewrap"})],
+    ids=["flag", "setting", "variable", "confined already"],
+)  # fmt: skip
+def test_it_is_off_where_somebody_says_so(
+    surroundings: Surroundings, words: tuple[str, ...], config: str, env: dict[str, str]
+) -> None:
+    result, told, model = play(surroundings, *words, config=config, **env)
+    assert result.endswith("\ny") and (surroundings.out / "new").read_text() == "x\n"
+    assert told == "" and not is_described(model)
+    assert not (surroundings.here.cru / "cache" / "sandbox.json").exists()
+
+
+@needs_sandbox
+def test_the_variable_is_a_mode_or_an_error(surroundings: Surroundings) -> None:
+    result, _, _ = play(surroundings, config="[sandbox]\nmode = 'off'\n", CRU_SANDBOX="on")
+    assert result.startswith("bubblewrap-\n")
+    done = cru("go", home=surroundings.here, env={"CRU_SANDBOX": "onn"})
+    assert done.code == 1 and "environment CRU_SANDBOX" in done.err and "Traceback" not in done.err, done.err
+
+
+@needs_sandbox
+def test_where_nothing_confines_it_is_told_once_and_commands_run(surroundings: Surroundings) -> None:
+    env, switch = fake_bubblewrap(surroundings)
+    switch.touch()
+    for times in (1, 0):
+        result, told, model = play(surroundings, **env)
+        assert result.endswith("\ny") and (surroundings.out / "new").exists()
+        assert told.count(MISSING) == times and told.count("No permissions") == times and not is_described(model)
+
+
+@needs_sandbox
+def test_what_is_remembered_is_tried_again_before_a_command_is_confined(surroundings: Surroundings) -> None:
+    env, switch = fake_bubblewrap(surroundings)
+    assert play(surroundings, **env)[0].startswith("bubblewrap-\n")
+    switch.touch()  # the program looks as it did
+    result, told, model = play(surroundings, **env)
+    assert (surroundings.out / "new").exists() and told.count(MISSING) == 1 and is_described(model)
+    (surroundings.out / "new").unlink()
+    _, told, model = play(surroundings, **env)
+    assert MISSING not in told and not is_described(model), "what came of it is remembered"
+    switch.unlink()
+    result, told, model = play(surroundings, **env)
+    assert result.startswith("bubblewrap-\n") and told.count(TOLD) == 1
+    assert is_described(play(surroundings, **env)[2])
+
+
+@needs_sandbox
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"detection": 7}', "\xff", "[" * 5000])
+def test_a_record_that_cannot_be_understood_is_made_anew(surroundings: Surroundings, content: str) -> None:
+    file = surroundings.here.cru / "cache" / "sandbox.json"
+    file.parent.mkdir()
+    file.write_bytes(content.encode("latin-1"))
+    result, told, _ = play(surroundings)
+    assert result.startswith("bubblewrap-\n") and told.count(TOLD) == 1
+    assert json.loads(file.read_text())["detection"]["backend"] == "bubblewrap"
+
+
+@needs_sandbox
+def test_a_run_that_keeps_nothing_keeps_no_record(surroundings: Surroundings) -> None:
+    command = Call("bash", {"command": "echo $CRU_SANDBOX"})
+    with server([Reply(calls=[command]), Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        done = cru("-t", "--no-session", "go", home=surroundings.here)
+    assert "bubblewrap" in str(model.requests[1].body) and TOLD in done.err
+    assert not (surroundings.here.cru / "cache" / "sandbox.json").exists()
+
+
+@needs_sandbox
+def test_a_start_loads_nothing_of_what_confines(surroundings: Surroundings, home: HomeDir) -> None:
+    """Once it was tried. Each request says what commands are confined to."""
+    home.sandbox = ""
+    with server([Reply("one"), Reply("two")]) as model:
+        home.configure(url=model.url)
+        assert cru("hi", home=home).code == 0
+        modules = loaded(home, "hi")
+        assert is_described(model)
+    assert "cru.sandbox.on_demand" in modules
+    assert not modules & {*LOADED_AT_USE, *HEAVY}
