@@ -170,7 +170,7 @@ def test_a_run_outside_needs_a_rule_that_says_so(surroundings: Surroundings, cas
         surroundings.here.configure(rules, url=model.url)
         done = cru("--sandbox", "--mode", mode, "-C", "c", "go", home=surroundings.here)
         assert b"outside_sandbox" in model.requests[0].raw
-        assert b"It runs in a sandbox: only the project and /tmp can be changed" in model.requests[0].raw
+        assert b"It runs in a sandbox: only the project and a /tmp of its own" in model.requests[0].raw
     assert done.code == 0, done.err
     assert (surroundings.out / "new").exists() == may_run
 

@@ -15,8 +15,8 @@ def describe_limits(settings: SandboxSettings) -> str:
     hosts = "" if sys.platform == "darwin" else ", ".join(settings.hosts)
     reaches = "the network" if settings.reaches_network else f"no network{f' but {hosts}' if hosts else ''}"
     return (
-        "only the project and /tmp can be changed there, but not what guards them, secrets, other processes and services of "
-        f"this machine (docker, ssh-agent) are hidden, and there is {reaches}"
+        "only the project and a /tmp of its own, which other tools and people do not see, can be changed there, but not what guards "
+        f"them, secrets, other processes and services of this machine (docker, ssh-agent) are hidden, and there is {reaches}"
     )
 
 

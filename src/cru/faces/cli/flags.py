@@ -78,10 +78,10 @@ FLAGS: tuple[Flag, ...] = (
         "--sandbox",
         (),
         False,
-        "confine what the model's commands, and programs of the project, may see and change; do not run where that fails",
+        "confine the model's commands and programs of the project strictly: without the network, and do not run where that fails",
         "option",
     ),
-    Flag("", "--no-sandbox", (), False, "do not confine them", "option"),
+    Flag("", "--no-sandbox", (), False, "do not confine them (by default they are, where that works)", "option"),
     Flag(
         "",
         "--hooks",
