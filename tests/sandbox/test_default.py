@@ -75,6 +75,23 @@ def test_so_is_what_a_project_brings(surroundings: Surroundings, kind: str) -> N
 
 
 @needs_sandbox
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_project_brings_may_be_left_out(surroundings: Surroundings, kind: str) -> None:
+    KINDS[kind].install(surroundings.here)
+    calls = [KINDS[kind].call(surroundings.fill(TRY)), Call("bash", {"command": "echo $CRU_SANDBOX-"})]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        surroundings.here.configure("[sandbox]\nproject = false\n", url=model.url)
+        done = cru("-t", "--hooks", "all", "-C", "c", "go", home=surroundings.here)
+        assert is_described(model)
+    assert done.code == 0 and "sandbox" not in done.err, done.err
+    result, confined = read_results(surroundings.here, "c")
+    assert "<-\ny\n>" in result and (surroundings.out / "new").read_text() == "x\n"
+    assert confined == "bubblewrap-" or kind == "hook"  # that one refuses every command
+    assert "confines commands of the model\n" in cru("permissions", home=surroundings.here).out
+    assert "the model's commands are confined by" in cru("doctor", "--offline", home=surroundings.here).out
+
+
+@needs_sandbox
 @pytest.mark.parametrize(
     ("config", "is_reached"),
     [("", True), ("[sandbox]\nwritable = ['~/scratch']\n", True), ("[sandbox]\nnetwork = false\n", False),

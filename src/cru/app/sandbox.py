@@ -62,7 +62,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
         return await sandbox.load().confine_project(parts.gate.places, program)
 
-    parts.services.confine_project = confine_project
+    parts.services.confine_project = confine_project if chosen.project else None
     sandbox.outside.runs_elsewhere = lambda: sandbox.load().runs_elsewhere(parts.gate.places)
     parts.gate.watch_outside(sandbox.outside)
     _lend(sandbox, parts)
@@ -97,7 +97,7 @@ async def project_sandbox(
 ) -> AsyncIterator[ConfineProject | None]:
     """What confines programs of the project where there is no session (`cru hooks test`, `cru mcp test`); None: that is not wanted."""
     chosen = chosen_sandbox(settings, start.env)
-    if chosen.mode == "off":
+    if chosen.mode == "off" or not chosen.project:
         yield None
         return
     from cru.sandbox.confinement import SessionSandbox

@@ -55,11 +55,12 @@ def _describe(parts: Parts) -> str:
 
 def describe_sandbox(parts: Parts) -> str:
     """Whether the sandbox is on."""
-    if parts.services.confine_project is None:
+    if parts.services.open_sandbox is None:
         return "sandbox: off, commands may do all that you may (cru --sandbox)"
     if parts.gate.outside is None:
         return "sandbox: nothing confines commands here (cru doctor says why)"
-    return "sandbox: on, it confines commands of the model and what the project brings"
+    covered = " and what the project brings" if parts.services.confine_project is not None else ""
+    return f"sandbox: on, it confines commands of the model{covered}"
 
 
 def _reason(parts: Parts) -> str:

@@ -24,6 +24,7 @@ class SandboxSettings(Struct, frozen=True):
     """`[sandbox]`.
 
     mode: off; auto: confined where that works, told once where it does not; on: a run refuses to begin where it does not
+    project: whether programs that a project brings are confined, too
     network: whether confined commands reach it; None: in `auto` without hosts they do
     hosts: those that they reach although there is no network
     writable: further folders that they may change
@@ -32,6 +33,7 @@ class SandboxSettings(Struct, frozen=True):
     """
 
     mode: Literal["auto", "on", "off"] = "auto"
+    project: bool = True
     network: bool | None = None
     hosts: list[str] = []
     writable: list[str] = []
@@ -67,6 +69,7 @@ class SandboxTable(Struct, frozen=True):
 DOCS: dict[str, str] = {
     "sandbox": "what the model's commands are confined to ([sandbox](sandbox.md))",
     "sandbox.mode": "`auto`: confined where that works; `on`: no run begins where it does not (`--sandbox`); `off` (`--no-sandbox`)",
+    "sandbox.project": "whether command hooks, plugins that are programs and MCP servers that a project brings are confined, too",
     "sandbox.network": "whether confined commands reach the network; without it they do in `auto` without `hosts`, and not in `on`",
     "sandbox.hosts": "hosts that confined commands reach all the same, through a proxy: `pypi.org`, `*.npmjs.org`, `localhost:8765`",
     "sandbox.writable": "further folders that confined commands may change, such as `~/scratch`",

@@ -1,4 +1,4 @@
-"""What confined here when it was last tried, and what a person was told of it: a start need not try again.
+"""What confined here when it was last tried, and what a person was told of it: a start need not try again what worked.
 
 It is for what is said alone. Before the first command is confined it is really tried (`cru.sandbox.detect`).
 """
@@ -24,7 +24,7 @@ MOST = 1 << 14
 class DetectionRecord(Struct, frozen=True):
     """`cache/sandbox.json`.
 
-    tried: what was tried, as it was then, "" if there was nothing to try
+    tried: what worked, as it was then
     detection: what came of it
     last_notice: the last of what a person is told once
     """
@@ -42,13 +42,13 @@ class DetectionMemory:
         self._record = self._read()
 
     def recall(self) -> Detection | None:
-        """What was found; None: never tried, or what was tried is not the same any more."""
-        tried = self._identify()
-        return self._record.detection if tried and tried == self._record.tried else None
+        """What worked; None: nothing has, or it is not the same any more."""
+        return self._record.detection if self._record.tried and self._record.tried == self._identify() else None
 
     def keep(self, detection: Detection) -> None:
         """It has been tried."""
-        self._write(DetectionRecord(self._identify(), detection, self._record.last_notice))
+        tried = self._identify() if detection.backend else ""
+        self._write(DetectionRecord(tried, detection if tried else Detection(), self._record.last_notice))
 
     def is_news(self, text: str) -> bool:
         """Whether a person has not been told this yet; from now on they have."""

@@ -111,7 +111,9 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
         origin = settings.origin("sandbox.mode")
         why = f"as {origin} says" if origin != "default" else "as this cru runs in a sandbox already"
         return [DoctorFinding("sandbox", "ok", f"off, {why}: commands may do all that you may")]
-    covered = "the model's commands, and the hooks, programs and MCP servers of a project"
+    covered = "the model's commands" + (
+        ", and the hooks, programs and MCP servers of a project" if chosen.project else ""
+    )
     reaches = "" if chosen.reaches_network else ", without the network"
     text = f"{covered} are confined by {detection.backend} ({detection.program}){reaches}"
     wrong = [
