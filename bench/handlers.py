@@ -69,7 +69,7 @@ async def opened(case: str, folder: Path) -> Bus:
     if source:
         (path / "plugins" / f"demo.{suffix}").write_text(source)
     start = Start(
-        path, "main", {"PATH": "/usr/bin:/bin", "HOME": str(path)}, path, path, {"model": f"scripted:{path}/script.txt"}
+        path, "main", {"PATH": "/usr/bin:/bin", "HOME": str(path), "CRU_SANDBOX": "off"}, path, path, {"model": f"scripted:{path}/script.txt"}
     )
     parts = build(start).session.parts
     for work in parts.lifecycle.opening:

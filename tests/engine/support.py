@@ -143,10 +143,8 @@ class World:
         (path / "project").mkdir(exist_ok=True)
         overrides = {"model": f"scripted:{file}", **more.pop("settings", {})}
         (path / "home").mkdir(exist_ok=True)
-        start = Start(
-            path / "home", "main", {"PATH": "/usr/bin:/bin", "HOME": str(path)}, path / "project", path / "project",
-            overrides,
-        )  # fmt: skip
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(path), "CRU_SANDBOX": "off"}
+        start = Start(path / "home", "main", env, path / "project", path / "project", overrides)
         self.built: SessionBundle = build(start, extensions=extensions, watch=self._watch, **more)
         close_later(self.built.close)
         self._record()

@@ -190,8 +190,8 @@ def test_another_context_that_changed_the_file_is_somebody_else(desk: Desk) -> N
     from cru.app import Start, build
 
     start = Start(
-        desk.path / "home", "other", {"PATH": "/usr/bin:/bin", "HOME": str(desk.path)}, desk.path / "project",
-        desk.path / "project", {"model": f"scripted:{desk.path / 'script.txt'}", "mode": "trust"},
+        desk.path / "home", "other", {"PATH": "/usr/bin:/bin", "HOME": str(desk.path), "CRU_SANDBOX": "off"},
+        desk.path / "project", desk.path / "project", {"model": f"scripted:{desk.path / 'script.txt'}", "mode": "trust"},
     )  # fmt: skip
     (desk.path / "script.txt").write_text("by: order\n" + write("a", "of the other\n") + "---\ntext: ok\n")
     other = build(start)

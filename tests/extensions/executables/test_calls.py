@@ -46,6 +46,7 @@ def test_what_is_in_the_environment(home: HomeDir) -> None:
     assert lines[:-2] == [
         "CHIBI_CONTEXT=work", f"CHIBI_HOME={home.cru}", f"CHIBI_PROJECT_ROOT={home.project}", "CHIBI_TOOL_NAME=shows",
         "CRU_CONTEXT=work", "CRU_DEPTH=1", "CRU_EMBEDDINGS=off", f"CRU_HOME={home.cru}", f"CRU_PROJECT_ROOT={home.project}",
+        "CRU_SANDBOX=off",
     ]  # fmt: skip
     assert lines[-2] == str(inner) and lines[-1].startswith(str(home.cru / "cache" / "bin"))
     run = calls(home, "shows", flags=("-v", "-C", "loud"))
