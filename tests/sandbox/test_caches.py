@@ -90,9 +90,9 @@ def test_two_commands_at_the_same_time_have_a_layer_each(surroundings: Surroundi
 
 def old_bubblewrap(around: Surroundings) -> dict[str, str]:
     """A PATH with a bwrap that knows nothing of layers."""
-    from cru.sandbox.backends import find_bubblewrap
+    from cru.sandbox.backends import backend_path, find_backend_program
 
-    real = find_bubblewrap(around.here.env["PATH"])
+    real = find_backend_program(backend_path(around.here.env))
     fake = around.out.parent / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
 from tests.sandbox.test_escapes import needs_sandbox
 
-from cru.sandbox.backends import find_bubblewrap
+from cru.sandbox.backends import backend_path, find_backend_program
 
 TRY = "echo $CRU_SANDBOX-; echo x > {out}/new; echo y > made; cat made"
 TOLD = "is confined here: it changes the project and a /tmp of its own"
@@ -38,7 +39,7 @@ def is_described(model: Server) -> bool:
 def fake_bubblewrap(around: Surroundings) -> tuple[dict[str, str], Path]:
     """A PATH with a bwrap that works until the file is there."""
     switch, fake = around.out.parent / "broken", around.out.parent / "bin" / "bwrap"
-    real = find_bubblewrap(around.here.env["PATH"])
+    real = find_backend_program(backend_path(around.here.env))
     fake.parent.mkdir()
     fake.write_text(f'#!/bin/sh\n[ -e {switch} ] && {{ echo "No permissions" >&2; exit 1; }}\nexec {real} "$@"\n')
     fake.chmod(0o755)
@@ -147,16 +148,25 @@ def test_where_nothing_confines_it_is_told_once_and_commands_run(surroundings: S
 def test_what_is_remembered_is_tried_again_before_a_command_is_confined(surroundings: Surroundings) -> None:
     env, switch = fake_bubblewrap(surroundings)
     assert play(surroundings, **env)[0].startswith("bubblewrap-\n")
+    (surroundings.here.project / "made").unlink()
     switch.touch()  # the program looks as it did
-    result, told, model = play(surroundings, **env)
-    assert (surroundings.out / "new").exists() and told.count(MISSING) == 1 and is_described(model)
-    (surroundings.out / "new").unlink()
-    _, told, model = play(surroundings, **env)
-    assert MISSING not in told and not is_described(model), "what came of it is remembered"
+    for _ in range(2):
+        result, told, model = play(surroundings, **env)
+        assert "has not run" in result and "has worked here and does not now" in result and "No permissions" in result
+        assert not (surroundings.out / "new").exists() and not (surroundings.here.project / "made").exists()
     switch.unlink()
     result, told, model = play(surroundings, **env)
-    assert result.startswith("bubblewrap-\n") and told.count(TOLD) == 1
-    assert is_described(play(surroundings, **env)[2])
+    assert result.startswith("bubblewrap-\n") and MISSING not in told and is_described(model)
+
+
+@needs_sandbox
+def test_what_worked_with_another_program_does_not_count(surroundings: Surroundings) -> None:
+    env, switch = fake_bubblewrap(surroundings)
+    assert play(surroundings, **env)[0].startswith("bubblewrap-\n")
+    switch.touch()
+    os.utime(surroundings.out.parent / "bin" / "bwrap", (1, 1))
+    _, told, model = play(surroundings, **env)
+    assert (surroundings.out / "new").exists() and told.count(MISSING) == 1 and not is_described(model)
 
 
 @needs_sandbox

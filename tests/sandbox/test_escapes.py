@@ -13,9 +13,10 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import ESCAPES, SECRET
 
 from cru.contexts.home import private_parents
+from cru.sandbox.backends import backend_path
 from cru.sandbox.detect import detect
 
-DETECTED = asyncio.run(detect(dict(os.environ)))
+DETECTED = asyncio.run(detect({"PATH": backend_path(os.environ)}))
 needs_sandbox = pytest.mark.skipif(not DETECTED.backend, reason=f"no sandbox here: {DETECTED.why}")
 BATCH = 24
 

@@ -14,10 +14,10 @@ from cru.app.start import Start, user_home
 from cru.config.layers import Settings
 from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
-from cru.files.search_path import own_path
+from cru.files.search_path import own_env
 from cru.permissions.paths import PathRoots, named_secrets, resolve
 from cru.sandbox import VARIABLE, SandboxSettings, SandboxTable
-from cru.sandbox.backends import BACKENDS
+from cru.sandbox.backends import BACKENDS, backend_path
 from cru.sandbox.memory import DetectionMemory
 from cru.sandbox.on_demand import SandboxOnDemand
 from cru.sandbox.texts import describe_limits
@@ -42,9 +42,16 @@ def chosen_sandbox(settings: Settings | None, env: Mapping[str, str]) -> Sandbox
 def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     """Confine the commands of this session, unless that is not wanted."""
     chosen = chosen_sandbox(settings, start.env)
+    roots = (str(start.root), *_writable(start, chosen))
+
+    def lend_own_env(to: Parts) -> None:
+        to.tool_services.own_env = lambda root: own_env(start.env, str(root), *roots, *parts.gate.places.roots)
+
+    lend_own_env(parts)
+    parts.services.sandbox = lend_own_env
     if chosen.mode == "off":
         return
-    env = bwrap_env(start)
+    env = bwrap_env(start, chosen)
     memory = DetectionMemory(start.home, env, is_kept=start.private is None)
     readable = (str(parts.store.folder / ENV_FOLDER),)
     sandbox = SandboxOnDemand(
@@ -56,7 +63,11 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
         if (await sandbox.open()).backend:
             _describe_sandbox(parts, describe_limits(chosen))
 
-    parts.services.sandbox = partial(_lend, sandbox)
+    def lend(to: Parts) -> None:
+        lend_own_env(to)
+        _lend(sandbox, to)
+
+    parts.services.sandbox = lend
     parts.services.open_sandbox = open_sandbox
 
     async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
@@ -86,9 +97,14 @@ def _places(start: Start) -> PathRoots:
     return PathRoots(root, resolve(start.home), user, secrets=named_secrets(start.env, root, user))
 
 
-def bwrap_env(start: Start) -> dict[str, str]:
-    """The environment in which bwrap is looked for: on its PATH a project puts nothing."""
-    return {**start.env, "PATH": own_path(start.env.get("PATH", os.defpath), str(start.root))}
+def bwrap_env(start: Start, chosen: SandboxSettings) -> dict[str, str]:
+    """The environment in which bwrap is looked for: on its PATH a project, and what is confined, puts nothing."""
+    return {**start.env, "PATH": backend_path(start.env, str(start.root), *_writable(start, chosen))}
+
+
+def _writable(start: Start, chosen: SandboxSettings) -> list[str]:
+    home = str(user_home(start))
+    return [os.path.join(start.root, f"{home}{place[1:]}" if place[:1] == "~" else place) for place in chosen.writable]
 
 
 @asynccontextmanager
@@ -103,7 +119,7 @@ async def project_sandbox(
     from cru.sandbox.confinement import SessionSandbox
 
     places = _places(start)
-    sandbox = SessionSandbox(chosen, bwrap_env(start), warn)
+    sandbox = SessionSandbox(chosen, bwrap_env(start, chosen), warn)
     try:
         yield partial(sandbox.confine_project, places)
     finally:

@@ -157,13 +157,30 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
 def drop_forbidden(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
     """A project's layer without what only the home folder may set, trusted or not, and a problem for each setting that is left out."""
     forbidden = [key for key in layer.data if key in NOT_LOCAL]
-    if not forbidden:
+    rules = _rules_outside(layer)
+    if not forbidden and not rules:
         return layer, ()
     problems = tuple(
         SettingsProblem(f"`{key}` is ignored: {ONLY_AT_HOME}", layer.place((key,)), NOT_LOCAL[key]) for key in forbidden
     )
     kept = {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
+    if rules:
+        place, table = layer.place(("permissions", "allow")), cast(dict[str, object], kept["permissions"])
+        allowed = [rule for rule in cast(list[object], table["allow"]) if rule not in rules]
+        kept["permissions"] = {**table, "allow": allowed}
+        problems += tuple(
+            SettingsProblem(f"`{rule}` is ignored: {ONLY_AT_HOME}", place, NOT_LOCAL["sandbox"]) for rule in rules
+        )
     return Layer(layer.name, kept, layer.file, layer.text), problems
+
+
+def _rules_outside(layer: Layer) -> list[str]:
+    """Rules that let commands out of the sandbox."""
+    table = layer.data.get("permissions")
+    rules = table.get("allow") if isinstance(table, dict) else None
+    if not isinstance(rules, list):
+        return []
+    return [rule for rule in rules if isinstance(rule, str) and rule.strip().startswith("outside_sandbox")]
 
 
 def _trust_hint(layer: Layer) -> str:

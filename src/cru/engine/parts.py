@@ -207,7 +207,8 @@ class SessionServices(Struct, kw_only=True):
     is_chat: a person sits at a chat; is_verbose: who wants to see everything
     vault: the notes; mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back
-    sandbox: confines the commands of an agent, if that is wanted; open_sandbox: finds out whether anything can
+    sandbox: confines the commands of an agent, if that is wanted, and keeps cru's own programs apart from them
+    open_sandbox: finds out whether anything can confine
     confine_project: the same for programs that the project brings
     """
 

@@ -141,6 +141,19 @@ def _is_outside(parts: Parts, question: PermissionQuestion) -> bool:
     return is_wanted and parts.gate.outside is not None
 
 
+def _needs_person(parts: Parts, question: PermissionQuestion, verdict: Verdict) -> bool:
+    """Whether a hook's permission is not enough: a rule asks, or the command would leave the sandbox, which may confine that hook."""
+    return verdict.decision == "ask" and (verdict.explicit or _is_outside(parts, question))
+
+
+def without_outside(parts: Parts, question: PermissionQuestion, env: dict[str, str], by: str) -> dict[str, str]:
+    """The variables that handlers set for this call; none for a run outside of the sandbox, which may confine who set them."""
+    if not _is_outside(parts, question):
+        return env
+    parts.bus.stream.warn(f"{', '.join(env)}: not set for a run outside of the sandbox", by)
+    return {}
+
+
 def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
     """A handler's own refusal, or that of a handler that failed."""
     return PermissionDecision(by, FailureKind.ERROR if failed else FailureKind.HOOK, answer.reason, answer)
@@ -158,7 +171,7 @@ async def decide(
         by_rule = verdict.decision == "ask" and verdict.explicit
         verdict = Verdict("ask", asks, verdict.rule, by_rule)
         decision = await _ask_hooks(parts, question, verdict, by_hook=True)
-    elif answer.decision == "allow" and not (verdict.decision == "ask" and verdict.explicit):
+    elif answer.decision == "allow" and not _needs_person(parts, question, verdict):
         decision = PermissionDecision(by, reason=answer.reason, leave_of=question.leave_of)
     elif verdict.decision == "allow":
         decision = PermissionDecision("policy", reason=verdict.reason, leave_of=question.leave_of)
@@ -244,7 +257,7 @@ async def _ask_hooks(
     leave_of = () if is_changed or question.asks else _leave(outcome)
     if question.leave_of and not by_hook and answer.decision != "ask":
         leave_of = (*question.leave_of, *leave_of)
-    if leave_of and not verdict.explicit:  # a rule that asks wants more than a hook's permission
+    if leave_of and not _needs_person(parts, question, verdict):
         return PermissionDecision(", ".join(leave_of), reason=answer.reason, answer=answer, leave_of=leave_of)
     if answer.decision == "ask":
         rule, verdict = "", replace(verdict, reason=_describe_question(outcome.by, answer))

@@ -37,7 +37,9 @@ async def run_recorded(
 async def _run_command(
     parts: Parts, keeper: ChangeKeeper, tool: Tool, args: Arguments, running: ToolContext
 ) -> ToolResult:
-    watcher = keeper.watch_commands(parts.root, running.env.get("PATH", os.defpath))
+    own_env = parts.tool_services.own_env
+    own = running.env if own_env is None else own_env(parts.root)
+    watcher = keeper.watch_commands(parts.root, own.get("PATH", os.defpath))
     why = _why_unknown(args)
     if watcher is None or (not why and only_reads(tool.subject(args))):
         return await tool.run(args, running)

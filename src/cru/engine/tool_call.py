@@ -187,8 +187,9 @@ async def _get_permission(parts: Parts, prepared: PreparedCall, question: Permis
         )
     if not decision.granted:
         return _refuse(prepared, decision)
-    paths = question.paths
-    return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=_real_paths(parts, paths))
+    paths, real, env = question.paths, _real_paths(parts, question.paths), prepared.env
+    env = env and permission.without_outside(parts, question, env, prepared.decided_by)
+    return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=real, env=env)
 
 
 async def _decide_rewritten(

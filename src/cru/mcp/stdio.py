@@ -64,11 +64,12 @@ class StdioTransport:
         import anyio
 
         self._confined = confined = await self._confine() if self._confine is not None else None
-        argv, has_monitor = (self._argv, False) if confined is None else (confined.argv, confined.has_monitor)
         self._reader, self._writer = PipeReader(), PipeWriter()
-        program = Program(argv, self._cwd, self._env, self._writer.child_end, is_marked=True, has_monitor=has_monitor)
+        program = Program(self._argv, self._cwd, self._env, self._writer.child_end, is_marked=True)
         try:
-            self._child = Child(program, self._reader.child_end, self._keep_stderr)
+            self._child = Child(
+                program if confined is None else confined.put_around(program), self._reader.child_end, self._keep_stderr
+            )
         except BaseException:
             self._reader.close()
             self._writer.close()

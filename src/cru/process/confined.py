@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.files.search_path import LOADER
 from cru.process.child import Program
 from cru.process.run import ProcessResult
 
@@ -25,6 +26,7 @@ class ConfinedCommand(Struct, frozen=True):
     settle: called at its end; the files that it must not make, and that have been put aside
     has_monitor: argv only watches over the command (cru.process.child.Program)
     outlive: (its process) called once that runs, if it may go on when the session has ended. Raises OSError
+    with_variables: (argv, variables) -> argv that sets them inside alone; None: it is no sandbox that runs
     """
 
     argv: tuple[str, ...]
@@ -32,6 +34,16 @@ class ConfinedCommand(Struct, frozen=True):
     settle: Callable[[], list[str]]
     has_monitor: bool = True
     outlive: Callable[[int], None] | None = None
+    with_variables: Callable[[Sequence[str], Mapping[str, str]], tuple[str, ...]] | None = None
+
+    def put_around(self, program: Program) -> Program:
+        """What is started for that program. What the loader obeys does not reach what confines, which would obey it unconfined."""
+        if self.with_variables is None:
+            return replace(program, argv=self.argv, has_monitor=self.has_monitor)
+        env = {name: value for name, value in program.env.items() if not name.startswith(LOADER)}
+        inside = {name: value for name, value in program.env.items() if name not in env}
+        argv = self.with_variables(self.argv, inside) if inside else self.argv
+        return replace(program, argv=argv, env=env, has_monitor=self.has_monitor)
 
 
 class ProjectProgram(Struct, frozen=True):
@@ -76,7 +88,7 @@ async def run_confined(
         return ConfinedResult(await run(program))
     put_aside: list[str] = []
     try:
-        ended = await run(replace(program, argv=confined.argv, has_monitor=confined.has_monitor))
+        ended = await run(confined.put_around(program))
     finally:
         put_aside += confined.settle()
     why = confined.explain(f"{ended.errors}\n{ended.output}", ended.exit_status)

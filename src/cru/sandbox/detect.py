@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
+from cru.files.search_path import find_program
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
 from cru.sandbox import VARIABLE, bubblewrap
-from cru.sandbox.backends import BUBBLEWRAP, SEATBELT, SEATBELT_PROGRAM, Detection, find_bubblewrap
+from cru.sandbox.backends import BACKENDS, BUBBLEWRAP, NESTED, SEATBELT, SEATBELT_PROGRAM, Detection
 from cru.sandbox.profile import Profile
 from cru.values.errors import CruError
 
-SECONDS = 5.0
-NESTED = "run it outside of that one, or with --no-sandbox: the outer one confines it all the same"
+SECONDS = 20.0
+"""A busy machine is no reason to run unconfined."""
 
 
 _known: dict[str, Detection] = {}
 
 
 async def detect(env: Mapping[str, str]) -> Detection:
-    """What works with this environment's PATH."""
+    """What works with this environment's PATH. What does not is tried again the next time."""
     path = env.get("PATH", os.defpath)
-    if path not in _known:
-        _known[path] = await (_try_seatbelt(path) if sys.platform == "darwin" else _try_bubblewrap(path))
-    return _known[path]
+    if path in _known:
+        return _known[path]
+    detection = await (_try_seatbelt(path) if sys.platform == "darwin" else _try_bubblewrap(path))
+    if detection.backend:
+        _known[path] = detection
+    return detection
 
 
 def command_line(
@@ -42,15 +46,24 @@ def command_line(
     return seatbelt.command_line(detection.program, profile, argv, outlives_us=outlives_us)
 
 
+def with_variables(detection: Detection) -> Callable[[Sequence[str], Mapping[str, str]], tuple[str, ...]]:
+    """What hands variables to the command alone, of such a command line."""
+    if detection.backend == BUBBLEWRAP:
+        return bubblewrap.with_variables
+    from cru.sandbox import seatbelt
+
+    return seatbelt.with_variables
+
+
 async def _try_bubblewrap(path: str) -> Detection:
     if not sys.platform.startswith("linux"):
         return Detection(why=f"there is no sandbox for {sys.platform} yet", hint="run cru in a container")
-    program = find_bubblewrap(path)
+    program = find_program("bwrap", path)
     if program is None:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
     hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
     detection = await _try(Detection(BUBBLEWRAP, program), path, hint)
-    if not detection.backend and os.environ.get(VARIABLE):
+    if not detection.backend and os.environ.get(VARIABLE) in BACKENDS:
         return Detection(
             why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED
         )

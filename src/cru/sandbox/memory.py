@@ -46,9 +46,9 @@ class DetectionMemory:
         return self._record.detection if self._record.tried and self._record.tried == self._identify() else None
 
     def keep(self, detection: Detection) -> None:
-        """It has been tried."""
-        tried = self._identify() if detection.backend else ""
-        self._write(DetectionRecord(tried, detection if tried else Detection(), self._record.last_notice))
+        """It has been tried. What worked stays known: that it does not now is no reason to do without."""
+        if detection.backend:
+            self._write(DetectionRecord(self._identify(), detection, self._record.last_notice))
 
     def is_news(self, text: str) -> bool:
         """Whether a person has not been told this yet; from now on they have."""
@@ -84,6 +84,6 @@ class DetectionMemory:
         from cru.files.atomic import replace_file
 
         try:
-            replace_file(self._file, msgspec.json.encode(record), make_folders=True)
+            replace_file(self._file, msgspec.json.encode(record), make_folders=True, follow=False)
         except (OSError, UnicodeEncodeError):
             pass  # it is tried, and told, once more

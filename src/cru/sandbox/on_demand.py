@@ -66,8 +66,9 @@ class SandboxOnDemand:
             from cru.sandbox.confinement import SessionSandbox
 
             self._loaded = SessionSandbox(
-                self.settings, self._env, self._warn, self._readable, self.outside, self._accepted, self._tell
-            )
+                self.settings, self._env, self._warn, self._readable, self.outside, self._accepted, self._tell,
+                lambda: self._memory.recall() is not None,
+            )  # fmt: skip
         return self._loaded
 
     def accept(self, path: str, content: bytes) -> None:

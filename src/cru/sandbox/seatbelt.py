@@ -6,7 +6,7 @@ Written after Apple's own profiles and those of other programs, and tested as te
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from cru.sandbox import VARIABLE
 from cru.sandbox.backends import SEATBELT
@@ -48,6 +48,12 @@ def command_line(
     forgotten = [word for name in FORGOTTEN if name != "TMPDIR" for word in ("-u", name)]
     own = [f"TMPDIR={profile.temporary}", f"{VARIABLE}={SEATBELT}", *variables]
     return (program, "-p", render(profile), "/usr/bin/env", *forgotten, *own, *_limited(profile), *argv)
+
+
+def with_variables(argv: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The same, with these variables for the command alone."""
+    first = next(at for at, word in enumerate(argv) if word.startswith("TMPDIR="))
+    return (*argv[:first], *(f"{name}={value}" for name, value in variables.items()), *argv[first:])
 
 
 def render(profile: Profile) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from cru.sandbox import SandboxSettings
-from cru.sandbox.backends import Detection
+from cru.sandbox import SandboxSettings, SandboxUnavailable
+from cru.sandbox.backends import NESTED, Detection
 
 CHANGE = "--no-sandbox, or [sandbox] in config.toml, changes that: docs/sandbox.md"
 
@@ -23,6 +23,18 @@ def describe_limits(settings: SandboxSettings) -> str:
 def describe_missing(detection: Detection) -> str:
     """That nothing confines here, and how to mend that."""
     return f"commands run without a sandbox: {detection.why} ({detection.hint or 'cru doctor'})"
+
+
+def describe_failure(detection: Detection, *, was_demanded: bool) -> SandboxUnavailable:
+    """That it is a must, or has worked, and does not."""
+    if was_demanded:
+        way_out = "" if detection.hint == NESTED else ", or --no-sandbox"
+        return SandboxUnavailable(
+            f"the sandbox does not work here: {detection.why}", f"{detection.hint or 'mend that'}{way_out}"
+        )
+    return SandboxUnavailable(
+        f"the sandbox has worked here and does not now: {detection.why}", "try again; --no-sandbox does without it"
+    )
 
 
 def describe_default(detection: Detection) -> str:

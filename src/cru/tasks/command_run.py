@@ -90,11 +90,9 @@ class CommandRun:
         writer = PipeWriter() if self._request.stdin else None
         stdin: bytes | int = b"" if writer is None else writer.child_end
         confined = self._request.confined
-        program = Program(
-            self._argv, self._root, self._env, stdin, is_marked=True, has_monitor=self._has_monitor, linger=None
-        )
+        program = Program(self._request.argv, self._root, self._env, stdin, is_marked=True, linger=None)
         try:
-            child = Child(program, log.write)
+            child = Child(self._confined(program), log.write)
             task.record.pid, task.record.mark = child.pid, child.mark
             self._save(task)
             if writer is not None:
@@ -112,10 +110,9 @@ class CommandRun:
             put_aside = confined.settle() if confined is not None else []
         return self._outcome(task, child.exit_status, timed_out, left_running, log, put_aside)
 
-    @property
-    def _argv(self) -> tuple[str, ...]:
+    def _confined(self, program: Program) -> Program:
         confined = self._request.confined
-        return self._request.argv if confined is None else confined.argv
+        return program if confined is None else confined.put_around(program)
 
     @property
     def _has_monitor(self) -> bool:
@@ -159,8 +156,8 @@ class CommandRun:
     def _start_detached(self, task: Task) -> Child:
         output = os.open(task.folder / FIRST, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            program = Program(self._argv, self._root, self._env, outlives_us=True, has_monitor=self._has_monitor)
-            child = Child(program, output)
+            program = Program(self._request.argv, self._root, self._env, outlives_us=True)
+            child = Child(self._confined(program), output)
         finally:
             os.close(output)
         task.record.pid, task.record.identity = child.pid, process_identity(child.pid)

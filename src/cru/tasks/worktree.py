@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
-from cru.files.search_path import find_program, own_path
+from cru.files.search_path import find_program, own_env
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError
@@ -203,9 +203,9 @@ def read_patch(patch: Path) -> str:
 async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:
     """What git prints. Raises TaskError with what it complains about."""
     output, errors = TextCapture(limit=LARGEST, errors="surrogateescape"), TextCapture(limit=SHOWN)
-    own = {name: value for name, value in env.items() if name not in _OF_ANOTHER_REPOSITORY}
+    own = {name: value for name, value in own_env(env, str(folder)).items() if name not in _OF_ANOTHER_REPOSITORY}
     quiet = {**own, **_NO_NETWORK, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
-    program = find_program("git", own_path(env.get("PATH", os.defpath), str(folder)))
+    program = find_program("git", own["PATH"])
     if program is None:
         raise TaskError("git is not there", "a worktree needs git")
     try:

@@ -14,9 +14,11 @@ import sys
 from pathlib import Path
 from time import monotonic
 
+from msgspec.structs import replace
+
 from cru.files.glob import BadGlob, expand_braces
 from cru.files.regular import open_regular
-from cru.files.search_path import find_program, own_path
+from cru.files.search_path import find_program
 from cru.files.selection import select_by_glob
 from cru.permissions.hidden_files import HiddenFiles
 from cru.process.capture import TextCapture
@@ -100,9 +102,11 @@ async def _search(
 
     async def run(argv: list[str], limit: int, stdin: bytes = b"") -> ProcessResult:
         capture = TextCapture(limit=limit, errors="surrogateescape", ends_at_limit=True)
-        return _check_pattern(await run_command(argv, running, late - monotonic(), capture, stdin))
+        return _check_pattern(await run_command(argv, own, late - monotonic(), capture, stdin))
 
-    program = find_program("rg", own_path(running.env.get("PATH", ""), str(running.root)))
+    own_env = running.services.own_env
+    own = running if own_env is None else replace(running, env=own_env(running.root))
+    program = find_program("rg", own.env.get("PATH", ""))
     if program is not None:
         ended, lines = await ripgrep.search(program, job, run, hidden.__contains__)
         if ended.timed_out or 0 <= ended.exit_status <= 1 or lines:

@@ -204,6 +204,7 @@ class ToolServices(Struct, kw_only=True):
     why_foreign: why reading this context needs a rule or a person: it is another project's; "": it is not
     why_model: why a sub-agent with this model needs a rule or a person
     outside: runs outside of that sandbox
+    own_env: (root) -> the environment of programs that cru starts for itself, in which handlers and the project have no say
     keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
 
@@ -220,6 +221,7 @@ class ToolServices(Struct, kw_only=True):
     why_foreign: Callable[[str], str] | None = None
     why_model: Callable[[str], str] | None = None
     outside: OutsideRuns | None = None
+    own_env: Callable[[Path], Mapping[str, str]] | None = None
     keep_file: Callable[[str, bytes, str, str], None] | None = None
 
 

@@ -55,10 +55,7 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
             raise
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     try:
-        ended = await run_command(
-            argv if confined is None else confined.argv, running, seconds, TextCapture(running.emit),
-            has_monitor=confined is not None and confined.has_monitor,
-        )  # fmt: skip
+        ended = await run_command(argv, running, seconds, TextCapture(running.emit), confined=confined)
     finally:
         put_aside = confined.settle() if confined is not None else []
     if ended.timed_out:
@@ -176,11 +173,11 @@ async def run_command(
     capture: TextCapture,
     stdin: bytes = b"",
     *,
-    has_monitor: bool = False,
+    confined: ConfinedCommand | None = None,
 ) -> ProcessResult:
     """Run it in the project root with the environment of tools, at most so many seconds. Raises ToolError if it cannot be started."""
-    program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True, has_monitor=has_monitor)
+    program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True)
     try:
-        return await run_program(program, seconds, capture)
+        return await run_program(program if confined is None else confined.put_around(program), seconds, capture)
     except StartError as error:
         raise ToolError(error.message, error.hint) from error

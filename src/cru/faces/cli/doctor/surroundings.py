@@ -98,8 +98,8 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
     from cru.app.sandbox import bwrap_env, check_places, chosen_sandbox
     from cru.sandbox.detect import detect
 
-    detection = await detect(bwrap_env(patient.start))
     settings, chosen = patient.settings, chosen_sandbox(patient.settings, patient.start.env)
+    detection = await detect(bwrap_env(patient.start, chosen))
     if not detection.backend:
         text = f"nothing can confine commands here: {detection.why}"
         level: FindingLevel = "error" if chosen.mode == "on" else "warn"
