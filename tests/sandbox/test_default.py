@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.faces.test_start import HEAVY, loaded
-from tests.kit import Call, HomeDir, Reply, cru, server
+from tests.kit import Call, HomeDir, Reply, cru, server, trust_project
+from tests.kit.run import program
 from tests.kit.server import Server
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
 from tests.sandbox.test_escapes import needs_sandbox
 
+from cru.permissions.paths import SECRET_AT_HOME
 from cru.sandbox.backends import backend_path, find_backend_program
 
 TRY = "echo $CRU_SANDBOX-; echo x > {out}/new; echo y > made; cat made"
@@ -178,6 +182,50 @@ def test_a_record_that_cannot_be_understood_is_made_anew(surroundings: Surroundi
     result, told, _ = play(surroundings)
     assert result.startswith("bubblewrap-\n") and told.count(TOLD) == 1
     assert json.loads(file.read_text())["detection"]["backend"] == "bubblewrap"
+
+
+@needs_sandbox
+def test_a_link_in_the_place_of_the_record_makes_nothing_elsewhere(surroundings: Surroundings) -> None:
+    file = surroundings.here.cru / "cache" / "sandbox.json"
+    file.parent.mkdir()
+    file.symlink_to(surroundings.out / "elsewhere")
+    assert play(surroundings)[0].startswith("bubblewrap-\n")
+    assert not (surroundings.out / "elsewhere").exists()
+
+
+@needs_sandbox
+@pytest.mark.parametrize("value", ["", "relative", None])
+def test_without_a_home_in_the_environment_that_of_the_user_is_hidden(
+    surroundings: Surroundings, value: str | None
+) -> None:
+    """It is looked at whether something can be seen, and at nothing in it."""
+    login = pwd.getpwuid(os.getuid()).pw_dir
+    command = f'for f in {login}/.[a-z]*; do [ -d $f ] && [ -n "$(ls -A $f 2>/dev/null)" ] && echo $f; done; echo end'
+    with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        env = {**surroundings.here.env, "HOME": value or ""}
+        if value is None:
+            del env["HOME"]
+        done = subprocess.run(
+            [program(), "--home", str(surroundings.here.cru), "-t", "-C", "c", "go"],
+            env=env, cwd=surroundings.here.project, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (result,) = read_results(surroundings.here, "c")
+    hidden = {os.path.join(login, name.rstrip("/")) for name in SECRET_AT_HOME}
+    assert result.endswith("end") and not hidden & set(result.splitlines())
+
+
+@needs_sandbox
+def test_variables_of_a_project_say_nothing_about_the_sandbox(surroundings: Surroundings) -> None:
+    settings = {"env": {"CRU_SANDBOX": "bubblewrap", "CRU_HOME": "/nowhere", "OWN": "1"}}
+    (surroundings.here.project / ".claude" / "settings.json").write_text(json.dumps(settings))
+    trust_project(surroundings.here)
+    call = Call("bash", {"command": "echo $OWN $CRU_HOME $CRU_SANDBOX"})
+    with server([Reply(calls=[call]), Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        cru("-t", "--no-sandbox", "-C", "c", "go", home=surroundings.here)
+    assert read_results(surroundings.here, "c") == [f"1 {surroundings.here.cru}"]
 
 
 @needs_sandbox

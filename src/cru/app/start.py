@@ -371,8 +371,12 @@ def claude_home(start: Start) -> Path:
 
 
 def user_home(start: Start) -> Path:
-    """The home folder of the person who runs cru."""
-    return Path(start.env.get("HOME", "/"))
+    """The home folder of the person who runs cru; services, and `env -i`, have no HOME."""
+    if (home := start.env.get("HOME", "")).startswith("/"):
+        return Path(home)
+    from cru.files.login_home import login_home
+
+    return Path(login_home())
 
 
 def project_root(

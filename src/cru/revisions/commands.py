@@ -63,11 +63,11 @@ class CommandWatcher:
         self._look = asyncio.create_task(self._look_behind(self._look, CommandLook(origin, command[:SHOWN], why)))
 
     async def settle(self) -> None:
-        """Wait until all that ran has been looked at."""
-        if self._look is not None and not self._look.done():
-            await asyncio.wait([self._look])
-            if not self._look.cancelled():
-                self._look.result()  # what raises there is a defect, and must not be lost
+        """Wait until all that ran has been looked at, what ends meanwhile, too."""
+        while (look := self._look) is not None and not look.done():
+            await asyncio.wait([look])
+            if not look.cancelled():
+                look.result()  # what raises there is a defect, and must not be lost
 
     async def close(self) -> None:
         await self.settle()

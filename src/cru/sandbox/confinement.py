@@ -166,18 +166,21 @@ class SessionSandbox:
                 self._forget_guards(record)
                 end()
 
-        def explain(output: str, exit_status: int | None) -> str:
-            refused = proxy.describe_refused() if proxy is not None else ""
-            is_refused = looks_refused(command, output, exit_status, has_network=self._settings.reaches_network)
-            why = describe() if is_refused or (refused and exit_status) else ""
-            return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
-
         words, outlive = (
             command_line(detection, profile, argv, outlives_us=outlives_us),
             partial(self._outlive, record, end),
         )
         has_monitor = detection.backend == BUBBLEWRAP
+        explain = partial(self._explain, proxy, command, describe)
         return ConfinedCommand(words, explain, settle, has_monitor, outlive, with_variables(detection))
+
+    def _explain(
+        self, proxy: HostProxy | None, command: str, describe: Callable[[], str], output: str, exit_status: int | None
+    ) -> str:
+        refused = proxy.describe_refused() if proxy is not None else ""
+        is_refused = looks_refused(command, output, exit_status, has_network=self._settings.reaches_network)
+        why = describe() if is_refused or (refused and exit_status) else ""
+        return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
     def _put_aside(self, before: dict[str, str], modules: Modules, *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""

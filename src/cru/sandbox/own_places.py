@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from cru.files import is_inside
+from cru.files.login_home import login_home
 from cru.permissions.paths import SECRET_AT_HOME, PathRoots
 from cru.sandbox import SandboxSettings
 
@@ -58,7 +59,9 @@ def _is_of_the_sandbox(path: str) -> bool:
 
 
 def always_hidden(places: PathRoots) -> list[str]:
-    secrets = [os.path.join(places.user_home, name.rstrip("/")) for name in SECRET_AT_HOME]
+    """Of the user's home, and of that which the system has for the user, if HOME names another one."""
+    homes = dict.fromkeys((places.user_home, login_home()))
+    secrets = [os.path.join(home, name.rstrip("/")) for home in homes for name in SECRET_AT_HOME]
     named = [path for path in places.secrets if not _is_of_the_sandbox(path)]
     return [*secrets, *named, *SECRET_FILES, places.home]
 
