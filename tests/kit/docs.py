@@ -15,16 +15,22 @@ variables do not. A block that ought to fail says `test fails`. Other sh and pyt
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 from tests.kit.home import HomeDir
 
+from cru.sandbox.backends import backend_path
+from cru.sandbox.detect import detect
+from cru.sandbox.memory import CACHE, DetectionRecord
+from cru.sandbox.texts import describe_default
 from cru.values.errors import CruError
 
 RUNNERS = {"sh": ("sh", "-e"), "python": (sys.executable,)}
@@ -145,12 +151,24 @@ def run_block(block: Block, home: HomeDir) -> None:
         raise DocsError(f"line {block.line}: expected\n{block.expected}--- but it printed\n{printed}")
 
 
+def confine(home: HomeDir) -> None:
+    """As a reader has it by default, where anything confines, and has been told of it."""
+    detection = asyncio.run(detect({"PATH": backend_path(home.env)}))
+    if detection.backend:
+        home.sandbox = ""
+        record = DetectionRecord(last_notice=describe_default(detection))
+        file = home.cru / CACHE
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(msgspec.json.encode(record))
+
+
 def check_page(page: Path, home: HomeDir, configure: bool = True) -> tuple[int, int]:
     """Execute the tested blocks of a page in order; how many ran and how many did not. DocsError names page and line.
     `configure`: the home is fresh, and gets a model."""
     if configure:
         (home.path / "model.txt").write_text(ANSWER)
         home.configure(f'model = "scripted:{home.path}/model.txt"\n')
+    confine(home)
     try:
         found = blocks(page.read_text(encoding="utf-8"))
         tested = [block for block in found if block.tested]

@@ -103,7 +103,7 @@ def test_a_person_is_told_of_a_failure_that_it_may_have_been_the_sandbox(surroun
         here.configure(url=model.url)
         done = cru("-t", "-v", "--sandbox", "-C", "c", "go", home=here)
     first, second = (line for line in done.err.splitlines() if line.startswith("[tool bash failed"))
-    assert "Read-only file system; the sandbox may be why: `writable`, `hosts` and `network` in [sandbox]" in first
+    assert "Read-only file system; the sandbox may be why: the model may ask to run it outside, or [sandbox]" in first
     assert "sandbox" not in second
 
 
@@ -171,7 +171,10 @@ def test_a_run_outside_needs_a_rule_that_says_so(surroundings: Surroundings, cas
         surroundings.here.configure(rules, url=model.url)
         done = cru("--sandbox", "--mode", mode, "-C", "c", "go", home=surroundings.here)
         assert b"outside_sandbox" in model.requests[0].raw
-        assert b"It runs in a sandbox: only the project and a /tmp of its own" in model.requests[0].raw
+        assert (
+            b"It runs in a sandbox: only the project, but for what guards it, and a /tmp of its own"
+            in model.requests[0].raw
+        )
     assert done.code == 0, done.err
     assert (surroundings.out / "new").exists() == may_run
 

@@ -167,7 +167,7 @@ def test_a_cru_that_a_confined_command_starts_says_what_it_cannot_and_works_with
     own = "CRU_HOME=/tmp/home"
     commands = [f"{inner} hi", f"{own} {inner} hi", f"{own} {program()} --sandbox --model scripted:inner.txt hi"]
     no_home, at_tmp, nested = play(surroundings, commands, "mode = 'on'")
-    assert "Read-only file system" in no_home and "this cru runs in a sandbox: run it outside" in no_home
+    assert "this cru runs in a sandbox, and its home" in no_home and "`outside_sandbox`: true" in no_home
     assert at_tmp.startswith("from inside"), at_tmp
     assert "this cru runs in a sandbox already, and none works in another" in nested, nested
     assert "the outer one confines it all the same" in nested and "Traceback" not in no_home + nested

@@ -53,7 +53,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
         return
     env = bwrap_env(start, chosen)
     memory = DetectionMemory(start.home, env, is_kept=start.private is None)
-    readable = (str(parts.store.folder / ENV_FOLDER),)
+    readable = (str(parts.store.folder / ENV_FOLDER), str(parts.store.folder / "tasks"))
     sandbox = SandboxOnDemand(
         chosen, env, memory, parts.bus.stream.warn, readable, lambda: _problems(chosen, parts.gate.places),
         is_default=not settings.is_set("sandbox"),
@@ -153,6 +153,10 @@ def _describe_sandbox(parts: Parts, limits: str) -> None:
         properties = schema["properties"]
         assert isinstance(properties, dict)
         schema["properties"] = {**properties, "outside_sandbox": OUTSIDE}
-        description = f"{tool.spec.description} It runs in a sandbox: {limits}."
+        # its processes end with it there
+        description = tool.spec.description.replace(
+            "leaves running ends with the session", "leaves running ends with it"
+        )
+        description = f"{description} It runs in a sandbox: {limits}."
         tool.spec = replace(tool.spec, description=description, parameters=schema)
         parts.tools.refresh()

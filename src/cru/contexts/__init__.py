@@ -104,7 +104,7 @@ _NO_LINK = "put the file itself in place of the link, or remove the link; then r
 _HINTS = {
     errno.ENOSPC: "free some space, then run the same command again",
     errno.EDQUOT: "free some space (the quota is used up), then run the same command again",
-    errno.EROFS: f"{_ELSEWHERE}; where CRU_SANDBOX is set, this cru runs in a sandbox: run it outside",
+    errno.EROFS: _ELSEWHERE,
     errno.EACCES: _ELSEWHERE,
     errno.EPERM: _ELSEWHERE,
     errno.EISDIR: "a folder stands where a file must be; move it away",

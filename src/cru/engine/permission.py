@@ -368,8 +368,11 @@ def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:
 
 
 def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:
-    from cru.permissions.hints import allow_hint
+    from cru.permissions.hints import allow_hint, outside_hint
 
+    if _is_outside(parts, question) and not verdict.explicit:
+        why_not = _why_not_by_rule(parts, question)
+        return outside_hint(rule, question.detail, why_not, parts.gate.settings_file)
     return allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
 
 

@@ -10,6 +10,22 @@ if TYPE_CHECKING:
     from cru.permissions.gate import Verdict
 
 
+LONGEST = 100
+"""Characters of a command that is written out."""
+PATTERN = frozenset("*?[\n")
+"""A command with one of these is not the rule that covers it."""
+
+
+def outside_hint(rule: str, command: str, why_not: str, file: str) -> str:
+    """The same for a run outside of the sandbox. why_not: why no rule permits it just now"""
+    if why_not:
+        return "nobody can be asked here; it can be permitted by a rule once that has ended"
+    if not rule:
+        rule = f"outside_sandbox:{command if len(command) <= LONGEST and not PATTERN & set(command) else '…'}"
+    written = json.encode(rule).decode()
+    return f"nobody can be asked here; allow it with `[permissions] allow = [{written}]` in {file}, or run cru with `--no-sandbox`"
+
+
 def allow_hint(
     tool: str, rule: str, kind: str = "", verdict: Verdict | None = None, file: str = "~/.cru/config.toml"
 ) -> str:

@@ -14,7 +14,8 @@ from cru.process.run import ProcessResult
 
 IN_SANDBOX = "this ran in a sandbox"
 """Begins what the model is told of a failure that may be the sandbox's doing; faces know by it what to tell the person."""
-SETTINGS = "`writable`, `hosts` and `network` in [sandbox] of config.toml widen it"
+PERSONS_WAY = "the model may ask to run it outside, or [sandbox] in config.toml opens more"
+"""What a person is told of that."""
 
 
 class ConfinedCommand(Struct, frozen=True):
@@ -98,3 +99,9 @@ async def run_confined(
 def describe_put_aside(paths: Sequence[str]) -> str:
     """What is told of files that a confined program must not make; "" if there are none."""
     return f"what a command in the sandbox must not make was put aside, as {', '.join(paths)}" if paths else ""
+
+
+def tell_put_aside(paths: Sequence[str]) -> str:
+    """The same for the model."""
+    text = describe_put_aside(paths)
+    return f"{text}; for files of that kind the tool `write` asks a person" if text else ""

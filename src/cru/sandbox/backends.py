@@ -17,6 +17,10 @@ SEATBELT_PROGRAM = "/usr/bin/sandbox-exec"
 NESTED = "run it outside of that one, or with --no-sandbox: the outer one confines it all the same"
 
 
+SYNONYMS = {**dict.fromkeys(("0", "false", "no"), "off"), **dict.fromkeys(("1", "true", "yes"), "on")}
+"""What people write in CRU_SANDBOX for a mode."""
+
+
 class Detection(Struct, frozen=True):
     """What was found.
 
@@ -35,6 +39,7 @@ class Detection(Struct, frozen=True):
 def sandbox_table(env: Mapping[str, str]) -> dict[str, dict[str, object]]:
     """The settings that CRU_SANDBOX means: a mode, unless it is what confines this run."""
     mode = env.get(VARIABLE, "")
+    mode = SYNONYMS.get(mode.lower(), mode)
     return {} if not mode or mode in BACKENDS else {"sandbox": {"mode": mode}}
 
 

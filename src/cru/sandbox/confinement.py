@@ -25,7 +25,7 @@ from cru.sandbox.own_places import agent_sockets
 from cru.sandbox.planted import look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
-from cru.sandbox.texts import describe_failure, describe_limits, describe_missing
+from cru.sandbox.texts import describe_failure, describe_limits, describe_missing, describe_network
 
 if TYPE_CHECKING:
     from cru.sandbox.proxy import HostProxy
@@ -69,7 +69,7 @@ class SessionSandbox:
         self._proxies: set[HostProxy] = set()
         self._closing: set[asyncio.Future[None]] = set()
         self._records: set[RecordedGuards] = set()
-        self._has_unrecorded = False
+        self._has_unrecorded = self._has_told_person = False
 
     async def find(self) -> Detection:
         """What confines here. Raises SandboxUnavailable if a sandbox is demanded, or has worked before, and nothing confines."""
@@ -271,13 +271,20 @@ class SessionSandbox:
 
     def _tell_model(self) -> str:
         """What the model is told of a command that it looks as if the sandbox has hindered."""
-        way_out = "If that is why it failed and it has to be done, `outside_sandbox`: true asks a person for that"
-        return f"{IN_SANDBOX}: {describe_limits(self._settings)}. {way_out}"
+        return (
+            f"{IN_SANDBOX}, as its description says, with {describe_network(self._settings)}. If that is why it failed, and it has to "
+            "be done, `outside_sandbox`: true asks a person for that"
+        )
 
     def _tell_person(self) -> str:
-        """The same of what a project brings."""
-        limits = describe_limits(self._settings)
-        return f"it ran in the sandbox, as what a project brings does: {limits} ([sandbox] in config.toml, docs/sandbox.md)"
+        """The same of what a project brings, at length once."""
+        if self._has_told_person:
+            return "it ran in the sandbox"
+        self._has_told_person = True
+        return (
+            f"it ran in the sandbox, as what a project brings does: {describe_limits(self._settings)}. One that needs more goes into your "
+            "own files; `writable`, `hosts` and `project` in [sandbox] of config.toml say what holds for all (docs/sandbox.md)"
+        )
 
     async def close(self) -> None:
         """End what serves it, and remove /tmp."""

@@ -16,6 +16,9 @@ _SURE = (
 _FAILED = (
     rf"{_SURE}|[Cc]annot connect to|[Ff]ailed to connect to|[Cc]ould not open a connection|EROFS|[Cc]annot fork"
     r"|Resource temporarily unavailable|File too large|No such file or directory|Cannot allocate memory|MemoryError|bwrap:"
+    # what is hidden has keys and settings
+    r"|Host key verification failed|failed to sign the data|[Uu]nable to locate credentials|ENEEDAUTH|could not read (?:Username|Password)"
+    r"|gh auth login|update of config-file failed|ENOENT|no tracking information"
 )
 _NO_HOST = rf"{_NO_NETWORK}|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|from versions: none"
 
@@ -30,7 +33,9 @@ class _Expressions(NamedTuple):
 
 
 def _compile(failed: str, sure: str) -> _Expressions:
-    return _Expressions(re.compile(failed), re.compile(rf"^.{{0,500}}(?:{sure})[^\w\n]{{0,5}}$|^bwrap:", re.MULTILINE))
+    named = r"(?:: ['\"][^'\"\n]{0,500}['\"])?"  # [Errno 30] Read-only file system: '/usr/x'
+    succeeded = rf"^.{{0,500}}(?:{sure}){named}[^\w\n]{{0,5}}$|^bwrap:"
+    return _Expressions(re.compile(failed), re.compile(succeeded, re.MULTILINE))
 
 
 _WITH_NETWORK = _compile(_FAILED, _SURE)

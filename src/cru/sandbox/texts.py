@@ -12,12 +12,15 @@ CHANGE = "--no-sandbox, or [sandbox] in config.toml, changes that: docs/sandbox.
 
 def describe_limits(settings: SandboxSettings) -> str:
     """What a confined program can and cannot do, in short."""
-    hosts = "" if sys.platform == "darwin" else ", ".join(settings.hosts)
-    reaches = "the network" if settings.reaches_network else f"no network{f' but {hosts}' if hosts else ''}"
     return (
-        "only the project and a /tmp of its own, which other tools and people do not see, can be changed there, but not what guards "
-        f"them, secrets, other processes and services of this machine (docker, ssh-agent) are hidden, and there is {reaches}"
+        "only the project, but for what guards it, and a /tmp of its own, which other tools and people do not see, can be changed there; "
+        f"keys, other processes and services of this machine (docker, ssh-agent) are hidden; there is {describe_network(settings)}"
     )
+
+
+def describe_network(settings: SandboxSettings) -> str:
+    hosts = "" if sys.platform == "darwin" else ", ".join(settings.hosts)
+    return "the network" if settings.reaches_network else f"no network{f' but {hosts}' if hosts else ''}"
 
 
 def describe_missing(detection: Detection) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.process.child import Child, Program
-from cru.process.confined import describe_put_aside
+from cru.process.confined import tell_put_aside
 from cru.process.identity import process_identity
 from cru.process.pipes import PipeWriter
 from cru.process.run import end
@@ -179,7 +179,7 @@ class CommandRun:
         elif exit_status:
             error = f"ended by signal {-exit_status}" if exit_status < 0 else f"exit code {exit_status}"
         output = describe_output(task.folder, left_running, log)
-        notes = [bracketed(describe_put_aside(put_aside)), self._request.explain(output if error else None)]
+        notes = [bracketed(tell_put_aside(put_aside)), self._request.explain(output if error else None)]
         if self._request.confined is not None:
             notes.append(bracketed(self._request.confined.explain(output, exit_status)))
         note = "\n".join(filter(None, notes))

@@ -73,10 +73,10 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
 
 
 def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended: ProcessResult) -> list[str]:
-    from cru.process.confined import describe_put_aside
+    from cru.process.confined import tell_put_aside
 
     why = confined.explain(ended.output, ended.exit_status)
-    return [bracketed(describe_put_aside(put_aside)), bracketed(why)]
+    return [bracketed(tell_put_aside(put_aside)), bracketed(why)]
 
 
 async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand | None:

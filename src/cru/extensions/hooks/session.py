@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from cru.config.layers import PREFIX
 from cru.contexts.line_file import LineFile
 from cru.engine.parts import Parts
 from cru.events.answers import Answer
@@ -195,9 +194,7 @@ class SessionHooks:
         from cru.models.providers import key_variables
 
         settings = self.facts.settings_env
-        keys = key_variables(settings)
-        # our own names say what cru does, which is no project's choice
-        added = {name: value for name, value in settings.items() if name not in keys and not name.startswith(PREFIX)}
+        added = {name: value for name, value in settings.items() if name not in key_variables(settings)}
         for name in {entry.dialect for entry in self.loaded.active()}:
             environment = self._dialects[name].tool_environment
             added |= environment(self.facts) if environment is not None else {}

@@ -129,7 +129,24 @@ def home_path(parsed: Parsed) -> Path:
     if value == "":
         raise UsageProblem("--home needs a path", "leave it out for ~/.cru")
     path = os.path.expanduser(value or os.environ.get("CRU_HOME") or "~/.cru")
-    return Path(require_utf8(os.path.abspath(path) if os.path.isabs(path) else str(working_directory() / path)))
+    home = Path(require_utf8(os.path.abspath(path) if os.path.isabs(path) else str(working_directory() / path)))
+    if os.environ.get("CRU_SANDBOX"):
+        _refuse_hidden(home)
+    return home
+
+
+def _refuse_hidden(home: Path) -> None:
+    """Raises SandboxUnavailable in a run that is confined, and whose home is hidden by what confines it: it looks empty."""
+    from cru.sandbox import VARIABLE, SandboxUnavailable
+    from cru.sandbox.backends import BACKENDS
+
+    try:
+        is_hidden = bool(os.statvfs(home).f_flag & os.ST_RDONLY)
+    except OSError:
+        return
+    if is_hidden and os.environ.get(VARIABLE) in BACKENDS:
+        hint = "run it outside (`outside_sandbox`: true), or give it another home (--home)"
+        raise SandboxUnavailable(f"this cru runs in a sandbox, and its home {home} is hidden there", hint)
 
 
 def working_directory() -> Path:
