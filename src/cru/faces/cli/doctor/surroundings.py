@@ -97,6 +97,7 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
     """What confines commands here, and whether it is wanted."""
     from cru.app.sandbox import bwrap_env, check_places, chosen_sandbox
     from cru.sandbox.detect import detect
+    from cru.sandbox.texts import describe_network
 
     settings, chosen = patient.settings, chosen_sandbox(patient.settings, patient.start.env)
     detection = await detect(bwrap_env(patient.start, chosen))
@@ -109,13 +110,14 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
         return [DoctorFinding("sandbox", "warn", text)]
     if chosen.mode == "off":
         origin = settings.origin("sandbox.mode")
-        why = f"as {origin} says" if origin != "default" else "as this cru runs in a sandbox already"
-        return [DoctorFinding("sandbox", "ok", f"off, {why}: commands may do all that you may")]
+        text = f"off, as {origin} says: commands may do all that you may"
+        if origin == "default":
+            text = "off, as this cru runs in a sandbox already, which confines its commands"
+        return [DoctorFinding("sandbox", "ok", text)]
     covered = "the model's commands" + (
         ", and the hooks, programs and MCP servers of a project" if chosen.project else ""
     )
-    reaches = "" if chosen.reaches_network else ", without the network"
-    text = f"{covered} are confined by {detection.backend} ({detection.program}){reaches}"
+    text = f"{covered} are confined by {detection.backend} ({detection.program}), with {describe_network(chosen)}"
     wrong = [
         DoctorFinding("sandbox", "warn", problem, "config.toml") for problem in check_places(patient.start, chosen)
     ]
