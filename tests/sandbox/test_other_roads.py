@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.kit.run import Done
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
 from tests.sandbox.project_code import SERVER, read_results
+from tests.sandbox.test_default import fake_bubblewrap
 from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.files.search_path import own_env, own_path
@@ -209,3 +212,137 @@ def test_a_path_has_no_folder_that_leads_through_a_project(tmp_path: Path) -> No
     assert own_path(f"{private}:/usr/bin", str(project)) == "/usr/bin"
     env = {"PATH": path, "LD_PRELOAD": "x", "GLIBC_TUNABLES": "x", "LANG": "C"}
     assert own_env(env, str(project)).keys() == {"PATH", "LANG"}
+
+
+def test_doctor_imports_nothing_of_the_folder_it_stands_in(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    for name in ("shlex.py", "tomllib.py", "msgspec.py"):
+        (here.project / name).write_text(surroundings.fill("open('{out}/escaped', 'a').write('x')\n"))
+    here.configure('model = "scripted:x"\n')
+    cru("doctor", "--offline", home=here)
+    assert not (surroundings.out / "escaped").exists()
+
+
+BACKGROUND = """
+evil=$PWD/evil; git init -q --bare $evil; git --git-dir=$evil config core.bare false
+git --git-dir=$evil config filter.zz.clean "sh -c 'echo x > {out}/escaped; cat'"
+git --git-dir=$evil config filter.zz.smudge "sh -c 'echo x > {out}/escaped; cat'"
+cp -r .git/objects/. $evil/objects/; cp -r .git/refs/. $evil/refs/; mkdir -p $evil/info; echo '* filter=zz' > $evil/info/attributes
+touch ready
+while [ ! -d .git/worktrees/project ]; do sleep 0.01; done
+echo $evil > .git/worktrees/project/commondir
+cp $evil/config .git/worktrees/project/config.worktree
+mkdir -p .git/worktrees/project/info; echo '* filter=zz' > .git/worktrees/project/info/attributes
+touch planted; sleep 30
+"""
+
+
+@needs_sandbox
+def test_git_of_a_worktree_obeys_nothing_that_a_command_beside_it_has_written(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    (here.project / "f").write_text("first\n")
+    (here.project / "bg.sh").write_text(surroundings.fill(BACKGROUND))
+    for words in (["add", "f"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=here.project, env=here.env, check=True)
+    calls = [
+        Call("bash", {"command": "sh ./bg.sh", "background": True}),
+        Call("bash", {"command": "until [ -e ready ]; do sleep 0.05; done"}),
+        Call("task", {"agent": "general", "prompt": "work", "description": "x", "isolation": "worktree"}),
+        Call(
+            "bash",
+            {"command": f"until [ -e {here.project}/planted ]; do sleep 0.05; done; echo more >> f; echo new > g"},
+        ),
+    ]
+    with server([*(Reply(calls=[call]) for call in calls), *[Reply("done")] * 6]) as model:
+        here.configure(url=model.url)
+        done = cru("-t", "-C", "c", "go", home=here, timeout=60)
+    assert done.code == 0, done.err
+    assert not (surroundings.out / "escaped").exists()
+    texts = "\n".join(str(entry.get("content")) for entry in here.log("c"))
+    assert "+more" in texts and "+new" in texts, texts
+
+
+@needs_sandbox
+def test_where_sessions_keep_their_tmp_nothing_can_be_changed(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    (here.project / "tmp").mkdir()
+    calls = [
+        Call(
+            "bash",
+            {"command": "X=$(ls -d tmp/cru-0/*/tmp); mv $X $X.old; ln -s $HOME/.ssh $X; mv tmp tmp2; ls -A tmp/cru-0"},
+        ),
+        Call(
+            "bash",
+            {"command": "cat /tmp/id_rsa; echo evil >> /tmp/authorized_keys; echo kept > /tmp/kept; cat /tmp/kept"},
+        ),
+    ]
+    done = play(surroundings, calls, TMPDIR=str(here.project / "tmp"))
+    assert done.code == 0, done.err
+    results = read_results(here, "c")
+    assert SECRET not in "".join(results) and results[1].split("\n[")[0].endswith("kept")
+    assert not (here.path / ".ssh" / "authorized_keys").exists() and (here.project / "tmp").is_dir()
+
+
+@needs_sandbox
+@pytest.mark.parametrize("folder", ["gone", "relative"])
+def test_a_tmpdir_that_is_not_there_is_none(surroundings: Surroundings, folder: str) -> None:
+    done = play(
+        surroundings,
+        [Call("bash", {"command": "echo ran"})],
+        TMPDIR="gone" if folder == "relative" else "/nowhere/gone",
+    )
+    assert done.code == 0 and read_results(surroundings.here, "c") == ["ran"], done.err
+
+
+@needs_sandbox
+def test_a_run_outside_that_a_rule_permits_finds_no_program_of_the_project(surroundings: Surroundings) -> None:
+    here = surroundings.here
+    folder = surroundings.out.parent / "system"
+    folder.mkdir()
+    for place, text in ((folder, "theirs"), (here.project / ".venv" / "bin", "planted")):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "docker").write_text(f"#!/bin/sh\necho {text} $1 $FROM_PROJECT-\n")
+        (place / "docker").chmod(0o755)
+    settings = {"env": {"FROM_PROJECT": "1", "BASH_ENV": str(here.project / "env.sh")}}
+    (here.project / ".claude" / "settings.json").write_text(json.dumps(settings))
+    (here.project / "env.sh").write_text(surroundings.fill("echo x > {out}/escaped\n"))
+    trust_project(here)
+    path = f"{here.project}/.venv/bin:{folder}:{here.env['PATH']}"
+    calls = [
+        Call("bash", {"command": "docker ps", "outside_sandbox": True}),
+        Call("bash", {"command": "docker ps; echo $FROM_PROJECT"}),
+    ]
+    done = play(surroundings, calls, config='[permissions]\nallow = ["outside_sandbox:docker *"]\n', PATH=path)
+    assert done.code == 0, done.err
+    results = read_results(here, "c")
+    assert results[0] == "theirs ps -" and "planted ps 1-" in results[1], results
+    assert not (surroundings.out / "escaped").exists()
+
+
+@needs_sandbox
+def test_reading_a_hooks_source_runs_nothing_of_its_variables(surroundings: Surroundings) -> None:
+    """A hook that ends with 2 is read once more by the shell, which nothing confines."""
+    variables = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(surroundings.out / "loaded"), "BASH_ENV": "env.sh"}
+    (surroundings.here.project / "env.sh").write_text(surroundings.fill("echo x > {out}/escaped\n"))
+    file = surroundings.here.project / ".cru" / "hooks.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"hooks": [{"event": "tool:before_call", "command": "exit 2", "env": variables}]}))
+    done = play(surroundings, [Call("bash", {"command": "echo ran"})])
+    assert done.code == 0 and "ran" not in read_results(surroundings.here, "c"), done.err
+    assert list(surroundings.out.iterdir()) == [surroundings.out / "kept"]
+
+
+@needs_sandbox
+def test_what_has_worked_is_not_done_without_where_hooks_are_tried(surroundings: Surroundings) -> None:
+    env, switch = fake_bubblewrap(surroundings)
+    file = surroundings.here.project / ".cru" / "hooks.json"
+    file.parent.mkdir()
+    hook = {"event": "tool:before_call", "command": surroundings.fill("echo x > {out}/new")}
+    file.write_text(json.dumps({"hooks": [hook]}))
+    ids = re.findall(r"[^\s(]+@[0-9a-f]+", cru("hooks", "review", home=surroundings.here).out)
+    cru("hooks", "review", "--trust", ids[0], home=surroundings.here)
+    assert play(surroundings, [Call("bash", {"command": "echo ran"})], **env).code == 0
+    switch.touch()
+    tried = cru("hooks", "test", "tool:before_call", home=surroundings.here, env=env)
+    assert "has worked here and does not now" in tried.out + tried.err, tried
+    assert not (surroundings.out / "new").exists()

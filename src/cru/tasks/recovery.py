@@ -128,7 +128,8 @@ class TaskRecovery:
             return ""
         from cru.tasks.worktree import Worktree
 
-        tree = Worktree.of_record(record.worktree, folder, self._parts.env)
+        env = self._parts.tool_services.env_of_own_programs(self._parts.root, self._parts.env)
+        tree = Worktree.of_record(record.worktree, folder, env)
         if not tree.is_ours(record.id):
             return f"[{tree.path}, which its record names, is no worktree of cru's and was left alone]"
         try:

@@ -27,6 +27,8 @@ SECONDS = 120.0
 SHOWN = 20_000
 """Characters of a diff that the parent gets; the whole is in the patch."""
 LARGEST = 256 << 20
+OWN = "git"
+"""The folder of a task in which cru's own git has an index while it works."""
 # What the repository's own settings name would run with the worktree; nobody has asked for that.
 _GIT = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "submodule.recurse=false",
@@ -48,6 +50,20 @@ _OF_ANOTHER_REPOSITORY = (
 """Variables that git sets for its hooks: in a run that one of them has started they would lead to the project's own index."""
 _REPOSITORY = re.compile(r"^(?:new file mode 160000|[+-]Subproject commit )", re.MULTILINE)
 """A repository in the worktree, of which a patch has no more than the commit."""
+
+
+class GitApart(Struct, frozen=True):
+    """Where git looks that takes its settings from the project alone, and nothing from what a worktree has of git: commands that are
+    confined, and began before it was there, may have written that.
+
+    own: a folder with an index
+    common: what all worktrees of the repository share
+    path: the worktree
+    """
+
+    own: str
+    common: str
+    path: str
 
 
 class Worktree(Struct, frozen=True):
@@ -92,7 +108,8 @@ class Worktree(Struct, frozen=True):
         announce(known)
         path.parent.mkdir(mode=0o700)
         try:
-            await _git(project, env, "worktree", "add", "--detach", str(path), base)
+            await _git(project, env, "worktree", "add", "--no-checkout", "--detach", str(path), base)
+            await _check_out(project, path, base, task_folder / OWN, env)
         except BaseException:  # cancelled, too: nobody else knows of it
             shutil.rmtree(path.parent, ignore_errors=True)
             raise
@@ -122,15 +139,22 @@ class Worktree(Struct, frozen=True):
     async def finish(self) -> str:
         """Keep the changes as a patch and take the folder away; what the parent is told, "" if nothing changed. What cannot be kept
         stays in the folder, which is named."""
+        own = self.patch.parent / OWN
         try:
-            known = await _known_repositories(self.path, self.env)
+            apart = await _make_apart(self.project, self.path, self.base, own, self.env)
+            await _git(self.path, self.env, "read-tree", self.base, apart=apart)
+            known = await _known_repositories(self.path, self.env, apart)
             others = [f":(exclude,top,literal){name}" for name in known]
-            await _git(self.path, self.env, "add", "--all", "--force", "--intent-to-add", "--", ".", *others)
-            diff = await _git(self.path, self.env, "diff", *_PATCH_OPTIONS, self.base)
+            await _git(
+                self.path, self.env, "add", "--all", "--force", "--intent-to-add", "--", ".", *others, apart=apart
+            )
+            diff = await _git(self.path, self.env, "diff", *_PATCH_OPTIONS, self.base, apart=apart)
             if diff:
                 replace_file(self.patch, diff.encode("utf-8", "surrogateescape"), make_folders=True)
         except (TaskError, OSError) as error:
             return f"[the changes could not be kept as a patch ({error}); they are in {self.path}]"
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
         if _REPOSITORY.search(diff) or any((self.path / name / ".git").exists() for name in known):
             return self._describe(
                 diff, f"is still at {self.path}: there is a repository in it, which a patch cannot hold"
@@ -160,6 +184,28 @@ class Worktree(Struct, frozen=True):
         return shlex.join(("git", "-C", top, "apply", str(self.patch)))
 
 
+async def _make_apart(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> GitApart:
+    """own: a folder for its index. Raises TaskError, OSError."""
+    common = (await _git(project, env, "rev-parse", "--path-format=absolute", "--git-common-dir")).removesuffix("\n")
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir(mode=0o700, parents=True)
+    (own / "HEAD").write_text(f"{base}\n")
+    return GitApart(str(own), common, str(path))
+
+
+async def _check_out(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> None:
+    """The files of a worktree that has none yet, and the index that the agent's own git looks at. Raises TaskError, OSError."""
+    try:
+        apart = await _make_apart(project, path, base, own, env)
+        await _git(path, env, "read-tree", "--reset", "-u", base, apart=apart)
+        folder = Path((await _git(path, env, "rev-parse", "--path-format=absolute", "--git-dir")).removesuffix("\n"))
+        if folder.parent != Path(apart.common, "worktrees"):
+            raise TaskError(f"{path}/.git leads to {folder}", "something has changed it since it was made")
+        shutil.copy2(own / "index", folder / "index")
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
 async def _inner(project: Path, env: Mapping[str, str], base: str) -> str:
     """The project's place in its repository's working tree, "" if it is all of it. Raises TaskError if the commit has no such folder."""
     inner = (await _git(project, env, "rev-parse", "--show-prefix")).removesuffix("\n").rstrip("/")
@@ -168,9 +214,10 @@ async def _inner(project: Path, env: Mapping[str, str], base: str) -> str:
     return inner
 
 
-async def _known_repositories(path: Path, env: Mapping[str, str]) -> list[str]:
-    """Submodules, and what else of a worktree is a repository of its own, as far as its index knows it."""
-    entries = [entry.partition("\t") for entry in (await _git(path, env, "ls-files", "-z", "--stage")).split("\0")]
+async def _known_repositories(path: Path, env: Mapping[str, str], apart: GitApart) -> list[str]:
+    """Submodules, and what else of a worktree is a repository of its own, as far as its commit knows it."""
+    listed = await _git(path, env, "ls-files", "-z", "--stage", apart=apart)
+    entries = [entry.partition("\t") for entry in listed.split("\0")]
     return [name for about, _, name in entries if about.startswith("160000 ")]
 
 
@@ -200,10 +247,12 @@ def read_patch(patch: Path) -> str:
         return ""
 
 
-async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:
+async def _git(folder: Path, env: Mapping[str, str], *words: str, apart: GitApart | None = None) -> str:
     """What git prints. Raises TaskError with what it complains about."""
     output, errors = TextCapture(limit=LARGEST, errors="surrogateescape"), TextCapture(limit=SHOWN)
     own = {name: value for name, value in own_env(env, str(folder)).items() if name not in _OF_ANOTHER_REPOSITORY}
+    if apart is not None:
+        own |= {"GIT_DIR": apart.own, "GIT_COMMON_DIR": apart.common, "GIT_WORK_TREE": apart.path}
     quiet = {**own, **_NO_NETWORK, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
     program = find_program("git", own["PATH"])
     if program is None:

@@ -42,7 +42,8 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
         return await tasks_of(running.services).send_input(args.input_to, args.command, args.typed_before or "")
     # a command that begins with a sign would be taken for an option
     command = f" {args.command}" if args.command[0] in "-+" else args.command
-    argv = (_shell(running.env.get("PATH", ""), str(running.root)), "-c", command)
+    own = running.services.env_of_own_programs(running.root, running.env)
+    argv = (_shell(own.get("PATH", ""), str(running.root)), "-c", command)
     confined = await _confine(args, argv, running)
     if args.background:
         explain = partial(running.secrets.explain, args.command)
@@ -96,7 +97,9 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
     """It runs as it is; if a rule permits it, and not a person, alone. Raises ToolError."""
     from cru.process.confined import ConfinedCommand
 
-    outside = running.services.outside
+    outside, env = running.services.outside, None
+    if outside is not None and running.services.outside_env is not None:
+        env = running.secrets.without(running.services.outside_env(running.root, outside.is_by_rule(args.command)))
     release = outside.hold(args.command) if outside is not None else None
     if outside is not None and release is None:
         raise ToolError(
@@ -111,7 +114,7 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
 
     if args.detached:  # nobody sees its end
         settle()
-    return ConfinedCommand(argv, lambda output, exit_status: "", settle, has_monitor=False)
+    return ConfinedCommand(argv, lambda output, exit_status: "", settle, has_monitor=False, env=env)
 
 
 def bracketed(text: str) -> str:

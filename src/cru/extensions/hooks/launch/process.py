@@ -153,7 +153,8 @@ async def _is_source(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path) -
     """Whether the shell can read its source at all: it exits with 2 if not, which would be a hook's "deny"."""
     *shell, option, source = argv
     patterns = ("-O", "extglob") if "bash" in shell[0] else ()  # it may turn them on as it goes
-    program = Program((*shell, *patterns, "-n", option, source), cwd, env)
+    # it only reads, but variables would have it, or the loader, run something before: nothing confines it
+    program = Program((*shell, *patterns, "-n", option, source), cwd, {"PATH": env.get("PATH", os.defpath)})
     ended = await run_program(program, GRACE, ByteCapture(KEPT_BYTES, MOST_BYTES), ending=AT_ONCE)
     return ended.timed_out or ended.exit_status == 0
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.files.regular import read_regular
+from cru.files.search_path import own_env, own_path
 from cru.shell.parser import parse
 from cru.shell.programs import base_name
 
@@ -36,14 +37,18 @@ def find_script_error(program: str, path: Path, env: Mapping[str, str], project:
     lies in `project` is a stranger's program, and is not asked."""
     if PYTHON.fullmatch(base_name(program)) is None:
         return ""
-    interpreter = shutil.which(program, path=env.get("PATH", ""))
-    if interpreter is None or not os.path.isabs(interpreter) or Path(interpreter).is_relative_to(project):
+    interpreter = shutil.which(program, path=own_path(env.get("PATH", ""), str(project)))
+    if (
+        interpreter is None
+        or not own_path(os.path.dirname(interpreter), str(project))
+        or not os.path.isabs(interpreter)
+    ):
         return ""
     try:
         with warnings.catch_warnings(action="ignore"):
             compile(read_regular(path, MAX_CONFIG_BYTES), str(path), "exec", ONLY_READ, dont_inherit=True)
     except (SyntaxError, ValueError):
-        return _ask((interpreter, "-I", "-c", READ_PYTHON, str(path)), env)
+        return _ask((interpreter, "-I", "-c", READ_PYTHON, str(path)), own_env(env, str(project)))
     except (OSError, RecursionError, MemoryError):
         return ""
     return ""

@@ -74,7 +74,8 @@ class ChatImages:
 
     async def mark_clipboard(self) -> str:
         """What stands for the clipboard's image. Raises ClipboardProblem."""
-        data = await read_clipboard(os.environ)
+        parts = self._session.parts
+        data = await read_clipboard(parts.tool_services.env_of_own_programs(parts.root, os.environ))
         try:
             image = check_image(data, "clipboard.png")
         except BadImage as error:

@@ -137,7 +137,7 @@ def _missing_program(definition: ServerDefinition, patient: Patient) -> Iterator
 
 async def _cru(patient: Patient, *words: str) -> ProcessResult:
     start = patient.start
-    argv = (sys.executable, "-m", "cru.faces.cli.main", "--home", str(start.home), *words)
+    argv = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--home", str(start.home), *words)
     env = {**start.env, "CRU_PROJECT_ROOT": str(start.root)}
     return await run_program(Program(argv, start.cwd, env, is_bound=True), SECONDS, TextCapture(), TextCapture())
 

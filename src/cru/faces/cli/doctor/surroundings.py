@@ -12,7 +12,7 @@ from pathlib import Path
 
 import cru
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
-from cru.files.search_path import find_program
+from cru.files.search_path import find_program, own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import run_program
@@ -133,7 +133,7 @@ async def programs(patient: Patient) -> list[DoctorFinding]:
 
 
 async def _program(patient: Patient, name: str, without: FindingLevel, why: str) -> DoctorFinding:
-    path = find_program(name, patient.start.env.get("PATH", os.defpath))
+    path = find_program(name, own_path(patient.start.env.get("PATH", os.defpath), str(patient.start.root)))
     if path is None:
         return DoctorFinding("programs", without, f"{name} is not on the PATH: {why}", f"install {name}")
     program = Program((path, "--version"), patient.start.cwd, patient.start.env)
