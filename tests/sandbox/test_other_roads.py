@@ -229,7 +229,7 @@ git --git-dir=$evil config filter.zz.clean "sh -c 'echo x > {out}/escaped; cat'"
 git --git-dir=$evil config filter.zz.smudge "sh -c 'echo x > {out}/escaped; cat'"
 cp -r .git/objects/. $evil/objects/; cp -r .git/refs/. $evil/refs/; mkdir -p $evil/info; echo '* filter=zz' > $evil/info/attributes
 touch ready
-while [ ! -d .git/worktrees/project ]; do sleep 0.01; done
+while [ ! -s .git/worktrees/project/index ]; do sleep 0.05; done; sleep 0.3
 echo $evil > .git/worktrees/project/commondir
 cp $evil/config .git/worktrees/project/config.worktree
 mkdir -p .git/worktrees/project/info; echo '* filter=zz' > .git/worktrees/project/info/attributes
