@@ -22,6 +22,7 @@ from cru.sandbox.backends import BACKENDS, backend_path
 from cru.sandbox.memory import DetectionMemory
 from cru.sandbox.on_demand import SandboxOnDemand
 from cru.sandbox.texts import describe_limits
+from cru.tasks import FOLDER as TASK_FOLDER
 from cru.tools.builtin import BuiltInTool
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
         return
     env = bwrap_env(start, chosen)
     memory = DetectionMemory(start.home, env, is_kept=start.private is None)
-    readable = (str(parts.store.folder / ENV_FOLDER), str(parts.store.folder / "tasks"))
+    readable = (str(parts.store.folder / ENV_FOLDER), str(parts.store.folder / TASK_FOLDER))
     sandbox = SandboxOnDemand(
         chosen, env, memory, parts.bus.stream.warn, readable, lambda: _problems(chosen, parts.gate.places),
         is_default=not settings.is_set("sandbox"),
