@@ -49,6 +49,29 @@ def test_what_a_killed_run_leaves_is_put_aside_at_the_next_start(surroundings: S
     assert cru("-L", home=here).err == "" and not (here.cru / "sandbox").exists()
 
 
+@needs_sandbox
+def test_what_a_running_command_has_planted_is_no_mount_of_another_one(surroundings: Surroundings) -> None:
+    """It goes when either of them ends, and the other one would miss it."""
+    here = surroundings.here
+    calls = [
+        Call(
+            "bash",
+            {"command": "echo a > .envrc; touch planted; until [ -e go ]; do sleep 0.02; done", "background": True},
+        ),
+        Call("bash", {"command": "until [ -e planted ]; do sleep 0.02; done; echo b >> .envrc && cat .envrc"}),
+        *[Call("bash", {"command": f"echo {n} > .envrc; echo ran"}) for n in range(3)],
+        Call("bash", {"command": "touch go"}),
+    ]
+    with server([*(Reply(calls=[call]) for call in calls), *[Reply("done")] * 3]) as model:
+        here.configure(url=model.url)
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
+    assert done.code == 0, done.err
+    results = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
+    assert results[1].startswith("a\nb\n[what a command in the sandbox must not make was put aside"), results
+    assert all(result.startswith("ran\n[what a command") for result in results[2:5]), results
+    assert not (here.project / ".envrc").exists() and "bwrap:" not in "".join(results)
+
+
 ALLOW = "[permissions]\nallow = ['bash:sh plant']\n"
 DETACHED = (
     "echo kept > /tmp/note; until [ -e go ]; do sleep 0.02; done; echo x > .envrc; cp /tmp/note wrote; "

@@ -69,6 +69,8 @@ class SessionSandbox:
         self._proxies: set[HostProxy] = set()
         self._closing: set[asyncio.Future[None]] = set()
         self._records: set[RecordedGuards] = set()
+        self._before: list[dict[str, str]] = []
+        """What was at the places of absent guards before each command that runs."""
         self._has_unrecorded = self._has_told_person = False
 
     async def find(self) -> Detection:
@@ -155,7 +157,7 @@ class SessionSandbox:
             profile, proxy = self._lend_proxy(detection, profile)
         command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
         await self._outside.wait()
-        before = look(profile.absent)
+        profile, before = self._look(profile)
         record = self._record_guards(places.home, before, profile.modules, is_needed=outlives_us)
         end = self._outside.begin(command)
 
@@ -166,16 +168,28 @@ class SessionSandbox:
             try:
                 return self._put_aside(before, profile.modules, is_told=describe == self._tell_person)
             finally:
+                with suppress(ValueError):
+                    self._before.remove(before)
                 self._forget_guards(record)
                 end()
 
-        words, outlive = (
-            command_line(detection, profile, argv, outlives_us=outlives_us),
-            partial(self._outlive, record, end),
-        )
+        words = command_line(detection, profile, argv, outlives_us=outlives_us)
+        explain, outlive = partial(self._explain, proxy, command, describe), partial(self._outlive, record, end)
         has_monitor = detection.backend == BUBBLEWRAP
-        explain = partial(self._explain, proxy, command, describe)
         return ConfinedCommand(words, explain, settle, has_monitor, outlive, with_variables(detection))
+
+    def _look(self, profile: Profile) -> tuple[Profile, dict[str, str]]:
+        """What is at the places of guards that are not there. What a command that still runs has put there counts as nothing: it goes
+        when that one ends, and a mount would miss it."""
+        planted = {
+            path: state for before in self._before for path, state in before.items() if path in profile.read_only
+        }
+        if planted:
+            kept = tuple(path for path in profile.read_only if path not in planted)
+            profile = replace(profile, read_only=kept, absent=(*profile.absent, *planted))
+        before = {**look(profile.absent), **planted}
+        self._before.append(before)
+        return profile, before
 
     def _explain(
         self, proxy: HostProxy | None, command: str, describe: Callable[[], str], output: str, exit_status: int | None
