@@ -26,11 +26,11 @@ from cru.faces.cli.main import main
 main()
 """
 REPORTING = """#!{python}
-import io, sys
+import io, os, sys
 
 class Stream(io.TextIOWrapper):
     def write(self, text):
-        if text.endswith("> ") and "prompt_toolkit" not in sys.modules:
+        if text.endswith("> ") and not os.path.exists("modules.txt"):  # the first one: Ctrl-D may have it drawn again
             with open("modules.txt", "w") as file:
                 file.write(" ".join(set(sys.modules) - before))
         return super().write(text)

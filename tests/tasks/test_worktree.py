@@ -7,14 +7,19 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.engine.support import Person, World
 from tests.kit import HomeDir, cru, home
 from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script
 
 from cru.permissions.gate import PermissionReply
+from cru.tasks import TaskError
+from cru.tasks.worktree import Worktree, _put_index
 
 DONE = "---\ntext: all is done\n"
 
@@ -160,3 +165,102 @@ def test_a_project_that_the_last_commit_has_not_has_no_worktree(tmp_path: Path) 
     assert cru("--project-root", ".", "go", home=here).code == 0
     (report,) = [entry["content"] for entry in here.log() if entry.get("entry_type") == "tool_result"]
     assert "isolation `worktree`" in report and "new" in report
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+async def _worked(project: Path, tmp_path: Path, work: Callable[[Path], object]) -> str:
+    """What an agent in a worktree would leave as a patch."""
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    tree = await Worktree.add(project, tmp_path / "task", env, lambda record: None)
+    work(tree.path)
+    await tree.finish()
+    assert not tree.path.parent.exists() and not (tmp_path / "task" / "git").exists()
+    assert not (project / ".git" / "worktrees").exists()
+    return (tmp_path / "task" / "changes.patch").read_text()
+
+
+def test_a_sparse_checkout_stays_sparse(tmp_path: Path) -> None:
+    project = git_project(tmp_path)
+    for name in ("in", "out"):
+        (project / name).mkdir()
+        (project / name / "f").write_text(f"{name}\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "folders")
+    _git(project, "sparse-checkout", "set", "in")
+    seen: list[bool] = []
+
+    def work(path: Path) -> None:
+        seen.extend([(path / "in" / "f").exists(), (path / "out").exists(), _git(path, "status", "--porcelain") == ""])
+        (path / "in" / "f").write_text("changed\n")
+
+    patch = asyncio.run(_worked(project, tmp_path, work))
+    assert seen == [True, False, True]
+    assert "+changed" in patch and "out/f" not in patch
+
+
+def test_a_split_index_is_whole_for_the_agent(tmp_path: Path) -> None:
+    project = git_project(tmp_path)
+    _git(project, "config", "core.splitIndex", "true")
+    statuses: list[str] = []
+
+    def work(path: Path) -> None:
+        statuses.append(_git(path, "status", "--porcelain"))
+        (path / "a.txt").write_text("two\n")
+
+    assert "+two" in asyncio.run(_worked(project, tmp_path, work)) and statuses == [""]
+
+
+def test_a_checkout_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    project = git_project(tmp_path)
+    (tmp_path / ".gitconfig").write_text('[filter "zz"]\n\tsmudge = false\n\trequired = true\n')
+    (project / ".gitattributes").write_text("*.txt filter=zz\n")
+    _git(project, "add", ".gitattributes")
+    _git(project, "commit", "-qm", "attributes")
+    with pytest.raises(TaskError):
+        asyncio.run(_worked(project, tmp_path, lambda path: None))
+    assert not (project / ".git" / "worktrees").exists() and not (tmp_path / "task" / "git").exists()
+
+
+def test_there_is_no_worktree_in_a_worktree(tmp_path: Path) -> None:
+    project = git_project(tmp_path)
+    inner = project.rename(tmp_path / "cru-worktree-1-2")
+    with pytest.raises(TaskError, match="starts none in a worktree of their own"):
+        asyncio.run(_worked(inner, tmp_path, lambda path: None))
+
+
+def test_a_worktree_is_never_made_in_its_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = git_project(tmp_path)
+    (project / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(project / "tmp"))
+    places: list[Path] = []
+
+    def work(path: Path) -> None:
+        places.append(path)
+        (path / "n").write_text("n\n")
+
+    asyncio.run(_worked(project, tmp_path, work))
+    assert not places[0].is_relative_to(project)
+
+
+@pytest.mark.parametrize("place", ["index", "its folder", "the folder of all"])
+def test_an_index_is_put_nowhere_else(tmp_path: Path, place: str) -> None:
+    common, victim = tmp_path / "common", tmp_path / "victim"
+    (common / "worktrees" / "p").mkdir(parents=True)
+    victim.mkdir()
+    (victim / "index").write_text("precious")
+    if place == "index":
+        (common / "worktrees" / "p" / "index").symlink_to(victim / "index")
+        _put_index(b"DIRC", str(common), "p")
+        assert (common / "worktrees" / "p" / "index").read_bytes() == b"DIRC"
+    else:
+        link = common / "worktrees" / ("p" if place == "its folder" else "")
+        shutil.rmtree(link)
+        link.symlink_to(victim if place == "its folder" else tmp_path)
+        (tmp_path / "p").symlink_to(victim)
+        with pytest.raises((NotADirectoryError, OSError)):
+            _put_index(b"DIRC", str(common), "p")
+    assert (victim / "index").read_text() == "precious" and len(list(victim.iterdir())) == 1

@@ -28,6 +28,8 @@ from cru.tools.builtin import BuiltInTool
 if TYPE_CHECKING:
     from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
 
+SOURCED = ("BASH_ENV", "ENV")
+"""Variables that name a file which a shell runs before its command."""
 OUTSIDE = {
     "type": "boolean",
     "description": "Run it outside of the sandbox. A person is asked. Only after it failed inside because of the sandbox. Default: false.",
@@ -88,7 +90,7 @@ def _environments(parts: Parts, start: Start, chosen: SandboxSettings) -> Callab
         return own_env(base, str(root), *roots, *parts.gate.places.roots)
 
     def outside(root: Path, is_by_rule: bool) -> Mapping[str, str]:
-        return {**base, "PATH": own(root)["PATH"]} if is_by_rule else base
+        return {name: value for name, value in own(root).items() if name not in SOURCED} if is_by_rule else base
 
     def lend(to: Parts) -> None:
         to.tool_services.own_env, to.tool_services.outside_env = own, outside

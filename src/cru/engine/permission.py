@@ -336,6 +336,8 @@ async def _decide_by_person(
         parts.gate.remember(subject, reply)
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
+    if parts.gate.outside is not None:
+        parts.gate.outside.permit_by_person(question.detail)
     return PermissionDecision(HUMAN, reason=reply.choice)
 
 

@@ -19,7 +19,8 @@ LOADER = (
 def own_env(env: Mapping[str, str], *roots: str) -> dict[str, str]:
     """That of programs that cru starts for itself: what stands in these folders has no say in what they are and load."""
     kept = {name: value for name, value in env.items() if not name.startswith(LOADER)}
-    return {**kept, "PATH": own_path(env.get("PATH", os.defpath), *roots)}
+    # an empty PATH means the current folder
+    return {**kept, "PATH": own_path(env.get("PATH", os.defpath), *roots) or os.defpath}
 
 
 @lru_cache(maxsize=16)

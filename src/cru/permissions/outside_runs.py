@@ -78,6 +78,10 @@ class OutsideRuns:
             self._ruled.add(call.detail)
         return why_not
 
+    def permit_by_person(self, command: str) -> None:
+        """A person has seen it, whatever a rule says."""
+        self._ruled.discard(command)
+
     def is_by_rule(self, command: str) -> bool:
         """Whether a rule permits that this runs outside: nobody sees which programs it finds."""
         return command in self._ruled

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.files import is_inside
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
 from cru.files.search_path import find_program, own_env
@@ -27,12 +28,15 @@ SECONDS = 120.0
 SHOWN = 20_000
 """Characters of a diff that the parent gets; the whole is in the patch."""
 LARGEST = 256 << 20
+PREFIX = "cru-worktree-"
+STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 OWN = "git"
 """The folder of a task in which cru's own git has an index while it works."""
 # What the repository's own settings name would run with the worktree; nobody has asked for that.
 _GIT = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "submodule.recurse=false",
-    "-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
+    "-c", "core.splitIndex=false", "-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
 )  # fmt: skip
 _FILTERS = re.compile(r"git-lfs (clean -- %f|smudge( --skip)? -- %f|filter-process( --skip)?)")
 """What Git LFS writes into the settings of a repository."""
@@ -98,20 +102,27 @@ class Worktree(Struct, frozen=True):
     ) -> Worktree:
         """From the last commit; what is not committed is not in it. It is announced before anything of it is there, so that a kill leaves
         nothing that nobody knows of. Raises TaskError, OSError."""
+        if any(part.startswith(PREFIX) for part in project.parts):  # what it has of git, others may have written
+            raise TaskError(
+                "an agent in a worktree starts none in a worktree of their own",
+                "leave `isolation` out: it works in the same one",
+            )
         await _refuse_filters(project, env)
         base = (await _git(project, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
         # into submodules it would go with their settings
         changed = await _git(project, env, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
         inner = await _inner(project, env, base)
-        path = Path(tempfile.gettempdir()) / f"{_prefix(task_folder.name)}{os.urandom(4).hex()}" / project.name
+        path = _temporary_folder(project) / f"{_prefix(task_folder.name)}{os.urandom(4).hex()}" / project.name
         known = WorktreeRecord(str(path), str(project), base, bool(changed.strip()), inner=inner)
         announce(known)
         path.parent.mkdir(mode=0o700)
         try:
             await _git(project, env, "worktree", "add", "--no-checkout", "--detach", str(path), base)
             await _check_out(project, path, base, task_folder / OWN, env)
-        except BaseException:  # cancelled, too: nobody else knows of it
+        except BaseException as error:  # cancelled, too: nobody else knows of it
             shutil.rmtree(path.parent, ignore_errors=True)
+            if isinstance(error, Exception):
+                await _git(project, env, "worktree", "prune")
             raise
         announce(replace(known, is_ready=True))
         return cls(path, project, base, task_folder / PATCH, env, bool(changed.strip()), inner)
@@ -129,6 +140,7 @@ class Worktree(Struct, frozen=True):
         """The same as `finish` for one whose run was killed at any moment, also while it was made or taken away."""
         if is_ready and (self.path / ".git").exists():
             return await self.finish()
+        shutil.rmtree(self.patch.parent / OWN, ignore_errors=True)
         try:
             await _git(self.project, self.env, "worktree", "remove", "--force", "--force", str(self.path))
         except TaskError:
@@ -141,8 +153,7 @@ class Worktree(Struct, frozen=True):
         stays in the folder, which is named."""
         own = self.patch.parent / OWN
         try:
-            apart = await _make_apart(self.project, self.path, self.base, own, self.env)
-            await _git(self.path, self.env, "read-tree", self.base, apart=apart)
+            apart = await _find_apart(self.project, self.path, self.base, own, self.env)
             known = await _known_repositories(self.path, self.env, apart)
             others = [f":(exclude,top,literal){name}" for name in known]
             await _git(
@@ -186,11 +197,27 @@ class Worktree(Struct, frozen=True):
 
 async def _make_apart(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> GitApart:
     """own: a folder for its index. Raises TaskError, OSError."""
-    common = (await _git(project, env, "rev-parse", "--path-format=absolute", "--git-common-dir")).removesuffix("\n")
+    common = await _common_folder(project, env)
     shutil.rmtree(own, ignore_errors=True)
     own.mkdir(mode=0o700, parents=True)
     (own / "HEAD").write_text(f"{base}\n")
+    await _copy_sparse(project, common, own, env)
     return GitApart(str(own), common, str(path))
+
+
+async def _copy_sparse(project: Path, common: str, own: Path, env: Mapping[str, str]) -> None:
+    """What of the project is checked out, and its settings for one work tree: they lie beside the settings of all, and are guarded like
+    them."""
+    folder = (await _git(project, env, "rev-parse", "--path-format=absolute", "--git-dir")).removesuffix("\n")
+    if os.path.realpath(folder) != os.path.realpath(common):
+        return
+    for name in ("config.worktree", "info/sparse-checkout"):
+        try:
+            data = read_regular(Path(folder, name))
+        except FileNotFoundError:
+            continue
+        (own / name).parent.mkdir(exist_ok=True)
+        (own / name).write_bytes(data)
 
 
 async def _check_out(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> None:
@@ -201,9 +228,24 @@ async def _check_out(project: Path, path: Path, base: str, own: Path, env: Mappi
         folder = Path((await _git(path, env, "rev-parse", "--path-format=absolute", "--git-dir")).removesuffix("\n"))
         if folder.parent != Path(apart.common, "worktrees"):
             raise TaskError(f"{path}/.git leads to {folder}", "something has changed it since it was made")
-        shutil.copy2(own / "index", folder / "index")
-    finally:
+        _put_index((own / "index").read_bytes(), apart.common, folder.name)
+    except BaseException:
         shutil.rmtree(own, ignore_errors=True)
+        raise
+
+
+async def _find_apart(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> GitApart:
+    """That with which the files were checked out: its index knows them. Raises TaskError, OSError."""
+    if not (own / "index").is_file():
+        apart = await _make_apart(project, path, base, own, env)
+        await _git(path, env, "read-tree", base, apart=apart)
+        return apart
+    (own / "index.lock").unlink(missing_ok=True)
+    return GitApart(str(own), await _common_folder(project, env), str(path))
+
+
+async def _common_folder(project: Path, env: Mapping[str, str]) -> str:
+    return (await _git(project, env, "rev-parse", "--path-format=absolute", "--git-common-dir")).removesuffix("\n")
 
 
 async def _inner(project: Path, env: Mapping[str, str], base: str) -> str:
@@ -235,8 +277,33 @@ async def _refuse_filters(project: Path, env: Mapping[str, str]) -> None:
             )
 
 
+def _put_index(data: bytes, common: str, name: str) -> None:
+    """Into a worktree's folder of git, step by step, since confined commands can write there: no link is followed. Raises OSError."""
+    handles = [os.open(os.path.realpath(common), STEP)]
+    try:
+        for step in ("worktrees", name):
+            handles.append(os.open(step, STEP | os.O_NOFOLLOW, dir_fd=handles[-1]))
+        new = f"index.{os.urandom(8).hex()}"
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=handles[-1])
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.rename(new, "index", src_dir_fd=handles[-1], dst_dir_fd=handles[-1])
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _temporary_folder(project: Path) -> Path:
+    """Not in the project: commands in the sandbox could put something else in its place. Raises TaskError."""
+    root = os.path.realpath(project)
+    for folder in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
+        if root == "/" or not is_inside(os.path.realpath(folder), root):
+            return Path(folder)
+    raise TaskError("each folder for temporary files lies in the project", "set TMPDIR to one beside it")
+
+
 def _prefix(task_id: str) -> str:
-    return f"cru-worktree-{task_id}-"
+    return f"{PREFIX}{task_id}-"
 
 
 def read_patch(patch: Path) -> str:

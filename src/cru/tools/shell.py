@@ -42,8 +42,7 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
         return await tasks_of(running.services).send_input(args.input_to, args.command, args.typed_before or "")
     # a command that begins with a sign would be taken for an option
     command = f" {args.command}" if args.command[0] in "-+" else args.command
-    own = running.services.env_of_own_programs(running.root, running.env)
-    argv = (_shell(own.get("PATH", ""), str(running.root)), "-c", command)
+    argv = (_shell(running.env.get("PATH", ""), str(running.root)), "-c", command)
     confined = await _confine(args, argv, running)
     if args.background:
         explain = partial(running.secrets.explain, args.command)
@@ -114,7 +113,9 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
 
     if args.detached:  # nobody sees its end
         settle()
-    return ConfinedCommand(argv, lambda output, exit_status: "", settle, has_monitor=False, env=env)
+    own = running.services.env_of_own_programs(running.root, running.env)
+    words = (_shell(own.get("PATH", ""), str(running.root)), *argv[1:])
+    return ConfinedCommand(words, lambda output, exit_status: "", settle, has_monitor=False, env=env)
 
 
 def bracketed(text: str) -> str:

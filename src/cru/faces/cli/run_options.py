@@ -137,14 +137,15 @@ def home_path(parsed: Parsed) -> Path:
 
 def _refuse_hidden(home: Path) -> None:
     """Raises SandboxUnavailable in a run that is confined, and whose home is hidden by what confines it: it looks empty."""
+    try:
+        if not os.statvfs(home).f_flag & os.ST_RDONLY:
+            return
+    except OSError:
+        return
     from cru.sandbox import VARIABLE, SandboxUnavailable
     from cru.sandbox.backends import BACKENDS
 
-    try:
-        is_hidden = bool(os.statvfs(home).f_flag & os.ST_RDONLY)
-    except OSError:
-        return
-    if is_hidden and os.environ.get(VARIABLE) in BACKENDS:
+    if os.environ.get(VARIABLE) in BACKENDS:
         hint = "run it outside (`outside_sandbox`: true), or give it another home (--home)"
         raise SandboxUnavailable(f"this cru runs in a sandbox, and its home {home} is hidden there", hint)
 

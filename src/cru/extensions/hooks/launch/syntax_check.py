@@ -37,12 +37,8 @@ def find_script_error(program: str, path: Path, env: Mapping[str, str], project:
     lies in `project` is a stranger's program, and is not asked."""
     if PYTHON.fullmatch(base_name(program)) is None:
         return ""
-    interpreter = shutil.which(program, path=own_path(env.get("PATH", ""), str(project)))
-    if (
-        interpreter is None
-        or not own_path(os.path.dirname(interpreter), str(project))
-        or not os.path.isabs(interpreter)
-    ):
+    interpreter = shutil.which(program, path=env.get("PATH", ""))
+    if interpreter is None or not os.path.isabs(interpreter) or not own_path(interpreter, str(project)):
         return ""
     try:
         with warnings.catch_warnings(action="ignore"):
