@@ -72,6 +72,27 @@ def test_what_a_running_command_has_planted_is_no_mount_of_another_one(surroundi
     assert not (here.project / ".envrc").exists() and "bwrap:" not in "".join(results)
 
 
+@needs_sandbox
+def test_what_cru_has_written_with_leave_is_guarded_though_a_command_began_before_it(
+    surroundings: Surroundings,
+) -> None:
+    here = surroundings.here
+    calls = [
+        Call("bash", {"command": "touch begun; until [ -e go ]; do sleep 0.02; done", "background": True}),
+        Call("bash", {"command": "until [ -e begun ]; do sleep 0.02; done"}),
+        Call("write", {"file_path": ".envrc", "content": "good\n"}),
+        Call("bash", {"command": "echo bad >> .envrc; cat .envrc"}),
+        Call("bash", {"command": "touch go"}),
+    ]
+    with server([*(Reply(calls=[call]) for call in calls), *[Reply("done")] * 3]) as model:
+        here.configure(url=model.url)
+        done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
+    assert done.code == 0, done.err
+    results = [str(entry["content"]) for entry in here.log("c") if entry["entry_type"] == "tool_result"]
+    assert "Read-only file system" in results[3] and "put aside" not in results[3], results
+    assert (here.project / ".envrc").read_text() == "good\n"
+
+
 ALLOW = "[permissions]\nallow = ['bash:sh plant']\n"
 DETACHED = (
     "echo kept > /tmp/note; until [ -e go ]; do sleep 0.02; done; echo x > .envrc; cp /tmp/note wrote; "

@@ -22,7 +22,7 @@ from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import command_line, detect, with_variables
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
 from cru.sandbox.own_places import agent_sockets, session_folders
-from cru.sandbox.planted import look, new_modules, put_aside
+from cru.sandbox.planted import is_accepted, look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
 from cru.sandbox.refusals import looks_refused
 from cru.sandbox.texts import describe_failure, describe_limits, describe_missing, describe_network
@@ -182,7 +182,10 @@ class SessionSandbox:
         """What is at the places of guards that are not there. What a command that still runs has put there counts as nothing: it goes
         when that one ends, and a mount would miss it."""
         planted = {
-            path: state for before in self._before for path, state in before.items() if path in profile.read_only
+            path: state
+            for before in self._before
+            for path, state in before.items()
+            if path in profile.read_only and not is_accepted(path, self._accepted)
         }
         if planted:
             kept = tuple(path for path in profile.read_only if path not in planted)

@@ -44,7 +44,7 @@ def _settle(path: str, target: str, accepted: Mapping[str, bytes]) -> list[str]:
     """Of one of them. Raises OSError."""
     if (os.readlink(path) if os.path.islink(path) else "") == target and (target or not os.path.lexists(path)):
         return []
-    if accepted and _is_accepted(path, accepted):
+    if accepted and is_accepted(path, accepted):
         return []
     aside = _rename(path)
     if target:
@@ -52,7 +52,7 @@ def _settle(path: str, target: str, accepted: Mapping[str, bytes]) -> list[str]:
     return [aside] if aside else []
 
 
-def _is_accepted(path: str, accepted: Mapping[str, bytes]) -> bool:
+def is_accepted(path: str, accepted: Mapping[str, bytes]) -> bool:
     """Whether there is nothing but accepted files in it, few and not deep."""
     rest, count = [path], 0
     while rest:
