@@ -8,6 +8,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -117,11 +118,14 @@ class Worktree(Struct, frozen=True):
         announce(known)
         path.parent.mkdir(mode=0o700)
         try:
-            await _git(project, env, "worktree", "add", "--no-checkout", "--detach", str(path), base)
-            await _check_out(project, path, base, task_folder / OWN, env)
-        except BaseException as error:  # cancelled, too: nobody else knows of it
-            shutil.rmtree(path.parent, ignore_errors=True)
-            if isinstance(error, Exception):
+            with ExitStack() as undone:  # when it is cancelled, too: nobody else knows of it
+                for folder in (path.parent, task_folder / OWN):
+                    undone.callback(shutil.rmtree, folder, ignore_errors=True)
+                await _git(project, env, "worktree", "add", "--no-checkout", "--detach", str(path), base)
+                await _check_out(project, path, base, task_folder / OWN, env)
+                undone.pop_all()
+        except (TaskError, OSError):
+            with suppress(TaskError):  # what went wrong first is told
                 await _git(project, env, "worktree", "prune")
             raise
         announce(replace(known, is_ready=True))
@@ -222,16 +226,12 @@ async def _copy_sparse(project: Path, common: str, own: Path, env: Mapping[str, 
 
 async def _check_out(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> None:
     """The files of a worktree that has none yet, and the index that the agent's own git looks at. Raises TaskError, OSError."""
-    try:
-        apart = await _make_apart(project, path, base, own, env)
-        await _git(path, env, "read-tree", "--reset", "-u", base, apart=apart)
-        folder = Path((await _git(path, env, "rev-parse", "--path-format=absolute", "--git-dir")).removesuffix("\n"))
-        if folder.parent != Path(apart.common, "worktrees"):
-            raise TaskError(f"{path}/.git leads to {folder}", "something has changed it since it was made")
-        _put_index((own / "index").read_bytes(), apart.common, folder.name)
-    except BaseException:
-        shutil.rmtree(own, ignore_errors=True)
-        raise
+    apart = await _make_apart(project, path, base, own, env)
+    await _git(path, env, "read-tree", "--reset", "-u", base, apart=apart)
+    folder = Path((await _git(path, env, "rev-parse", "--path-format=absolute", "--git-dir")).removesuffix("\n"))
+    if folder.parent != Path(apart.common, "worktrees"):
+        raise TaskError(f"{path}/.git leads to {folder}", "something has changed it since it was made")
+    _put_index((own / "index").read_bytes(), apart.common, folder.name)
 
 
 async def _find_apart(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> GitApart:
