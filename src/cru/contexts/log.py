@@ -41,7 +41,7 @@ class Log:
     """
 
     def __init__(self, path: Path, is_ours: Callable[[], bool] = lambda: False) -> None:
-        self.path = path
+        self.path, self._name = path, os.fspath(path)
         self._is_ours = is_ours
         self._guard = Lock()
         self._fd = -1
@@ -80,7 +80,7 @@ class Log:
 
     def _refresh(self) -> None:
         try:
-            status = self.path.stat()
+            status = os.stat(self._name)
         except FileNotFoundError:
             self._refuse("deleted")
             raise
@@ -88,7 +88,8 @@ class Log:
         if fresh:
             self._refuse("replaced")
             self._open()
-        size = os.fstat(self._fd).st_size
+            status = os.fstat(self._fd)
+        size = status.st_size
         known = self._offset + len(self._rest)
         if size == known:
             if self._rest:

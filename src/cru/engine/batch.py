@@ -98,5 +98,8 @@ async def _gather(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
 
 def _keys(outcomes: list[ToolOutcome]) -> list[CallKey]:
     """Of the calls that came to something: they ran, or a handler did them."""
-    done = (outcome for outcome in outcomes if outcome.ran or outcome.failure_kind is None)
-    return [(outcome.call.name, outcome.call.arguments, hash(outcome.raw)) for outcome in done]
+    return [
+        (outcome.call.name, outcome.call.arguments, hash(outcome.raw))
+        for outcome in outcomes
+        if outcome.ran or outcome.failure_kind is None
+    ]

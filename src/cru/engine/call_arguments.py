@@ -11,7 +11,7 @@ from cru.engine.parts import Parts
 from cru.events.answers import add
 from cru.events.bus import Outcome
 from cru.events.payloads import FailureKind, ToolBeforeCall
-from cru.tools.protocol import ArgumentError, ContinuingTool, Tool
+from cru.tools.protocol import ArgumentError, Tool
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
 
@@ -33,7 +33,8 @@ def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedA
         return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
     try:
         args = tool.check(call.arguments)
-        return CheckedArguments(tool.complete(args, parts.tool_services) if isinstance(tool, ContinuingTool) else args)
+        complete = getattr(tool, "complete", None)  # of a ContinuingTool; see permission._receiver
+        return CheckedArguments(args if complete is None else complete(args, parts.tool_services))
     except ArgumentError as error:
         problem = f"bad arguments for {call.name}: {error}"
         return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)

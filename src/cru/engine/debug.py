@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from cru.contexts import StoreUnwritable
 from cru.contexts.line_file import LineFile, RecordLimits
 from cru.engine.recorder import LineSink, Recorder
 from cru.models.protocol import RequestBody
@@ -55,8 +56,10 @@ class DebugRecorder(Recorder):
 
     def _keep_line(self, name: str, line: dict[str, Any]) -> None:
         if name in self._files:
-            with self._told_failures():
+            try:
                 self._files[name].write(msgspec.json.encode(line) + b"\n")
+            except StoreUnwritable as error:
+                self._report(error)
             self._files[name].close()
 
 

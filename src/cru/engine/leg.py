@@ -18,6 +18,7 @@ from cru.values.messages import Span, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from cru.engine.compaction import Compactor
+    from cru.engine.log_sync import LogSync
     from cru.engine.tool_call import ToolOutcome
 
 EMPTY_RETRIES = 2
@@ -48,7 +49,7 @@ class Leg:
         self._reply: ModelReply | None = None
         self._model = ""
         self._is_rescued = False
-        self._sync: asyncio.Future[None] | None = None
+        self._sync: LogSync | None = None
         self._known_compactor: Compactor | None = None
         self._again: tuple[ToolCall, ...] = ()
         self._selected: set[str] = set()
@@ -64,7 +65,8 @@ class Leg:
             try:
                 await self._run_rounds()
             finally:
-                await self._wait_for_sync()
+                if self._sync is not None:
+                    await self._sync.finish()
             return self._finish("done")
         except TurnStopped as stop:
             return self._finish(stop.cause, reason=stop.reason)
@@ -315,9 +317,12 @@ class Leg:
         if turn.fuel > 0:
             turn.fuel -= 1
         outcomes = await batch.run(parts, calls, turn, self._pending)
-        await self._wait_for_sync()
-        # a task begins when this one first waits: the next request goes out without a thread beside it
-        self._sync = asyncio.create_task(asyncio.to_thread(parts.store.sync))
+        if self._sync is None:
+            from cru.engine.log_sync import LogSync
+
+            self._sync = LogSync(parts.store.sync)
+        await self._sync.wait()
+        self._sync.begin_soon()
         for outcome in outcomes:
             if outcome.call.name == "recurse" and not outcome.is_error:
                 self.recurse = _read_note(outcome.call)
@@ -342,11 +347,6 @@ class Leg:
         self._text = text
         self.parts.bus.offer(StreamingDelta(text, 1))
         await self._announce_reply(AgentResponded(text, text, True, ref=entry_id))
-
-    async def _wait_for_sync(self) -> None:
-        if self._sync is not None:
-            sync, self._sync = self._sync, None
-            await sync
 
     def _finish(self, cause: Cause, **details: Any) -> LegResult:
         """Leave the log complete: the text of a reply that broke off, and a result for every call."""

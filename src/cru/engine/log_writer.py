@@ -40,7 +40,7 @@ def write(parts: Parts, *entries: Entry) -> None:
     parts.store.append(*entries)
     for entry in entries:
         parts.history.add(entry)
-    parts.bus.stream.tell(EntryLogged(tuple(e.id for e in entries)))
+    parts.bus.stream.tell(EntryLogged(tuple([e.id for e in entries])))
 
 
 def entry(kind: str, content: str = "", **fields: Any) -> Entry:

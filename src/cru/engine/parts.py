@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
@@ -165,8 +166,7 @@ class FileChanges(Struct):
         if self.make is None or tool.kind not in ("write", "shell"):
             return False
         if tool.kind == "shell":
-            real = root.resolve()
-            return any((folder / ".git").exists() for folder in (real, *real.parents))
+            return os.path.exists(f"{root}/.git") or any((f / ".git").exists() for f in root.resolve().parents)
         return not getattr(tool, "keeps_files", False) or (self.known is not None and self.known.is_looking)
 
     def lend(self, parts: Parts) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from cru.engine.parts import Parts
-from cru.revisions.keeper import ChangeKeeper
-from cru.revisions.records import ChangedBy
 from cru.shell.readers import only_reads
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
+
+if TYPE_CHECKING:
+    from cru.revisions.keeper import ChangeKeeper
 
 Arguments = dict[str, object]
 
@@ -18,14 +20,19 @@ async def run_recorded(
 ) -> ToolResult:
     """Run a tool; raises what it raises. Of a command the work tree is looked at, of other tools the files that they said they would
     write are kept."""
+    why = _why_unknown(args) if tool.kind == "shell" else ""
+    if tool.kind == "shell" and not why and only_reads(tool.subject(args)):
+        return await tool.run(args, running)
     keeper = parts.services.changes.keeper()
     if keeper is None:
         return await tool.run(args, running)
     if tool.kind == "shell":
-        return await _run_command(parts, keeper, tool, args, running)
+        return await _run_command(parts, keeper, tool, args, running, why)
     await keeper.settle()  # else what this call writes would count as the command's
     if getattr(tool, "keeps_files", False):
         return await tool.run(args, running)
+    from cru.revisions.records import ChangedBy
+
     files = [os.path.realpath(parts.root / os.path.expanduser(path)) for access, path in paths if access == "write"]
     begun = keeper.begin(files, parts.services.changes.origin(parts, ChangedBy.TOOL, tool.spec.name, running.call_id))
     try:
@@ -35,13 +42,15 @@ async def run_recorded(
 
 
 async def _run_command(
-    parts: Parts, keeper: ChangeKeeper, tool: Tool, args: Arguments, running: ToolContext
+    parts: Parts, keeper: ChangeKeeper, tool: Tool, args: Arguments, running: ToolContext, why: str
 ) -> ToolResult:
+    """Run a command that may change something; `why` is the reason of `_why_unknown`."""
     own = parts.tool_services.env_of_own_programs(parts.root, running.env)
     watcher = keeper.watch_commands(parts.root, own.get("PATH", os.defpath))
-    why = _why_unknown(args)
-    if watcher is None or (not why and only_reads(tool.subject(args))):
+    if watcher is None:
         return await tool.run(args, running)
+    from cru.revisions.records import ChangedBy
+
     changes = parts.services.changes
     origin = changes.origin(parts, ChangedBy.COMMAND, tool.spec.name, running.call_id)
     await watcher.before(changes.prompt)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -173,16 +172,18 @@ class Recorder:
             self._states = []
         if self._held:
             lines, self._held = b"".join(self._held), []
-            with self._told_failures():
+            try:
                 if self._lines.write(lines):
                     self._sweep()
+            except StoreUnwritable as error:
+                self._report(error)
 
     def _hold(self, line: Any) -> None:
         self._held.append(msgspec.json.encode(line) + b"\n")
 
     def _keep_system(self, system: tuple[Span, ...]) -> tuple[KeptSpan, ...]:
         """Within a leg the system prompt is the same object, and is not read again."""
-        if system is not self._system[0] or any(key not in self._known for _, _, key in self._system[1]):
+        if system is not self._system[0] or not self._known.issuperset([key for _, _, key in self._system[1]]):
             kept = tuple((span.name, span.origin, self._keep(span.text.encode())) for span in system)
             self._system = (system, kept)
         return self._system[1]
@@ -196,12 +197,15 @@ class Recorder:
         key = hashlib.sha256(data).hexdigest()[:24]
         if key not in self._known:
             path = self._spans / key
-            with self._told_failures(), write_errors(path):
-                if not _is_there(path):
-                    self._store(path, data if self._redact is None else self._redact(data))
-                    if key < SWEEPING:
-                        self._sweep()
-                self._known.add(key)
+            try:
+                with write_errors(path):
+                    if not _is_there(path):
+                        self._store(path, data if self._redact is None else self._redact(data))
+                        if key < SWEEPING:
+                            self._sweep()
+                    self._known.add(key)
+            except StoreUnwritable as error:
+                self._report(error)
         return key
 
     def _store(self, path: Path, data: bytes) -> None:
@@ -224,14 +228,11 @@ class Recorder:
         with write_errors(self._spans):
             sweep_spans(self._spans, self._limits)
 
-    @contextmanager
-    def _told_failures(self) -> Iterator[None]:
-        try:
-            yield
-        except StoreUnwritable as error:
-            warn, self._warn = self._warn, None
-            if warn is not None:
-                warn(f"the trace cannot be written: {error}")
+    def _report(self, error: StoreUnwritable) -> None:
+        """Warn the first time that the trace cannot be written."""
+        warn, self._warn = self._warn, None
+        if warn is not None:
+            warn(f"the trace cannot be written: {error}")
 
 
 def _is_there(path: Path) -> bool:

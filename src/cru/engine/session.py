@@ -396,5 +396,5 @@ class Session:
         return entries, len(entries)
 
     def _record_transition(self, old: LegState, new: LegState) -> None:
-        self.parts.recorder.state(new.value)
-        self.parts.bus.stream.tell(StateChanged(old.value, new.value))
+        self.parts.recorder.state(str.__str__(new))  # `value` of an enum is a property of five calls
+        self.parts.bus.stream.tell(StateChanged(str.__str__(old), str.__str__(new)))

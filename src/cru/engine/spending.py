@@ -28,6 +28,9 @@ class BudgetLimits(Struct, frozen=True):
     max_seconds: float = 0.0
 
 
+NO_LIMITS = BudgetLimits()
+
+
 class BudgetSettings(BudgetLimits, frozen=True):
     """`[budget]`: of one prompt, and `[budget.session]`. strict: a request whose price is not known ends what has a max_cost."""
 
@@ -180,12 +183,18 @@ class UsageLedger:
 
     def reached(self) -> BudgetReached | None:
         """The first limit that is used up, the narrowest budget first; None: all may go on."""
-        return next((reached for scope in self.prompt.chain() for reached in self._reached(scope)), None)
+        scope: SpendingScope | None = self.prompt
+        while scope is not None:
+            if scope.limits != NO_LIMITS:
+                for reached in self._reached(scope):
+                    return reached
+            scope = scope.above
+        return None
 
     @property
     def must_tell_unpriced(self) -> bool:
         """Whether a limit of cost may not hold, since a price is not known, and nobody was told."""
-        if self.has_told_unpriced:
+        if self.has_told_unpriced or not self.needs_cost:
             return False
         return any(scope.limits.max_cost and scope.totals.unpriced for scope in self.prompt.chain())
 

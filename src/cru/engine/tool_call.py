@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -245,7 +246,7 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
         else:
             result, kind = await _run_tool(parts, tool, prepared)
     milliseconds = round((time.perf_counter() - started) * 1000, 3)
-    async with finishing or asyncio.Lock():
+    async with finishing or nullcontext():
         shown = parts.secrets.hide(result) if parts.secrets.hidden else result
         return await _finish(parts, prepared, shown, kind, milliseconds, halted_by)
 
@@ -361,8 +362,8 @@ async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content:
 
 
 def _real_paths(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
-    """Where paths lead now, links followed: a call of the same reply may have put a link there since it was decided."""
-    return tuple(os.path.realpath(parts.root / os.path.expanduser(path)) for _, path in paths)
+    """Return where paths lead now, links followed: a call of the same reply may have put a link there since it was decided."""
+    return tuple([os.path.realpath(parts.root / os.path.expanduser(path)) for _, path in paths])
 
 
 def _injects_of(answer: Answer) -> tuple[Inject, ...]:
@@ -378,12 +379,8 @@ def _add_answer(prepared: PreparedCall, decision: PermissionDecision) -> Prepare
 
 
 def _refuse(prepared: PreparedCall, refusal: PermissionDecision) -> PreparedCall:
-    return replace(
-        _add_answer(prepared, refusal),
-        content=refusal.refusal_text(),
-        failure_kind=refusal.refusal,
-        decided_by=refusal.by,
-    )
+    prepared, content = _add_answer(prepared, refusal), refusal.refusal_text()
+    return replace(prepared, content=content, failure_kind=refusal.refusal, decided_by=refusal.by)
 
 
 def _take_result(prepared: PreparedCall) -> PreparedCall:

@@ -278,9 +278,10 @@ def is_interrupted() -> bool:
 
 
 def check() -> None:
-    """The door of everything that begins something: a dispatch, a tool call, a request, a process. Raises CancelledError if what runs
-    now was asked to end."""
-    if is_over():
+    """Raise CancelledError if what runs now was asked to end. Whatever begins something calls it: a dispatch, a tool call, a request, a
+    process."""
+    scope = SCOPE.get()
+    if scope is not None and scope.over:
         raise asyncio.CancelledError
 
 

@@ -23,6 +23,7 @@ from cru.models.failures import (
 )
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
 from cru.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
+from cru.net.time_limit import TimeLimit
 from cru.values.messages import CallPart, Delta, Text, Thought
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -209,7 +210,7 @@ class Exchange:
             return self._redirected(response)
         body = b""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_ERROR_SECONDS):
+            with TimeLimit(_ERROR_SECONDS):
                 body = await response.read(_ERROR_BYTES)
         error = error_for_status(self.facts, response.status, body)
         error.retry_after = delay_asked_for(response.headers, time())
@@ -268,7 +269,7 @@ async def _read_deltas(
 async def _next_chunk(response: Response, meter: _ReplyMeter) -> bytes | None:
     """The next chunk, None behind the last one. Raises what is due when the time is over, whether anything comes or not."""
     try:
-        async with asyncio.timeout(meter.seconds_left):
+        with TimeLimit(meter.seconds_left):
             return await anext(response.chunks, None)
     except TimeoutError as error:
         raise meter.overdue() from error
@@ -296,7 +297,7 @@ def _begins_like_a_reply(start: bytes) -> bool:
 async def _drain(response: Response) -> None:
     """Read what follows the end mark (as a rule nothing), so that the connection can be used again."""
     try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
+        with TimeLimit(_DRAIN_SECONDS):
             async for _ in response.chunks:
                 pass
     except (TimeoutError, NetError):
@@ -388,12 +389,9 @@ class SseDecoder:
             return
         if len(line) > MOST_LINE_BYTES:
             raise too_long("a line", MOST_LINE_BYTES)
-        if line.startswith(b"data:"):
-            self._add(line[6:] if line.startswith(b"data: ") else line[5:])
-        elif line == b"data":
-            self._add(b"")
-
-    def _add(self, data: bytes) -> None:
+        if not line.startswith(b"data:") and line != b"data":
+            return
+        data = line[5:].removeprefix(b" ")
         self._data.append(data)
         self._size += len(data) + _LINE_COST
         if self._size > MOST_EVENT_BYTES:

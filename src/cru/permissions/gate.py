@@ -134,10 +134,6 @@ class Gate:
         return self._narrow(state.places)
 
     @property
-    def _allow(self) -> tuple[Rule, ...]:
-        return self._state.allow
-
-    @property
     def _ask(self) -> tuple[Rule, ...]:
         return (*self._state.ask, *self._grants.lists().ask)
 
@@ -230,7 +226,8 @@ class Gate:
             call.is_outside = is_outside
         except ValueError as error:
             return Verdict("deny", f"not a path ({error})")
-        rule = self._first_hit(self._deny, call)
+        granted = self._grants.lists()
+        rule = self._first_hit((*self._state.deny, *granted.deny), call)
         if rule is not None:
             reason = f"the rule `{rule.text}` in [permissions] deny of {rule.source}{call.why_unsure}"
             return Verdict("deny", reason, rule.text, explicit=True, source=rule)
@@ -240,7 +237,7 @@ class Gate:
             return Verdict("deny", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}, `{tool}` is refused")
         if place is not None and place.decision == "deny":
             return place
-        rule = self._first_hit(self._ask, call)
+        rule = self._first_hit((*self._state.ask, *granted.ask), call)
         if rule is not None:
             reason = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question{call.why_unsure}"
             return Verdict("ask", reason, rule.text, explicit=True, source=rule)
@@ -308,7 +305,7 @@ class Gate:
         return next((rule for rule in rules if rule_hits(rule, call, self._places)), None)
 
     def _allowing(self) -> tuple[Rule, ...]:
-        return (*self._allow, *self._grants.rules())
+        return (*self._state.allow, *self._grants.rules())
 
     def _find_allowing(self, call: JudgedCall, named_only: bool = False) -> tuple[Rule, ...]:
         """named_only: a rule for every call of a tool does not count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
@@ -42,7 +43,7 @@ class Grants:
     def __init__(self, path: Path, root: Path, keeps: bool = True) -> None:
         """keeps: False: what is added or taken back holds for the session alone"""
         self.problems: list[SettingsProblem] = []
-        self._path = path
+        self._path, self._name = path, os.fspath(path)
         self._root = str(root)
         self._keeps = keeps
         self._session: list[Rule] = []
@@ -58,7 +59,7 @@ class Grants:
 
     def lists(self) -> GrantedLists:
         """The same object as long as nothing changes."""
-        if self._file is None and self._path.exists():  # else the usual case; nothing is imported for it
+        if self._file is None and os.path.exists(self._name):  # else the usual case; nothing is imported for it
             from cru.permissions.stored import GrantFile, load_stored
 
             self._keep(*load_stored(self._path, GrantFile))

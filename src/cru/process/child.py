@@ -109,7 +109,7 @@ class Child:
             return self._start(stdout, stderr)
         if self._program.is_bound:
             guardian.bind(self._mark.rpartition(".")[0])
-        guardian.expect(self._mark)
+        guardian.expect(self._mark, is_bound=self._program.is_bound)
         try:
             process = self._start(stdout, stderr)
         except BaseException:

@@ -79,9 +79,13 @@ class Guardian:
             self._session = ""
             self._write(0, "")
 
-    def expect(self, mark: str) -> None:
-        """A child with this mark is about to start. Raises StartError if nobody could watch it."""
-        self._ensure_shell()
+    def expect(self, mark: str, *, is_bound: bool = False) -> None:
+        """Note that a child with this mark is about to start. Raises StartError if nothing could watch it.
+
+        is_bound: the mark is of the session for which `bind` has just made sure of that
+        """
+        if not is_bound:
+            self._ensure_shell()
         slot = self._slots[mark] = self._free.pop() if self._free else len(self._slots) + 1
         self._write(slot, f"+{mark}")
 

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from threading import RLock
@@ -32,20 +31,21 @@ _begins: dict[int, int] = {}
 
 def session_mark(env: Mapping[str, str]) -> str:
     """The mark of all that ends with this process: those of `new_mark` with `is_bound` are this one, a dot and a number."""
-    return _series_mark(env, _SESSION)
+    return _series_mark(env, _SESSION, os.getpid())
 
 
 def new_mark(env: Mapping[str, str], *, is_bound: bool = False) -> str:
     """A mark of its own for a child with this environment, behind that of the child that we are. `is_bound`: what it leaves running ends
     with this process."""
-    counter = _counters.setdefault(os.getpid(), count())
-    series = _series_mark(env, _SESSION if is_bound else _PROGRAM)
+    pid = os.getpid()
+    counter = _counters.setdefault(pid, count())
+    series = _series_mark(env, _SESSION if is_bound else _PROGRAM, pid)
     return f"{series}.{next(counter) % (1 << _PROGRAM_BITS)}"
 
 
-def _series_mark(env: Mapping[str, str], kind: int) -> str:
-    """With a number that no other process of these days has: its id, and when it began to count."""
-    outer, pid = env.get(VARIABLE, ""), os.getpid()
+def _series_mark(env: Mapping[str, str], kind: int, pid: int) -> str:
+    """Return a mark whose number no other process of these days has: it is made of the process id and of when that began to count."""
+    outer = env.get(VARIABLE, "")
     if len(outer) > LONGEST or not outer.isprintable():
         outer = ""
     began = _begins.setdefault(pid, int(time.monotonic())) & _SECONDS
@@ -89,21 +89,30 @@ def number_of(pid: int) -> int:
     return number if number >= _TOP else 0
 
 
-@contextmanager
-def numbered(mark: str) -> Iterator[None]:
-    """What is started meanwhile has the number of this mark; where the system has none, nothing."""
-    numbers = numbers_of(mark)
-    if not numbers or not has_numbers():
-        yield
-        return
-    import resource
+class numbered:
+    """A block in which each process that is started carries the number of a mark, where the system has such numbers."""
 
-    with _starting:  # two threads would restore each other's number, and this process would keep one
-        before = resource.prlimit(0, _LIMIT, (numbers[0], resource.RLIM_INFINITY))
-        try:
-            yield
-        finally:
-            resource.prlimit(0, _LIMIT, before)
+    __slots__ = ("_before", "_numbers")
+
+    def __init__(self, mark: str) -> None:
+        numbers = numbers_of(mark)
+        self._numbers = numbers if numbers and has_numbers() else range(0)
+
+    def __enter__(self) -> None:
+        if self._numbers:
+            import resource
+
+            _starting.acquire()  # two threads would restore each other's number, and this process would keep one
+            self._before = resource.prlimit(0, _LIMIT, (self._numbers[0], resource.RLIM_INFINITY))
+
+    def __exit__(self, *raised: object) -> None:
+        if self._numbers:
+            import resource
+
+            try:
+                resource.prlimit(0, _LIMIT, self._before)
+            finally:
+                _starting.release()
 
 
 def _start_anew() -> None:

@@ -66,7 +66,7 @@ async def run_program(
     another way. Raises StartError if it cannot be started.
     """
     captures = [capture for capture in (output, errors) if capture is not None]
-    child = Child(program, *(capture if isinstance(capture, int) else capture.feed for capture in captures))
+    child = Child(program, *[capture if isinstance(capture, int) else capture.feed for capture in captures])
     timed_out = False
     try:
         timed_out = await wait(child, seconds)
@@ -77,7 +77,7 @@ async def run_program(
         finally:
             left_behind = child.close()
             texts = ["" if isinstance(capture, int) else capture.close() for capture in captures]
-    is_cut = any(not isinstance(capture, int) and capture.is_cut for capture in captures)
+    is_cut = any([not isinstance(capture, int) and capture.is_cut for capture in captures])
     assert child.exit_status is not None
     return ProcessResult(child.exit_status, texts[0], "".join(texts[1:]), timed_out, is_cut, left_behind)
 

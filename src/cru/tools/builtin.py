@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
@@ -167,11 +168,14 @@ class BuiltInTool:
         return receiving_command(args, services)
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
-        from importlib import import_module
+        module, _, name = self._row.call.partition(".")
+        loaded = sys.modules.get(f"cru.tools.{module}")
+        if loaded is None:
+            from importlib import import_module  # at the first call: most runs use few of the tools
 
-        module, _, function = self._row.call.partition(".")
-        call = getattr(import_module(f"cru.tools.{module}"), function)
-        result: ToolResult = await call(a.parse_arguments(self._row.arguments, args), running, self._options)
+            loaded = import_module(f"cru.tools.{module}")
+        arguments = a.parse_arguments(self._row.arguments, args)
+        result: ToolResult = await getattr(loaded, name)(arguments, running, self._options)
         return result
 
 

@@ -109,10 +109,13 @@ def _may_hold(path: str) -> bool:
 
 
 def _has_misprint(data: bytes) -> bool:
-    """Whether a table of a TOML file may be a misspelt `hooks`."""
-    from cru.config.closest import is_misprint
+    """Return whether a table of a TOML file may be a misspelt `hooks`."""
+    names = set(_TABLE.findall(data))
+    if not names:
+        return False
+    from cru.config.closest import is_misprint  # at a start: most files have no table, or one that is read anyway
 
-    return any(is_misprint(name.decode("utf-8", "replace"), "hooks") for name in set(_TABLE.findall(data)))
+    return any(is_misprint(name.decode("utf-8", "replace"), "hooks") for name in names)
 
 
 def _is_odd(data: bytes) -> bool:

@@ -1,0 +1,60 @@
+"""The log forced to the disk beside what runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from cru.engine.log_sync import LogSync
+
+
+def test_it_begins_when_the_task_waits_and_is_waited_for() -> None:
+    begun, go = [], threading.Event()
+
+    def sync() -> None:
+        begun.append(threading.current_thread())
+        go.wait(10)
+
+    async def run() -> None:
+        log = LogSync(sync)
+        for count in (1, 2, 3):
+            go.clear()
+            log.begin_soon()
+            assert len(begun) == count - 1
+            asyncio.get_running_loop().call_later(0.01, go.set)
+            await log.wait()
+            assert len(begun) == count
+        await log.finish()
+
+    asyncio.run(run())
+    assert len(set(begun)) == 1 and begun[0] is not threading.main_thread()
+    assert not begun[0].is_alive()
+
+
+def test_what_was_to_begin_begins_at_once_if_it_is_waited_for() -> None:
+    synced = []
+
+    async def run() -> None:
+        log = LogSync(lambda: synced.append(1))
+        log.begin_soon()
+        await log.wait()
+        await log.finish()
+
+    asyncio.run(run())
+    assert synced == [1]
+
+
+def test_what_it_raises_is_raised_in_who_waits() -> None:
+    async def run() -> None:
+        log = LogSync(lambda: 1 / 0)
+        log.begin_soon()
+        try:
+            with pytest.raises(ZeroDivisionError):
+                await log.wait()
+            await log.wait()
+        finally:
+            await log.finish()
+
+    asyncio.run(run())
