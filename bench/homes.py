@@ -1,4 +1,4 @@
-"""One home, many processes: each works on a context of its own and writes to its neighbour's inbox (`make test-long` has a short version).
+"""One home, many processes: each works on a context of its own and writes to its neighbour's inbox (`make test-all` has a short version).
 
 Each worker runs `cru` again and again on its context. Every run is told what to answer by a script of its own (docs/scripted-model.md): one
 message to the next context, then a text that no other run says. Afterwards: each log holds what its worker was told, in that order and

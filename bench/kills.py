@@ -1,4 +1,4 @@
-"""kill -9 at any moment: 200 kills spread over scripted turns, and what each left behind (run by `make test-long`, or alone).
+"""kill -9 at any moment: 200 kills spread over scripted turns, and what each left behind (run by `make test-all`, or alone).
 
 Half of the kills fall uniformly over the length of a turn, the rest where a state was hit least so far: the run is watched on
 `--json` and killed right after it entered that state. The state of a kill is the last one that the dead process announced.

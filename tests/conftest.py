@@ -10,21 +10,28 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from tests.kit import HomeDir
+from tests.kit import HomeDir, short
 from tests.kit import home as new_home
 from tests.kit.brief_reports import BriefReports
 from tests.kit.counts import Counts
 from tests.kit.forked import RealStarts
 from tests.kit.leaks import Leaks
-from tests.kit.quiet import Quiet
+from tests.kit.progress import Progress
+from tests.kit.short import Short
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 RANDOM = "CRU_TEST_RANDOM"
-"""A variable: properties are tried with other values in each run (`make test-long`); else with the same ones always."""
+"""A variable: properties are tried with other values in each run (`make soak`); without it always with the same ones."""
+SHORT_EXAMPLES = 30
+"""Values that a short run tries of each property, where the test does not say how many."""
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """Bytes: what a run of all tests needs of a file system in memory, several times."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(short.OPTION, action="store_true", help="leave out slow tests and most cases of large tables")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,12 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
         deadline=None,
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
         derandomize=RANDOM not in os.environ,
+        max_examples=SHORT_EXAMPLES if config.getoption(short.OPTION) else 100,
     )
     hypothesis.settings.load_profile("cru")
     config.pluginmanager.register(Counts(), "cru-counts")
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
     config.pluginmanager.register(Leaks(), "cru-leaks")
-    config.pluginmanager.register(Quiet(), "cru-quiet")
+    config.pluginmanager.register(Short(), "cru-short")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(), "cru-progress")
     config.pluginmanager.register(BriefReports(), "cru-brief-reports")
 
 

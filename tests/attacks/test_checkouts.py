@@ -39,6 +39,7 @@ def put(path: Path, kind: str) -> None:
         path.symlink_to("/dev/zero" if kind == "endless" else path.name)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "kind"), GIT_FILES, ids=map(" ".join, GIT_FILES))
 def test_files_of_a_repository_that_are_none_stop_nobody(tmp_path: Path, name: str, kind: str) -> None:
     def plant(here: HomeDir) -> None:
@@ -246,6 +247,7 @@ def _worktree(request: Received) -> Reply:
     return Reply(calls=[Call("task", {"agent": "general", "prompt": "the work", "isolation": "worktree"})])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_worktree_runs_nothing_that_the_repository_names(tmp_path: Path, name: str) -> None:
     with server(_worktree) as model:
@@ -277,6 +279,7 @@ PROGRAMS = ("git", "rg", "bwrap", "bash", "sh")
 PATHS = (".:{path}", ":{path}", "{path}:", "./bin:{path}", "{project}/bin:{path}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 def test_no_program_of_the_project_stands_in_for_one_that_cru_needs(tmp_path: Path, path: str) -> None:
     """A PATH with an empty or relative entry is a mistake that many people have in their settings; one with a folder of the project is
@@ -323,6 +326,7 @@ def _with_repository_within(tmp_path: Path, url: str) -> tuple[HomeDir, Path, st
     return here, target, WITHIN.format(identity=IDENTITY, evil=evil)
 
 
+@pytest.mark.slow
 def test_what_cru_looks_at_around_commands_runs_nothing_of_a_repository_within(tmp_path: Path) -> None:
     commands = ["echo 2 >g", "echo 3 >g", "echo 4 >g"]
     steps = [*(Reply(calls=[Call("bash", {"command": command})]) for command in commands), Reply("done")]

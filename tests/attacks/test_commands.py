@@ -34,6 +34,7 @@ def _plant(here: HomeDir) -> None:
     (here.project / "V").write_text("x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GROUPS)
 def test_no_spelling_of_a_command_gets_around_a_rule(tmp_path: Path, name: str) -> None:
     rows = GROUPS[name]

@@ -104,6 +104,7 @@ def seconds_of(expression: Expression, text: str) -> float:
     return process_time() - begin
 
 
+@pytest.mark.slow
 def test_how_an_expression_is_used_is_seen() -> None:
     by_name = {each.name: each.is_searched for each in expressions()}
     assert not by_name["cru.shell.syntax._ASSIGNMENT"] and not by_name["cru.config.secret._REFERENCE"]

@@ -272,6 +272,7 @@ def test_commands_of_a_file_get_them_if_it_is_the_persons_and_typed(
     assert (b"ghp_123456789" in sent) is gets
 
 
+@pytest.mark.slow
 def test_the_doctor_lists_them(tmp_path: Path) -> None:
     here = home(tmp_path, config='[tools]\nenv_pass = ["HF_TOKEN"]\n')
     out = cru("doctor", "--offline", home=here, env={"GITHUB_TOKEN": "ghp_123456789", "HF_TOKEN": "hf_1234567"}).out

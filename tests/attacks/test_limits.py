@@ -73,6 +73,7 @@ RULES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_long_command_is_judged_in_time(name: str) -> None:
     judge, text = gate(allow=("bash:git *", "bash:*a*b*c*"), deny=RULES, ask=("bash:sudo *",)), COMMANDS[name]
@@ -81,12 +82,14 @@ def test_a_long_command_is_judged_in_time(name: str) -> None:
     assert processor_seconds(lambda: may_write_protected(text, judge.places)) < SECONDS
 
 
+@pytest.mark.slow
 def test_a_star_before_an_option_costs_no_square_of_the_programs() -> None:
     judge = gate(mode="trust", deny=("bash:* --force *",))
     assert processor_seconds(lambda: bash(judge, COMMANDS["programs among options"])) < SECONDS
     assert bash(judge, "git git -P --force x").decision == bash(judge, "git -P --forc x").decision == "deny"
 
 
+@pytest.mark.slow
 def test_a_long_command_is_judged_as_a_short_one() -> None:
     judge = gate(mode="trust", deny=RULES)
     for text in (COMMANDS["wrappers"], COMMANDS["suspect options"], "ls;" * 20_000 + "rm x"):
@@ -96,6 +99,7 @@ def test_a_long_command_is_judged_as_a_short_one() -> None:
     assert bash(judge, "git " + "-C a " * 12_000 + "pull x").decision == "allow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["words", "commands", "suspect words", "options before a subcommand", "long options"])
 def test_a_long_command_is_judged_in_time_by_many_rules(name: str) -> None:
     others = [f"bash:program{number} *" for number in range(500)]
@@ -104,6 +108,7 @@ def test_a_long_command_is_judged_in_time_by_many_rules(name: str) -> None:
     assert processor_seconds(lambda: bash(judge, COMMANDS[name])) < SECONDS
 
 
+@pytest.mark.slow
 def test_a_command_that_is_too_long_for_all_rules_is_denied_and_says_why() -> None:
     judge = gate(mode="trust", deny=tuple(f"bash:a *a b{number}*" for number in range(500)))
     text = "ls " + "a " * 20_000 + " ".join(f"b{number}" for number in range(500))
@@ -112,6 +117,7 @@ def test_a_command_that_is_too_long_for_all_rules_is_denied_and_says_why() -> No
     assert bash(judge, "ls a b7").decision == "allow"
 
 
+@pytest.mark.slow
 def test_fifteen_thousand_rules_are_not_tried_on_a_long_command() -> None:
     """As many as fit into a project's config.toml."""
     judge = gate(mode="trust", deny=tuple(f"bash:program{number} *" for number in range(15_000)))
@@ -174,6 +180,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_a_gitignore_of_as_many_patterns_as_fit_into_it_is_read_in_time(tmp_path: Path, name: str) -> None:
     lines = (LINES[name].replace("{}", str(number)) for number in range(RULES_LIMIT // (len(LINES[name]) + 12)))
@@ -259,12 +266,14 @@ def test_a_file_of_more_hooks_than_anybody_writes_is_not_read(tmp_path: Path, na
     assert seconds < SECONDS and len(problems) == 1 and "it holds more than" in problems[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_file_of_as_many_hooks_as_are_read_is_read_in_time(tmp_path: Path, name: str) -> None:
     seconds, problems = read_hooks(tmp_path, *ALLOWED[name])
     assert seconds < SECONDS and problems == []
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("dialect", ["cru", "crush", "claude", "codex", "gemini"])
 @pytest.mark.parametrize("matcher", [".*_.*_.*_.*_!", "(.*)(.*)(.*)(.*)!", "mcp_.*a.*b.*c!", "(a+)+!", r"(\w+_?)*!"])
 def test_a_matcher_that_has_many_ways_is_tried_in_time(dialect: str, matcher: str) -> None:
@@ -304,6 +313,7 @@ HOSTS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_long_host_is_judged_in_time(name: str) -> None:
     judge, url = gate(mode="trust", deny=("fetch:https://*.evil.example/*",)), f"https://{HOSTS[name]}/x"

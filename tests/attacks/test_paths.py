@@ -71,6 +71,7 @@ def calls_of(row: dict[str, Any], here: Path) -> dict[str, Call]:
     return {tool: call(path) for tool, call in READING.items() if tool in ("read", "grep") or not exact}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", GROUPS)
 def test_no_spelling_of_a_path_gets_around_a_rule_or_a_protected_place(tmp_path: Path, name: str) -> None:
     rows = GROUPS[name]

@@ -93,6 +93,7 @@ def _mentions(here: HomeDir) -> str:
 ROADS = ("a guide", "a guide below", "a rule", "a command of the project", "piped text", "a message", "a file read")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("road", ROADS)
 def test_a_mention_in_a_strangers_text_brings_nothing_from_outside(tmp_path: Path, road: str) -> None:
     with server([Reply(calls=[Call("read", {"file_path": "a/text.txt"})]), Reply("done")]) as model:
@@ -194,6 +195,7 @@ def test_a_note_leads_nowhere_else(notes: tuple[Played, dict[tuple[str, str], st
 # conversations about other projects ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("mode", "allow", "is_read"),
     [

@@ -101,6 +101,7 @@ def test_what_a_server_calls_read_only_asks_and_its_answer_is_only_a_result(anno
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["mcp_git_x_*", "mcp_git_*"])
 def test_a_rule_about_one_server_is_not_about_a_tool_that_only_has_the_same_name(tmp_path: Path, rule: str) -> None:
     """`git` announces x_push, `git_x` has push: both are mcp_git_x_push, which `git` has, since it comes first."""
@@ -115,6 +116,7 @@ def test_a_rule_about_one_server_is_not_about_a_tool_that_only_has_the_same_name
     assert logs == allowed and "is left out" in done.err, done
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["a.b", "a_b"])
 def test_a_server_of_a_project_takes_no_name_that_a_rule_of_the_user_is_about(tmp_path: Path, name: str) -> None:
     evil = {

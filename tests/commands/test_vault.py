@@ -37,6 +37,7 @@ def vault_world(tmp_path: Path, notes: dict[str, str] = NOTES) -> World:
     return World(tmp_path, "loop: yes\ntext: ok\n", settings={"vault": {"path": str(tmp_path / "notes")}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
@@ -55,6 +56,7 @@ def test_what_is_shown(tmp_path: Path, words: str, shown: str) -> None:
     assert typed(vault_world(tmp_path), f"/vault {words}".strip()).startswith(shown.format(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [

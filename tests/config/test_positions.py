@@ -79,6 +79,7 @@ NAMES = st.text(st.sampled_from('ab-_.ä "#]=\\'), min_size=1, max_size=4).filte
 VALUES = st.sampled_from(["1", '"x # ["', "'''a\n b = 1\n'''", "[\n 1, # ]\n 2 ]", "{ q = 1 }", '"""\n"quoted" \\""""'])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NAMES, VALUES), unique_by=lambda pair: pair[0], max_size=5))
 def test_every_key_of_valid_toml_is_found_on_its_line(pairs: list[tuple[str, str]]) -> None:
     text, expected = "", {}

@@ -148,6 +148,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_sequence_of_operations_shows_what_a_simple_model_says(sequence: list[Step]) -> None:

@@ -83,6 +83,7 @@ print(Home(Path(sys.argv[1])).resolve("new"))
 """
 
 
+@pytest.mark.slow
 def test_processes_that_ask_at_the_same_moment_get_different_names(home: Home) -> None:
     children = [start(_NEW, home.path) for _ in range(6)]
     names = {child.communicate("go\n", timeout=PATIENCE)[0] for child in children}

@@ -147,6 +147,7 @@ for n in range(100):
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_lose_no_message_while_a_reader_empties_the_inbox(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     context = home.open("busy")

@@ -97,6 +97,7 @@ for n in range(500):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_put_aside_and_write_without_losing_a_line(tmp_path: Path) -> None:
     children = [start(_WRITE, tmp_path / "j", n) for n in range(4)]
     for child in children:

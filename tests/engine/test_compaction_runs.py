@@ -89,6 +89,7 @@ def test_the_prompt_is_answered_and_everything_is_still_there(home: HomeDir) -> 
         assert "(as sent)" in cru("trace", "--turn", turn, "--request", number, home=home).out, turn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before the choice", "before the summary", *MOMENTS])
 def test_a_kill_at_any_moment_of_a_compaction_loses_nothing(home: HomeDir, moment: str) -> None:
     hangs = {"before the choice": CHOICE, "before the summary": SUMMARY}
@@ -130,6 +131,7 @@ def test_a_damaged_line_of_the_archive_is_told(home: HomeDir) -> None:
     assert "transcript_archive.jsonl:1: not an entry, skipped" in shown.err and "[USER]: 1 look" in shown.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [CHOICE, SUMMARY])
 def test_ctrl_c_in_a_compaction_changes_nothing(home: HomeDir, what: str) -> None:
     with server(rule(**{what: lambda request: Hang()})) as model:
@@ -169,6 +171,7 @@ def test_the_window_is_that_of_the_model_in_use_wherever_it_is_set(home: HomeDir
     assert told.err.count(" of 1000 tokens)") == 2
 
 
+@pytest.mark.slow
 def test_two_processes_that_archive_at_once_lose_nothing(home: HomeDir) -> None:
     with server(rule()) as model:
         filled(home, model)
@@ -187,6 +190,7 @@ def test_two_processes_that_archive_at_once_lose_nothing(home: HomeDir) -> None:
     check(home, ["0", "1", "2", "3"])
 
 
+@pytest.mark.slow
 def test_an_archive_of_nothing_still_clears_the_summary(home: HomeDir) -> None:
     with server(rule()) as model:
         filled(home, model)
@@ -197,6 +201,7 @@ def test_an_archive_of_nothing_still_clears_the_summary(home: HomeDir) -> None:
     assert "they talked" not in str(model.requests[-1].body)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("answer", [Reply("  "), Status(400)])
 def test_a_full_compaction_without_a_summary_changes_nothing(home: HomeDir, answer: Step) -> None:
     with server(rule(summary=lambda r: answer)) as model:

@@ -146,6 +146,7 @@ ENTRIES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ENTRIES, max_size=14))
 @settings(max_examples=150, deadline=None)
 def test_a_history_that_grew_equals_one_that_was_rebuilt(entries: list[Entry]) -> None:

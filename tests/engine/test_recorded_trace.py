@@ -25,6 +25,7 @@ def disk_bytes(folder: Path, *patterns: str) -> int:
     return sum(path.stat().st_size for pattern in patterns for path in folder.glob(pattern))
 
 
+@pytest.mark.slow
 def test_the_bytes_of_records_are_bounded_however_many_turns_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +95,7 @@ def test_those_that_were_not_used_for_the_longest_time_go_first(tmp_path: Path) 
     sweep_spans(tmp_path / "nothing", RecordLimits())
 
 
+@pytest.mark.slow
 def test_a_long_trace_is_read_once_and_of_it_only_the_turn_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def test_a_repository_with_sha256_and_one_without_a_commit(tmp_path: Path) -> No
         assert (root / "kept").read_text() == "kept\n" and not (root / "new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "command", "more", "why"),
     [

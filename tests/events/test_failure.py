@@ -363,6 +363,7 @@ def test_what_a_bad_change_of_a_command_leaves(said: Any, on_error: str, decisio
     assert outcome.failed == (on_error in ("deny", "ask"))
 
 
+@pytest.mark.slow
 def test_handlers_that_raise_events_in_one_another_end_at_a_number() -> None:
     """Two events in each: 2 ** 16 dispatches, had nobody counted."""
     world, calls = World(), 0

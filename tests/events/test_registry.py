@@ -20,6 +20,7 @@ def nothing(event: Event) -> None:
     return None
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.sampled_from(list(LANES)))))
 def test_order_is_priority_then_lane_then_registration(given_: list[tuple[int, Any]]) -> None:

@@ -36,6 +36,7 @@ def rows(home: HomeDir, *sites: Path) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in msgspec.json.decode(run.out) if row["layer"] == "package"}
 
 
+@pytest.mark.slow
 def test_a_package_is_a_plugin_at_once_and_runs(home: HomeDir, tmp_path: Path) -> None:
     site = tmp_path / "site"
     install(site, welcome_plugin=WELCOME)
@@ -56,6 +57,7 @@ def test_a_module_inside_of_a_package_that_registers_itself(home: HomeDir, tmp_p
     assert (row["state"], row["file"]) == ("active", str(site / "outer" / "inner" / "deep.py"))
 
 
+@pytest.mark.slow
 def test_a_package_can_be_switched_off_and_comes_after_the_users_own(home: HomeDir, tmp_path: Path) -> None:
     site = tmp_path / "site"
     install(site, welcome_plugin="raise SystemExit('never imported')")
@@ -79,6 +81,7 @@ BAD: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", BAD)
 def test_an_entry_point_that_leads_nowhere_is_told_with_its_file(home: HomeDir, tmp_path: Path, case: str) -> None:
     points, expected = BAD[case]
@@ -128,6 +131,7 @@ def test_a_home_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
     assert [p.name for p in installed_packages(tmp_path, [str(tmp_path / "site")])] == ["welcome"]
 
 
+@pytest.mark.slow
 def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: Path) -> None:
     """Nor a library that reads packages, cold or warm."""
     code = (

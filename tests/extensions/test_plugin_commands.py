@@ -80,6 +80,7 @@ def test_a_command_gives_a_prompt(home: HomeDir, file: str, text: str) -> None:
     assert model.requests[0].body["messages"][-1]["content"] == "please for it"
 
 
+@pytest.mark.sample(2)
 @BOTH
 def test_a_failing_command_names_plugin_and_place(home: HomeDir, file: str, text: str) -> None:
     put(home, file, text)
@@ -130,6 +131,7 @@ def test_names_that_are_taken_or_cannot_be_typed_are_told(home: HomeDir, file: s
     assert "commands:  /ask, /crash, /empty, /fail, " in run.out and "error:     /help of mine is left out" in run.out
 
 
+@pytest.mark.slow
 def test_a_command_that_never_ends_is_ended(home: HomeDir) -> None:
     put(home, "mine.lua", LUA)
     run = cru("/hang", home=home)

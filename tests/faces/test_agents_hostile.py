@@ -62,6 +62,7 @@ TOOLS = {"stubborn": {"fn": stubborn, "desc": "does not end"}}
 """
 
 
+@pytest.mark.slow
 def test_an_agent_that_ignores_its_end_keeps_nobody(tmp_path: Path) -> None:
     """Its command ignores SIGTERM and SIGINT."""
     command = "trap '' TERM INT; touch began; while :; do sleep 0.1; done"
@@ -89,6 +90,7 @@ def test_a_tool_that_swallows_the_end_of_its_agent_is_named_and_holds_up_nobody(
     assert "did not end and is left" in done.err and tasks(here)[0]["status"] == "cancelled"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("background", [True, False])
 def test_an_answer_of_ten_megabytes_is_kept_whole_and_told_in_part(tmp_path: Path, background: bool) -> None:
     child = script(tmp_path, "child", f"text: {'x' * 10_000_000}\n")
@@ -135,6 +137,7 @@ def test_a_question_goes_away_with_the_sub_agent_that_asked(tmp_path: Path) -> N
     assert any("was cancelled by a person" in entry["content"] for entry in here.log())
 
 
+@pytest.mark.slow
 def test_of_a_thousand_agents_asked_for_at_once_as_many_run_as_may(tmp_path: Path) -> None:
     child = script(tmp_path, "child", "text: found\n")
     here = configured(tmp_path, "\n".join([call("general", child)] * 1000), "[tasks]\nmax_tasks = 40\n")

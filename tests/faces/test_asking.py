@@ -295,6 +295,7 @@ ASKS_IN_LUA = 'cru.on("%s", function() return {ask = true, reason = "the guard w
 ASKING_HOOK = {"event": "tool:before_call", "command": """printf '{"decision": "ask"}'"""}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("file", "text", "config"),
     [

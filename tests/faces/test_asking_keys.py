@@ -65,6 +65,7 @@ def test_a_rule_is_edited_before_it_is_kept(home: HomeDir) -> None:
     assert "n not at all > project" in terminal.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("key", ["x", "y", "yes\r", "\x1b[200~a\x1b[201~", "\r"])
 def test_what_is_no_time_to_keep_a_rule_for_is_asked_again(home: HomeDir, key: str) -> None:
     _, terminal = ask(
@@ -96,6 +97,7 @@ def test_escape_refuses_and_the_model_goes_on(home: HomeDir) -> None:
     assert "n no > no\r\n" in terminal.text or "n no > no\n" in terminal.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
@@ -121,6 +123,7 @@ def test_what_is_no_single_key_answers_nothing(home: HomeDir, keys: str, told: s
     assert result(model).startswith("The user refused") and not (home.cru / "grants.json").exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", ["y", "y\n", "y\r", "a", "session\n", "y\r\ny\r\n"])
 def test_what_is_pasted_answers_nothing_and_the_terminal_is_asked_to_mark_it(home: HomeDir, text: str) -> None:
     with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:

@@ -53,6 +53,7 @@ def prompts(here: HomeDir) -> list[str]:
     return [entry["content"] for entry in here.log() if entry.get("role") == "user"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["a test for it", "yes, and add tests", "s", "y", "always y a"])
 @pytest.mark.parametrize("rate", [10, 100])
 def test_a_prompt_that_is_typed_when_a_question_comes_is_no_answer(tmp_path: Path, words: str, rate: float) -> None:
@@ -77,6 +78,7 @@ def test_a_prompt_that_is_typed_when_a_question_comes_is_no_answer(tmp_path: Pat
     assert text in prompts(here)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "words", ["a test for it", "yes, and add tests", "s as a test for it", "y\rand more", "a\rb\rc"]
 )
@@ -104,6 +106,7 @@ def test_what_answers_a_question_stands_alone_and_the_rest_is_kept(tmp_path: Pat
     assert "please write " + words.replace("\r", "\n") in prompts(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [10, 100])
 def test_what_is_typed_during_a_turn_is_no_answer_and_stands_in_the_next_prompt(tmp_path: Path, rate: float) -> None:
     here = with_agents(tmp_path, 1, background=False)

@@ -68,6 +68,7 @@ def flood(home: HomeDir, size: int) -> None:
     assert last.read_text().endswith("flooded\n")
 
 
+@pytest.mark.slow
 def test_a_flood_of_output_is_bounded_and_can_be_read(home: HomeDir) -> None:
     flood(home, 100_000_000)
 
@@ -77,6 +78,7 @@ def test_a_gigabyte_of_output_is_bounded_and_can_be_read(home: HomeDir) -> None:
     flood(home, 1_000_000_000)
 
 
+@pytest.mark.slow
 def test_two_hundred_commands_at_once_run_and_end(home: HomeDir) -> None:
     calls = [background(f"echo $$ >pid{number}; exec sleep 60") for number in range(200)]
     waits = Call(
@@ -106,6 +108,7 @@ def number_in(home: HomeDir, name: str = "pid") -> int:
     return int(file.read_text() or 0) if file.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.real_start
 @pytest.mark.parametrize("command", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("way", ["end of input", "hangup", "Ctrl-C", "SIGTERM", "SIGKILL"])
@@ -129,6 +132,7 @@ def test_however_a_chat_ends_its_commands_end(home: HomeDir, way: str, command: 
         wait_until(lambda: not is_running(number_in(home)))
 
 
+@pytest.mark.slow
 @pytest.mark.real_start
 def test_kill_9_at_any_moment_leaves_no_orphan(home: HomeDir) -> None:
     """Of commands in the background and in the foreground, that stay, that leave their session, and that lose all they have."""

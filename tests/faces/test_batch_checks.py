@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from tests.faces.batches import results, scripted, states, write_items
 from tests.kit import HomeDir, cru
 
@@ -54,6 +55,7 @@ def test_results_that_cannot_be_written_are_told_before_anything_runs(home: Home
     assert states(home) == {}
 
 
+@pytest.mark.slow
 def test_a_broken_card_is_told_once_and_not_of_each_item(home: HomeDir) -> None:
     scripted(home)
     (home.cru / "agents").mkdir()

@@ -8,12 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.faces.batches import begun, prompts, results, scripted, states, write_items
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, cru, pty, server, start, wait_until
 
 SLOW_CLOSE = Path(__file__).with_name("slow_close.py")
 
 
+@pytest.mark.slow
 def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None:
     scripted(home)
     write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b", "context": "own"})
@@ -35,6 +37,7 @@ def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None
     assert cru("batch", home=home).out.startswith("no batches")
 
 
+@pytest.mark.slow
 def test_a_look_for_results_while_the_database_is_closed_disturbs_nothing(home: HomeDir) -> None:
     scripted(home)
     for number in range(4):
@@ -64,6 +67,7 @@ def test_plugins_hold_as_in_a_run_by_hand(home: HomeDir) -> None:
     assert "not in a batch" in result["content"] and not (home.project / "ran").exists()
 
 
+@pytest.mark.slow
 def test_an_item_waits_while_another_run_has_its_context(home: HomeDir) -> None:
     with server([Hang(), Reply("answer")]) as model:
         home.configure(url=model.url)
@@ -76,6 +80,7 @@ def test_an_item_waits_while_another_run_has_its_context(home: HomeDir) -> None:
                 assert run.wait().code == 0
 
 
+@pytest.mark.slow
 def test_what_fails_is_retried_by_the_command_that_is_named(home: HomeDir) -> None:
     scripted(home, "error: 400 not today\n---\ntext: now\n")
     write_items(home, {"prompt": "one", "id": "a"})
@@ -89,6 +94,7 @@ def test_what_fails_is_retried_by_the_command_that_is_named(home: HomeDir) -> No
     assert prompts(home, "n-a") == ["one"]
 
 
+@pytest.mark.slow
 def test_an_item_that_takes_too_long_is_ended_and_can_go_on(home: HomeDir) -> None:
     with server([Hang(), Reply("answer")]) as model:
         home.configure(url=model.url)
@@ -118,6 +124,7 @@ def test_a_file_that_is_not_there_is_named(home: HomeDir) -> None:
     assert run.code == 1 and "nowhere.jsonl: No such file" in run.err
 
 
+@pytest.mark.slow
 def test_what_is_queued_only_is_run_by_a_worker(home: HomeDir) -> None:
     scripted(home)
     write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
@@ -129,6 +136,7 @@ def test_what_is_queued_only_is_run_by_a_worker(home: HomeDir) -> None:
     assert list((home.cru / "fleet" / "workers").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_worker_is_killed_and_another_one_goes_on_without_paying_twice(home: HomeDir) -> None:
     look = Reply(calls=[Call("bash", {"command": "echo x >>count"})])
     with server([look, Hang(), Reply("answer")]) as model:
@@ -155,6 +163,7 @@ def test_a_worker_is_killed_and_another_one_goes_on_without_paying_twice(home: H
     assert [death["why"] for death in result["deaths"]] == ["the worker was killed"]
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_killed_goes_on_with_the_same_command(home: HomeDir) -> None:
     with server([Hang(), Reply("first"), Reply("second")]) as model:
         home.configure(url=model.url)
@@ -170,6 +179,7 @@ def test_a_batch_that_is_killed_goes_on_with_the_same_command(home: HomeDir) -> 
     assert prompts(home, "n-a") == ["one"]
 
 
+@pytest.mark.slow
 def test_of_many_workers_that_begin_at_once_one_gets_the_task(home: HomeDir) -> None:
     """On a home without a queue, too: its tables are made once."""
     with server([Reply("answer", delay=1)]) as model:
@@ -202,6 +212,7 @@ def test_items_of_a_newer_cru_are_left_to_it_and_told(home: HomeDir) -> None:
     assert (run.code, run.err.count("Traceback")) == (1, 0) and "1 item not finished" in run.err
 
 
+@pytest.mark.slow
 def test_the_run_of_a_task_that_dies_again_and_again_is_given_up_with_its_history(home: HomeDir) -> None:
     scripted(home, 'loop: yes\ncall: bash {"command": "kill -9 $PPID"}\n')
     home.configure(f'model = "scripted:{home.path / "script.txt"}"\nmode = "trust"\non_interrupted = "retry"\n')
@@ -212,6 +223,7 @@ def test_the_run_of_a_task_that_dies_again_and_again_is_given_up_with_its_histor
     assert "its run died 3 times: it was ended by SIGKILL" in result["error"]
 
 
+@pytest.mark.slow
 def test_ten_workers_that_one_task_kills_leave_it_dead_with_its_history(home: HomeDir) -> None:
     """Each worker is killed by what its task runs; the last one that sees it dead buries it and goes on with the next task."""
     kill = "kill -9 $(ps -o ppid= -p $PPID)"
@@ -241,6 +253,7 @@ def interrupted(home: HomeDir, run: Started) -> Done:
     return run.wait()
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_ends_what_runs_and_the_same_command_goes_on(home: HomeDir) -> None:
     with server([Hang(), Reply("first"), Reply("second")]) as model:
         home.configure(url=model.url)

@@ -7,6 +7,7 @@ from tests.faces.batches import results, scripted, states, write_items
 from tests.kit import HomeDir, cru
 
 
+@pytest.mark.slow
 def test_an_item_can_be_an_agent_of_a_card(home: HomeDir) -> None:
     scripted(home, 'call: bash {"command": "touch ran"}\n---\ntext: the end\n')
     (home.cru / "agents").mkdir()
@@ -37,6 +38,7 @@ def test_a_card_says_which_model_the_main_agent_asks_unless_the_command_line_doe
     assert cru("--agent", "opuser", "--model", f"scripted:{home.path}/line.txt", "hi", home=home).out == "line\n"
 
 
+@pytest.mark.slow
 def test_an_item_has_lists_in_its_settings_and_limits_of_its_own(home: HomeDir) -> None:
     look = 'call: bash {"command": "touch ran"}\nusage: input=10 output=2 cost=0.5\n---\ntext: the end\n'
     scripted(home, look)
@@ -86,6 +88,7 @@ def test_flags_before_the_command_are_shown_where_they_belong(
     assert run.code == 2 and f"did you mean: {meant}\n" in run.err, run.err
 
 
+@pytest.mark.slow
 def test_the_suggested_command_has_all_that_matters_and_no_secret(home: HomeDir) -> None:
     scripted(home, "error: 400 not today\n---\ntext: now\n")
     (home.project / "p.jsonl").write_text('{"prompt": "one", "id": "a"}\nno\n')
@@ -99,6 +102,7 @@ def test_the_suggested_command_has_all_that_matters_and_no_secret(home: HomeDir)
     assert cru(*command.split()[1:], home=home).code == 0
 
 
+@pytest.mark.slow
 def test_what_came_on_standard_input_goes_on_from_the_queue(home: HomeDir) -> None:
     scripted(home, "error: 400 not today\n---\ntext: now\n")
     run = cru("batch", "-", "--name", "n", home=home, input="one\n")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from tests.faces.batches import results, scripted, write_items
 from tests.kit import Call, Hang, HomeDir, Reply, cru, server, start
 
 REFUSED = 'by: order\nloop: yes\ncall: bash {"command": "touch ran"}\ncall: nosuch {}\n---\ntext: the end\n'
 
 
+@pytest.mark.slow
 def test_calls_that_were_refused_are_told_counted_and_kept(home: HomeDir) -> None:
     scripted(home, REFUSED)
     write_items(home, {"prompt": "one", "id": "a"})
@@ -35,6 +37,7 @@ def test_calls_of_sub_agents_that_were_refused_are_told_too(home: HomeDir) -> No
     assert bash.startswith("general ") and ": tool bash policy: " in bash and "nosuch" in unknown, run.err
 
 
+@pytest.mark.slow
 def test_tokens_are_those_of_the_result_of_json_and_an_unknown_price_is_not_0(home: HomeDir) -> None:
     scripted(home, "loop: yes\ntext: fine\n")  # counts nothing
     write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "one", "id": "b"})
@@ -52,6 +55,7 @@ def test_tokens_are_those_of_the_result_of_json_and_an_unknown_price_is_not_0(ho
     assert "if they cost what" not in cru("batch", "p.jsonl", "--name", "n", "--dry-run", home=home).out
 
 
+@pytest.mark.slow
 def test_a_limit_of_an_unknown_price_is_told(home: HomeDir) -> None:
     scripted(home, "call: ls {}\n---\ntext: fine\n")
     write_items(home, {"prompt": "one", "id": "a", "max_cost": 0.1})
@@ -60,6 +64,7 @@ def test_a_limit_of_an_unknown_price_is_told(home: HomeDir) -> None:
     assert "cru: a: " in run.err and "not known" in run.err
 
 
+@pytest.mark.slow
 def test_the_tokens_of_runs_that_were_ended_count_too(home: HomeDir) -> None:
     """The first run is handed back after a reply that the server did not count."""
     import signal
@@ -79,6 +84,7 @@ def test_the_tokens_of_runs_that_were_ended_count_too(home: HomeDir) -> None:
     assert tokens["requests"] >= 2 and tokens["input"] > 0 and tokens["cost"] is None, tokens
 
 
+@pytest.mark.slow
 def test_counts_stand_in_one_order_and_the_way_on_works_from_anywhere(home: HomeDir) -> None:
     (home.project / "fail.txt").write_text("error: 400 no\n---\ntext: now\n")
     scripted(home)

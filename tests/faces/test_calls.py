@@ -33,6 +33,7 @@ def plugin(home: HomeDir, name: str, text: str) -> None:
         path.chmod(0o755)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("words", "given"),
     [
@@ -64,6 +65,7 @@ def test_on_a_terminal_the_line_ends_and_nothing_dangerous_is_sent(home: HomeDir
         assert terminal.wait() == 0
 
 
+@pytest.mark.slow
 def test_tools_of_every_source_can_be_called(home: HomeDir) -> None:
     plugin(home, "echo", ECHO)
     plugin(

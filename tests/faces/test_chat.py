@@ -186,6 +186,7 @@ def test_a_history_that_cannot_be_written_is_no_obstacle(home: HomeDir) -> None:
             assert terminal.eof() == 0
 
 
+@pytest.mark.slow
 def test_standard_output_may_be_a_file_and_holds_only_answers(home: HomeDir) -> None:
     script = home.path / "to-file"
     script.write_text("#!/bin/sh\nexec cru >out.txt\n")
@@ -236,6 +237,7 @@ def test_ctrl_z_stops_the_chat_and_it_comes_back(home: HomeDir) -> None:
             assert terminal.eof() == 0
 
 
+@pytest.mark.slow
 def test_a_leading_newline_is_dropped_in_every_turn(home: HomeDir) -> None:
     script = home.path / "to-file"
     script.write_text("#!/bin/sh\nexec cru >out.txt\n")

@@ -78,6 +78,7 @@ def test_what_a_paste_holds_is_no_mark_of_another_one() -> None:
     assert text == "[pasted 50 lines]\n" * 30 + " " + "b\n" * 50 and pastes.fold_again(text) == f"{quoting} {later}"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "key", ["y", "enter", "ctrl-m", "backspace", "tab", "up", "<any>", "<bracketed-paste>", "a b", "ctrl-space"]
 )
@@ -164,6 +165,7 @@ def test_what_is_no_file_is_no_history(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.slow
 def test_images_are_dropped_named_and_pasted_from_the_clipboard(home: HomeDir, tmp_path: Path) -> None:
     for name, shade in (("drop.png", 1), ("named.png", 2), ("clip.png", 3)):
         (home.project / name).write_bytes(png(shade=shade))

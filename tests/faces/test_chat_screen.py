@@ -6,11 +6,10 @@ import json
 import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
-from tests.kit.processes import is_running
+from tests.kit.processes import is_running, ticks
 
 from cru.faces.cli.terminal.size import rows_at_words
 from cru.values.messages import Usage
@@ -20,11 +19,6 @@ WAIT = "until [ -e go ]; do sleep 0.01; done"
 
 def prompts(home: HomeDir) -> list[str]:
     return [e["content"] for e in home.log() if e.get("role") == "user"]
-
-
-def ticks(pid: int) -> int:
-    """Hundredths of seconds that a process has worked."""
-    return sum(int(number) for number in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
 
 
 def auto(home: HomeDir, url: str) -> None:
@@ -97,6 +91,7 @@ def test_what_is_entered_while_it_works_waits_in_sight_and_can_be_taken_back(hom
     assert prompts(home) == ["one", "two\nthree!"]
 
 
+@pytest.mark.slow
 def test_a_running_command_shows_its_last_lines_and_a_clock(home: HomeDir) -> None:
     command = f"seq 100; printf '\\033[2Jred\\n'; {WAIT}; echo end"
     with server([Reply(calls=[Call("bash", {"command": command})]), Reply("done")]) as model:
@@ -257,6 +252,7 @@ def test_a_narrow_terminal_and_one_that_changes_lose_nothing(home: HomeDir) -> N
     assert prompts(home) == ["one", "two"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 300_000, "line\n" * 5_000], ids=["a line", "lines"])
 def test_much_text_is_no_reason_to_wait(home: HomeDir, text: str) -> None:
     with server([Reply(text + "\n\nthe end"), Reply("again")]) as model:

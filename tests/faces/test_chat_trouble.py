@@ -54,6 +54,7 @@ def ask(terminal: Terminal, prompt: str, answer: str) -> None:
     terminal.expect("> ")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("is_open", [True, False])
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_help_and_quit_work_whatever_became_of_the_context(home: HomeDir, trouble: Trouble, is_open: bool) -> None:
@@ -76,6 +77,7 @@ def test_help_and_quit_work_whatever_became_of_the_context(home: HomeDir, troubl
             assert "Traceback" not in terminal.text and "Exception" not in terminal.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("word", ["/quit", "/exit"])
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_prompt_that_cannot_be_asked_is_told_and_does_not_hold_up_what_follows(
@@ -112,6 +114,7 @@ def test_a_prompt_that_was_refused_is_not_sent_later(home: HomeDir) -> None:
     assert [m["content"] for m in model.requests[1].body["messages"] if m["role"] == "user"] == ["first", "asked"]
 
 
+@pytest.mark.slow
 def test_a_turn_without_enough_memory_ends_with_an_error_and_the_chat_goes_on(home: HomeDir) -> None:
     script = home.path / "chat"
     script.write_text(SHORT_OF_MEMORY.format(python=sys.executable))

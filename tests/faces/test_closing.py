@@ -70,6 +70,7 @@ def test_a_run_without_memory_ends_with_its_result(
     assert captured.err.startswith(b"cru: there is not enough memory\n")
 
 
+@pytest.mark.slow
 @pytest.mark.real_start
 def test_the_third_signal_gives_the_terminal_back_as_it_was(home: HomeDir) -> None:
     (home.cru / "plugins").mkdir(parents=True)

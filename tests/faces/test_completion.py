@@ -29,6 +29,7 @@ def offered(home: HomeDir, *words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_bash_offers_flags_commands_verbs_values_contexts_and_files(home: HomeDir) -> None:
     (home.project / "notes.txt").write_text("")
     cru("-x", "-c", "work", home=home)

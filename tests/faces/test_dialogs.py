@@ -41,6 +41,7 @@ PANELS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("hints", "typed", "answer"), PANELS)
 def test_a_panel_takes_numbers_labels_own_words_and_filters(
     home: HomeDir, hints: str, typed: tuple[str, ...], answer: dict[str, Any]
@@ -59,6 +60,7 @@ def test_what_a_wrong_line_means_is_said(home: HomeDir) -> None:
         assert told in text
 
 
+@pytest.mark.slow
 def test_questions_of_a_batch_come_one_after_another_and_cancelling_one_cancels_all(home: HomeDir) -> None:
     scripted(home)
     batch = 'cru.ask.batch():question(cru.ask.question("A", "a?"):choice("x")):question(cru.ask.question("B", "b?"))'
@@ -197,6 +199,7 @@ PICKED: list[tuple[str, tuple[str, ...], list[int]]] = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("hints", "keys", "selected"), PICKED)
 def test_keys_move_filter_and_mark(home: HomeDir, hints: str, keys: tuple[str, ...], selected: list[int]) -> None:
     scripted(home)
@@ -233,6 +236,7 @@ def test_control_characters_of_a_plugin_never_reach_the_terminal(home: HomeDir) 
     assert "[asks] \\x1b[2Jx\\x0d\\u202e: \\x1b[2Jx\\r\\u202e\n  q\n>   1  \\x1b[2Jx \\u202e y\n" in text
 
 
+@pytest.mark.slow
 def test_a_text_is_shown_and_a_long_one_in_pages(home: HomeDir) -> None:
     scripted(home)
     asking(home, 'cru.ui.show(nil, { title = "Look", content = "one\\ntwo\\27[2J", format = "plain" })')

@@ -221,6 +221,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("command", "what"), CHANGES)
 def test_a_log_that_is_changed_in_a_turn_is_told_and_nothing_of_it_is_lost(
     home: HomeDir, command: str, what: str

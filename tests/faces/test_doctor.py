@@ -44,6 +44,7 @@ def of(findings: list[dict[str, Any]], area: str, level: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) -> None:
     with server([]) as model:
         home.configure(url=model.url)
@@ -54,6 +55,7 @@ def test_a_home_that_is_well_has_no_error_and_every_area_is_told(home: HomeDir) 
     assert of(findings, "sandbox", "ok").startswith("off, as environment CRU_SANDBOX says")
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_sandbox_that_is_off_by_choice_is_no_warning_and_unusable_settings_say_nothing(home: HomeDir) -> None:
     home.sandbox = ""
@@ -66,6 +68,7 @@ def test_a_sandbox_that_is_off_by_choice_is_no_warning_and_unusable_settings_say
     assert "not looked at: the settings cannot be used" in of(doctor(home)[1], "sandbox", "warn")
 
 
+@pytest.mark.slow
 def test_a_key_that_is_refused_and_a_server_that_is_gone_are_errors_unless_nobody_is_asked(home: HomeDir) -> None:
     with server([]) as model:
         model.key = KEY
@@ -82,6 +85,7 @@ def test_a_key_that_is_refused_and_a_server_that_is_gone_are_errors_unless_nobod
     assert code == 0 and "not asked" in of(findings, "model", "ok")
 
 
+@pytest.mark.slow
 def test_settings_that_cannot_be_used_are_told_with_their_place_and_the_rest_too(home: HomeDir) -> None:
     home.configure('modle = "x"\nmode = "maybe"\n')
     code, findings = doctor(home)
@@ -90,6 +94,7 @@ def test_settings_that_cannot_be_used_are_told_with_their_place_and_the_rest_too
     assert {finding["area"] for finding in findings} == AREAS
 
 
+@pytest.mark.slow
 def test_keys_that_others_can_read_and_files_that_hold_none_are_told(home: HomeDir) -> None:
     home.configure(f'model = "scripted:{home.path}/model.txt"\n')
     (home.path / "model.txt").write_text("text: ok\n")
@@ -104,6 +109,7 @@ def test_keys_that_others_can_read_and_files_that_hold_none_are_told(home: HomeD
     assert code == 1 and "this is no file of keys" in of(findings, "keys", "error")
 
 
+@pytest.mark.slow
 def test_a_theme_and_keys_that_are_none_and_a_server_whose_program_is_missing_are_told(home: HomeDir) -> None:
     home.configure(
         f'model = "scripted:{home.path}/model.txt"\ntheme = "nonesuch"\n[keys]\nundo = ["ctrl-zz"]\n'
@@ -128,12 +134,14 @@ def test_a_theme_and_keys_that_are_none_and_a_server_whose_program_is_missing_ar
     assert "nearby" not in of(doctor(home)[1], "mcp", "error")
 
 
+@pytest.mark.slow
 def test_a_broken_hook_is_an_error(home: HomeDir) -> None:
     home.configure('model = "ollama:m"\n[[hooks.entries]]\nevent = "no:such"\ncommand = "true"\n')
     code, findings = doctor(home, "--offline")
     assert code == 1 and "no:such" in of(findings, "hooks", "error") + of(findings, "settings", "error")
 
 
+@pytest.mark.slow
 def test_plugins_say_how_they_are_and_those_that_cannot_be_loaded_too(home: HomeDir) -> None:
     home.configure('model = "ollama:m"\n')
     health = 'return { check = function() cru.health.start("sick") cru.health.%s("it is old", "update it") end }\n'
@@ -156,6 +164,7 @@ def test_plugins_say_how_they_are_and_those_that_cannot_be_loaded_too(home: Home
     assert errors[1:] == ["sick: it is old -> update it"]
 
 
+@pytest.mark.slow
 def test_lines_for_people_say_how_to_mend(home: HomeDir) -> None:
     with pty("doctor", "--offline", home=home, is_first_prompt_enough=True) as terminal:
         terminal.expect("error  model")
@@ -183,6 +192,7 @@ def test_a_probe_that_raises_or_hangs_hides_no_other(tmp_path: Path, monkeypatch
     assert "RuntimeError: it broke" in findings[0].text and "within 0.05 s" in findings[1].text
 
 
+@pytest.mark.slow
 def test_what_waits_for_trust_is_told_once_with_what_helps_and_each_thing_in_its_place(home: HomeDir) -> None:
     home.configure('model = "ollama:m"\n[permissions]\nallow = ["wirte:src"]\n')
     folder = home.project / ".cru" / "plugins"

@@ -82,10 +82,12 @@ def test_on_a_full_disk_a_turn_ends_clearly(home: HomeDir) -> None:
     fail_one_of_each_kind(home, FULL)
 
 
+@pytest.mark.slow
 def test_on_a_broken_disk_a_turn_ends_clearly(home: HomeDir) -> None:
     fail_one_of_each_kind(home, BROKEN)
 
 
+@pytest.mark.slow
 def test_in_a_read_only_home_a_turn_ends_clearly(home: HomeDir) -> None:
     fail_one_of_each_kind(home, READ_ONLY)
 
@@ -99,6 +101,7 @@ def test_a_turn_ends_clearly_at_every_step(home: HomeDir, name: str) -> None:
     assert step > 20
 
 
+@pytest.mark.slow
 def test_records_that_cannot_be_written_end_no_turn(home: HomeDir) -> None:
     before = prepare(home)
     for path in ("trace.jsonl", "journal.jsonl"):

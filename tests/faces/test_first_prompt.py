@@ -95,6 +95,7 @@ def read_by_the_chat(home: HomeDir, before: bytes, meanwhile: bytes, afterwards:
     return prompts(home)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_typed_while_the_chat_is_loaded(home: HomeDir, kind: str) -> None:
     keys, expected = KEYS[kind]
@@ -102,12 +103,14 @@ def test_keys_typed_while_the_chat_is_loaded(home: HomeDir, kind: str) -> None:
 
 
 # A terminal marks what is pasted when it was asked to: at the prompt.
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KEYS if kind != "pasted lines"])
 def test_keys_typed_before_the_start(home: HomeDir, kind: str) -> None:
     keys, expected = KEYS[kind]
     assert read_by_the_chat(home, keys, b"") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "at"),
     [("lines", 6), ("characters of several bytes", 2), ("characters of several bytes", 9), ("arrow keys", 6)],
@@ -117,10 +120,12 @@ def test_a_key_of_which_the_start_comes_in_the_middle(home: HomeDir, kind: str, 
     assert read_by_the_chat(home, keys[:at], keys[at:]) == expected
 
 
+@pytest.mark.slow
 def test_a_line_of_which_a_part_is_typed_before_meanwhile_and_afterwards(home: HomeDir) -> None:
     assert read_by_the_chat(home, b"one ", b"t\x7ftw", b"o\r") == ["one two"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_the_chat_is_loaded_clears_what_was_typed_before_it(home: HomeDir) -> None:
     with server([Reply("answer")]) as model:
         home.configure(url=model.url)
@@ -133,6 +138,7 @@ def test_ctrl_c_while_the_chat_is_loaded_clears_what_was_typed_before_it(home: H
     assert prompts(home) == ["sent"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [BEFORE, MEANWHILE])
 def test_ctrl_d_leaves_whenever_it_is_typed(home: HomeDir, module: str) -> None:
     with held(home, module) as terminal:
@@ -145,6 +151,7 @@ def test_ctrl_d_leaves_whenever_it_is_typed(home: HomeDir, module: str) -> None:
     assert "this conversation: cru -C default\n" in terminal.text and prompts(home) == []
 
 
+@pytest.mark.slow
 def test_the_prompt_stands_once_on_the_screen_with_what_was_typed(home: HomeDir) -> None:
     with held(home, MEANWHILE) as terminal:
         terminal.expect("> ")
@@ -159,6 +166,7 @@ def test_the_prompt_stands_once_on_the_screen_with_what_was_typed(home: HomeDir)
         assert terminal.eof() == 0
 
 
+@pytest.mark.slow
 def test_the_beginning_of_a_line_typed_before_the_start_stands_in_the_prompt_only(home: HomeDir) -> None:
     with held(home, BEFORE) as terminal:
         terminal.send("typed")
@@ -171,6 +179,7 @@ def test_the_beginning_of_a_line_typed_before_the_start_stands_in_the_prompt_onl
         assert terminal.eof() == 0
 
 
+@pytest.mark.slow
 def test_a_warning_takes_the_place_of_the_prompt_which_comes_again(home: HomeDir) -> None:
     home.configure("")
     (home.cru / "state.json").write_text("{")
@@ -196,6 +205,7 @@ def test_an_error_of_the_start_takes_the_place_of_the_prompt(home: HomeDir) -> N
         assert terminal.is_cooked()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_during_the_start_leaves_the_terminal_as_it_was(home: HomeDir, number: signal.Signals) -> None:
     with held(home, MEANWHILE) as terminal:

@@ -63,6 +63,7 @@ def test_a_server_that_is_configured_needs_only_its_model_chosen(home: HomeDir) 
     assert (home.cru / "config.toml").read_text() == 'model = "openai_compatible:mock"\n'
 
 
+@pytest.mark.slow
 def test_an_address_and_a_key_may_be_pasted_right_at_the_list(home: HomeDir) -> None:
     with server([Reply("Welcome.")]) as model:
         with pty(home=home, env={"HTTPS_PROXY": "http://127.0.0.1:9"}) as terminal:
@@ -82,6 +83,7 @@ def test_an_address_and_a_key_may_be_pasted_right_at_the_list(home: HomeDir) -> 
     assert f"http://127.0.0.1:{model.port}/v1" in (home.cru / "config.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_told_and_the_list_comes_again(home: HomeDir) -> None:
     with pty(home=home, env={"OPENAI_API_KEY": KEY}) as terminal:
         terminal.expect("> ")
@@ -133,6 +135,7 @@ def test_a_signal_at_the_question_gives_the_terminal_back(home: HomeDir) -> None
         assert terminal.is_cooked()
 
 
+@pytest.mark.slow
 def test_a_server_whose_key_was_kept_is_offered_and_answers(home: HomeDir) -> None:
     with server([Reply("Welcome.")]) as model:
         model.key = KEY

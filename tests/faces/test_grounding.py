@@ -93,6 +93,7 @@ def test_a_rule_against_the_search_is_one_against_this(here: HomeDir) -> None:
     assert last_text(request) == "What is our retry policy?"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("event", ["precognition_select", "notes:select"])
 @pytest.mark.parametrize(
     ("answer", "titles", "text"),

@@ -42,6 +42,7 @@ def test_a_hook_in_lua_that_fails_without_a_word_denies(home: HomeDir) -> None:
     assert not (home.project / "made").exists() and "an error without a message" in run.err
 
 
+@pytest.mark.slow
 def test_a_plugin_that_fills_its_memory_takes_no_guard_its_own(home: HomeDir) -> None:
     model(home, CALL)
     guard = (

@@ -30,6 +30,7 @@ def test_two_contexts_run_side_by_side(home: HomeDir) -> None:
             assert cru("-C", "other", "second", home=home).out == "answer\n"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "words",
     [

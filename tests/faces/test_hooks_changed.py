@@ -59,6 +59,7 @@ CASES = [(".cru/hooks.json", what, change) for what, change in OWN.items()]
 CASES += [(".claude/settings.json", what, change) for what, change in CLAUDE.items()]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("file", "what", "change"), CASES, ids=[f"{file}: {what}" for file, what, _ in CASES])
 def test_whatever_becomes_of_a_guard_it_denies(home: HomeDir, file: str, what: str, change: Change) -> None:
     model(home, f"by: order\n{WRITES}---\n{WRITES}---\n{WRITES}")
@@ -82,6 +83,7 @@ def test_whatever_becomes_of_a_guard_it_denies(home: HomeDir, file: str, what: s
         assert terminal.eof() == 0
 
 
+@pytest.mark.slow
 def test_a_guard_that_is_gone_or_refused_has_no_say(home: HomeDir) -> None:
     model(home, f"by: order\n{WRITES}---\n{WRITES}---\n{WRITES}---\n{WRITES}")
     path = home.project / ".cru" / "hooks.json"
@@ -127,6 +129,7 @@ def test_the_users_own_file_may_switch_a_guard_off(home: HomeDir) -> None:
 # in the next session ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_hook_that_was_trusted_and_has_changed_says_so(home: HomeDir) -> None:
     model(home)
     script = project(home, "./hook.sh", "true")
@@ -145,6 +148,7 @@ def test_a_hook_that_was_trusted_and_has_changed_says_so(home: HomeDir) -> None:
     assert "trust" not in turn(home).err and ran(home) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["disableAllHooks", "prompt", "gone"])
 def test_a_trusted_hook_that_is_switched_off_or_gone_says_so_until_a_person_accepts_that(
     home: HomeDir, how: str
@@ -218,6 +222,7 @@ def test_a_refused_hook_tells_the_line_that_takes_it_back(home: HomeDir) -> None
 # what is looked at ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_strangers_words_do_not_hold_up_a_start(home: HomeDir) -> None:
     model(home, "loop: yes\ntext: Done.\n")
     project(home, "true")

@@ -9,6 +9,7 @@ from tests.kit import HomeDir, cru, pty, trust_project
 # list, enable, disable ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_hook_is_left_out_and_comes_back(home: HomeDir) -> None:
     model(home, config="# mine\n[hooks]\ndisabled = []  # none\n")
     project(home)
@@ -172,6 +173,7 @@ def test_a_takes_all_of_the_file_and_the_end_of_input_leaves_the_rest(home: Home
     assert [row["state"] for row in rows(home)] == ["active", "active", "untrusted"]
 
 
+@pytest.mark.slow
 def test_trust_and_review_know_of_each_other(home: HomeDir) -> None:
     project(home)
     run = cru("trust", home=home)

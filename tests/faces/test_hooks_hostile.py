@@ -40,6 +40,7 @@ def test_a_projects_twin_does_not_switch_off_a_guard(home: HomeDir) -> None:
         assert not (home.project / "made").exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "command",
     [
@@ -122,6 +123,7 @@ def test_a_mistake_stops_a_strict_start(home: HomeDir) -> None:
         assert run.code == 3 and told in run.err
 
 
+@pytest.mark.slow
 def test_a_strangers_file_does_not_flood_a_terminal(home: HomeDir) -> None:
     model(home, "loop: yes\ntext: Done.\n")
     entry = {"event": "tool:before_call", "command": "true", "matcher": "(\x1b[31m\n" + "x" * 5000}
@@ -132,6 +134,7 @@ def test_a_strangers_file_does_not_flood_a_terminal(home: HomeDir) -> None:
     assert ids(home)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", ["1" * 4400, "0x" + "f" * 4400], ids=["decimal", "hexadecimal"])
 @pytest.mark.parametrize("name", [".codex/config.toml", ".cru/config.toml"])
 def test_a_number_without_an_end_does_not_end_a_start(home: HomeDir, name: str, number: str) -> None:
@@ -146,6 +149,7 @@ def test_a_number_without_an_end_does_not_end_a_start(home: HomeDir, name: str, 
         assert f"{name}: not TOML: Exceeds the limit (4300 digits)" in run.err
 
 
+@pytest.mark.slow
 def test_a_command_of_any_length_is_no_reason_to_wait(home: HomeDir) -> None:
     model(home, "loop: yes\ntext: Done.\n")
     theirs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, rows, seen, trust_all, turn
 from tests.kit import HomeDir, cru, pty, trust_project
@@ -145,6 +146,7 @@ def test_trust_that_is_taken_back_elsewhere_counts_at_once(home: HomeDir) -> Non
     assert "your trust in it was taken back" in run.err and ran(home) == 1
 
 
+@pytest.mark.slow
 def test_a_guard_that_changes_denies_until_a_person_has_looked_again(home: HomeDir) -> None:
     model(home, AGAIN.replace("true", "echo x >> done"))
     script = project(home)
@@ -182,6 +184,7 @@ def test_guards_and_what_they_name_are_asked_for_in_auto(home: HomeDir) -> None:
 # what a trusted project may not ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_trusted_project_takes_no_guard_of_the_user_away(home: HomeDir) -> None:
     model(home, config='[hooks]\ndialects = ["crush"]\n')
     foreign(home)

@@ -85,6 +85,7 @@ def test_a_script_that_is_gone_does_not_end_the_turn(home: HomeDir) -> None:
     assert "hook.sh changed after you trusted it" in turn(home).err
 
 
+@pytest.mark.slow
 def test_what_was_refused_is_not_asked_again_until_it_changes(home: HomeDir) -> None:
     model(home)
     script = project(home)
@@ -212,6 +213,7 @@ def test_odd_things_in_another_programs_file_that_is_off_are_its_own_affair(home
 # files that cannot be used --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version": 1, "hooks": 5}', b'{"version": 99}', b"\xff"])
 def test_a_trust_file_that_cannot_be_used_trusts_nothing_and_says_so(home: HomeDir, content: bytes) -> None:
     model(home)
@@ -246,6 +248,7 @@ def test_a_file_that_cannot_be_read_is_named(home: HomeDir) -> None:
     assert ".crush.json: not UTF-8" in turn(home).err
 
 
+@pytest.mark.slow
 def test_two_people_who_review_at_once_lose_nothing(home: HomeDir) -> None:
     project(home, *(f"./hook.sh {number}" for number in range(8)))
     ids = seen(home)
@@ -321,6 +324,7 @@ def test_without_files_nothing_of_the_room_is_loaded(home: HomeDir) -> None:
 # the other dialects ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "event"),
     [
@@ -351,6 +355,7 @@ def test_every_dialect_waits_for_trust_in_a_project(home: HomeDir, file: str, ev
     assert "that you trusted has changed" in turn(home).err and ran(home) == 0
 
 
+@pytest.mark.slow
 def test_entries_of_config_toml_are_judged_one_by_one_without_trust_in_the_file(home: HomeDir) -> None:
     model(home)
     (home.project / ".cru").mkdir()

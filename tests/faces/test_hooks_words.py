@@ -67,6 +67,7 @@ def test_the_table_of_commands_has_their_verbs() -> None:
     assert set(COMMANDS["plugin"].verbs) == set(plugin.SWITCHES) and set(COMMANDS["fsm"].verbs) == set(fsm.SWITCHES)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("word", "said"),
     [

@@ -222,6 +222,7 @@ def count(ctx, event):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counted by way of /proc")
 @pytest.mark.parametrize("is_remote", [False, True])
 def test_a_turn_leaves_no_descriptor_and_no_thread_behind(home: HomeDir, is_remote: bool) -> None:
@@ -239,6 +240,7 @@ def test_a_turn_leaves_no_descriptor_and_no_thread_behind(home: HomeDir, is_remo
     assert len(figures) == len(names) and set(figures[1:]) == {figures[1]}, figures
 
 
+@pytest.mark.slow
 def test_more_inboxes_than_descriptors(home: HomeDir, tmp_path: Path) -> None:
     limited = tmp_path / "limited"
     limited.write_text(f'#!/bin/sh\nulimit -n 48\nexec {program()} "$@"\n')

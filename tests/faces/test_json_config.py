@@ -154,6 +154,7 @@ def test_the_six_words_for_failures(home: HomeDir, wanted: Any, word: str, said:
     assert (last["code"], said in last["message"]) == (word, True), last
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -210,6 +211,7 @@ def test_a_flag_that_is_unknown_ends_with_a_done_line_too(home: HomeDir) -> None
     assert '"done"' not in plain.err
 
 
+@pytest.mark.slow
 def test_a_program_that_asks_for_a_call_has_answered_nothing(home: HomeDir) -> None:
     """A person who types `cru -P` has: json.md, "nothing is allowed because a program asks"."""
     plugin = home.cru / "plugins" / "who.lua"

@@ -34,6 +34,7 @@ def leaving(source: str, *then: Call) -> list[Reply]:
 WAITS = Call("bash", {"command": "sleep 60"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", LEAVES.values(), ids=LEAVES)
 def test_it_runs_until_the_session_ends_and_that_is_told(home: HomeDir, source: str) -> None:
     looks = Call("bash", {"command": "kill -0 $(cat pid) && echo it runs"})
@@ -55,6 +56,7 @@ def test_it_ends_if_cru_is_killed(home: HomeDir, source: str) -> None:
             wait_until(lambda: not is_running(pid_of(home)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.real_start
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_it_ends_with_a_run_that_a_signal_ends(home: HomeDir, number: signal.Signals) -> None:

@@ -65,6 +65,7 @@ def test_what_does_not_fit_names_the_next_step(
     assert not (home.cru / "keys.json").exists() and KEY not in run.err and ":pw@" not in run.err
 
 
+@pytest.mark.slow
 def test_login_in_the_chat_is_used_by_the_next_request(home: HomeDir) -> None:
     with server(lambda request: Reply("Good.")) as model:
         model.key = KEY

@@ -36,6 +36,7 @@ def failures(home: HomeDir) -> list[bool]:
     return [entry["metadata"].get("is_error", False) for entry in home.log() if entry["entry_type"] == "tool_result"]
 
 
+@pytest.mark.slow
 def test_programs_with_chibis_protocol_lose_no_message_while_cru_reads(home: HomeDir) -> None:
     found: Counter[str] = Counter()
 
@@ -107,6 +108,7 @@ def looked(home: HomeDir, **args: object) -> object:
     return msgspec.json.decode(results(home)[-1])
 
 
+@pytest.mark.slow
 def test_another_context_can_be_read_without_a_question(home: HomeDir) -> None:
     other(home)
     before = {path.name: path.read_bytes() for path in home.context("other").iterdir() if path.is_file()}
@@ -130,6 +132,7 @@ def test_a_context_may_read_itself_in_its_turn(home: HomeDir) -> None:
     assert msgspec.json.decode(results(home)[0])["recent_messages"][0]["content"] == "go"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("args", "said"),
     [

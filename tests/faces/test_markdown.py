@@ -198,6 +198,7 @@ TEXT = st.lists(st.tuples(BLOCK, st.sampled_from(["\n", "\n\n", "\n\n\n"])).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(TEXT, st.sampled_from([24, 80, 200]), st.sampled_from([0, 1, 7]))
 def test_no_word_is_lost(text: str, width: int, piece: int) -> None:

@@ -102,6 +102,7 @@ def without_ids(output: io.StringIO) -> str:
     return re.sub(r"(?<=\x1b\]8;)id=\d+", "", output.getvalue())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_a_block_in_pieces_looks_as_it_does_at_once(kind: str) -> None:
     text = f"before\n\n{DOCUMENTS[kind](40)}\n\nbehind *it*"
@@ -111,6 +112,7 @@ def test_a_block_in_pieces_looks_as_it_does_at_once(kind: str) -> None:
         assert streamed(pieces_of(text, seed)) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(TEXT, st.sampled_from([24, 80, 200]), st.integers(0, 1 << 16))
 def test_any_text_in_pieces_looks_as_it_does_at_once(text: str, width: int, seed: int) -> None:
@@ -153,6 +155,7 @@ def work_of(text: str) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_the_work_grows_as_the_text_does(kind: str) -> None:
     make = DOCUMENTS[kind]
@@ -196,6 +199,7 @@ def test_a_large_block_takes_little_room_while_it_is_shown() -> None:
     assert peak < len(text), f"{peak} bytes for {len(text)} of text"
 
 
+@pytest.mark.slow
 def test_text_that_waits_takes_hardly_more_room_than_itself() -> None:
     stream = MarkdownStream(lambda: None)
     size = 1 << 18

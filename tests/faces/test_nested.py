@@ -60,6 +60,7 @@ def test_a_bash_call_starts_a_run_on_another_context(home: HomeDir) -> None:
     assert not (home.context("other") / ".lock").exists() and not (home.context() / ".lock").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["cru -C other 'a task'", "chibi -S other -e 'You are brief.' 'a task'"])
 def test_a_program_starts_a_run_in_a_clean_environment(home: HomeDir, command: str) -> None:
     program(home, "sub", command)
@@ -99,6 +100,7 @@ def test_a_program_starts_a_run_in_a_clean_environment(home: HomeDir, command: s
         assert (home.context("other") / "system_prompt.md").read_text() == "You are brief."
 
 
+@pytest.mark.slow
 def test_a_lua_plugin_starts_a_run(home: HomeDir) -> None:
     lua(home, "sub", 'return cru.shell.exec("cru", {"-C", "other", "a task"}).stdout')
     with server(rule(Call("sub", {}))) as model:
@@ -118,6 +120,7 @@ def test_the_same_context_is_refused_at_once_and_the_holder_named(home: HomeDir)
     assert f"kill -INT {run.pid}" not in said
 
 
+@pytest.mark.slow
 def test_runs_that_start_themselves_end(home: HomeDir) -> None:
     """A plugin that starts cru, whose model calls the plugin again."""
     program(home, "again", 'cat >/dev/null; cru -t -C "${CHIBI_CONTEXT}x" deeper 2>&1')
@@ -144,6 +147,7 @@ def test_runs_that_start_themselves_end(home: HomeDir) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_schema_that_starts_cru_ends_too(home: HomeDir) -> None:
     path = home.cru / "plugins" / "loop"
     path.parent.mkdir(parents=True)
@@ -177,6 +181,7 @@ def alive(marker: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bash", "program", "lua"])
 def test_ending_the_outer_run_ends_the_inner_one_and_what_it_started(home: HomeDir, way: str) -> None:
     program(home, "sub", "cat >/dev/null; exec cru -t -C other inner")

@@ -103,6 +103,7 @@ def test_a_handler_in_python_and_a_command_hook_hear_it_too(here: HomeDir) -> No
     assert all("New.md" in json.dumps(entry) for entry in inputs)
 
 
+@pytest.mark.slow
 def test_a_chat_hears_what_others_change_and_its_own_writes_once(here: HomeDir) -> None:
     configure(here, write("Mine", "mine\n"), "text: it is written", "text: bye")
     notes = here.path / "notes"

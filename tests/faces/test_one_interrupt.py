@@ -79,6 +79,7 @@ def interrupted(home: HomeDir, terminal: Terminal) -> None:
     assert "Traceback" not in terminal.text and "never retrieved" not in terminal.text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("road", PLUGINS)
 def test_what_a_plugin_waits_for(home: HomeDir, silent: int, road: str) -> None:
     name, source = PLUGINS[road]
@@ -99,6 +100,7 @@ def test_what_a_plugin_waits_for(home: HomeDir, silent: int, road: str) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", BLOCKING)
 def test_python_that_blocks_ends_with_the_process(home: HomeDir, road: str) -> None:
     place(home, *BLOCKING[road])

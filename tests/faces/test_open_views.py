@@ -72,6 +72,7 @@ def test_a_view_has_its_keys_and_its_state_while_it_is_open(home: HomeDir, name:
         assert terminal.wait() == 0
 
 
+@pytest.mark.sample(2)
 @PLUGINS
 @pytest.mark.parametrize("key", ["esc", "c-c", "c-d", "q"])
 def test_a_key_closes_a_view_in_the_chat_and_its_last_picture_stays(
@@ -102,6 +103,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "told"), BROKEN)
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_view_that_cannot_be_drawn_is_told_with_its_name(
@@ -118,6 +120,7 @@ def test_a_view_that_cannot_be_drawn_is_told_with_its_name(
         assert terminal.wait() != 0
 
 
+@pytest.mark.sample(2)
 @PLUGINS
 @pytest.mark.parametrize(
     ("key", "told"),
@@ -139,6 +142,7 @@ def test_a_handler_that_fails_or_never_returns_closes_the_view(
         assert terminal.eof() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["await timer.sleep(60)", "while True: pass"])
 def test_ctrl_c_ends_a_view_that_does_not_come_back(home: HomeDir, work: str) -> None:
     scripted(home)
@@ -152,6 +156,7 @@ def test_ctrl_c_ends_a_view_that_does_not_come_back(home: HomeDir, work: str) ->
         assert terminal.wait() in (0, 1, 130)
 
 
+@pytest.mark.sample(2)
 @PLUGINS
 def test_where_nothing_changes_a_view_is_shown_once(home: HomeDir, name: str, code: str) -> None:
     scripted(home)

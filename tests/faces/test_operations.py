@@ -39,6 +39,7 @@ def test_a_call_of_a_tool_takes_the_rest_of_the_line() -> None:
     assert parse(["-pname"]).flags[0][1] == ("name",)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -79,6 +80,7 @@ def test_a_context_cannot_be_renamed_to_what_means_a_new_name(home: HomeDir) -> 
     assert run.code == 2 and "means a new name" in run.err and home.context("one").is_dir()
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", ["a b", "../x", "", "ä", "-x", "System", "x" * 201])
 @pytest.mark.parametrize("flags", [("-C",), ("-c",), ("-r",), ("-D",), ("-R", "default")])
 def test_names_are_checked_wherever_one_is_given(home: HomeDir, flags: tuple[str, ...], name: str) -> None:
@@ -167,6 +169,7 @@ def test_a_setting_that_does_not_fit_is_a_usage_error(
     assert run.code == 2 and told in run.err and run.out == "" and "Traceback" not in run.err
 
 
+@pytest.mark.slow
 def test_any_setting_can_be_looked_at_and_no_key(home: HomeDir) -> None:
     home.configure(
         'api_key = "sesame"\nmodel = "m"\n[api]\ntemperature = 0.5\n[models.a.api]\ntop_p = 1.0\n'

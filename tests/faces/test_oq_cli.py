@@ -167,6 +167,7 @@ def test_one_document_that_fails_does_not_stop_the_others(home: HomeDir) -> None
     assert done.err == 'cru: stdin:2: cannot index [2] with "a"\n'
 
 
+@pytest.mark.slow
 def test_a_filter_without_end_is_an_error_and_no_crash(home: HomeDir) -> None:
     for filter, given in (("def f: 1 + f; f", "1"), (".", "[" * 2_000_000)):
         done = oq(home, filter, given=given)

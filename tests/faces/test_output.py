@@ -219,6 +219,7 @@ def test_a_terminal_shows_what_is_going_on(home: HomeDir) -> None:
             assert "…" not in terminal.screen()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", ['-P read \'{"file_path": "f"}\'', "--json -P ls", "-P big", "-p big"])
 def test_a_full_disk_behind_a_call_by_hand_is_told(home: HomeDir, words: str) -> None:
     (home.project / "f").write_text("x\n")
@@ -233,6 +234,7 @@ def test_a_reader_that_leaves_a_call_by_hand_is_no_error(home: HomeDir) -> None:
     assert run.stderr == "" and (home.project / "code").read_text() == "0\n"
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_running_tool_are_bounded(home: HomeDir) -> None:
     tool(home, "big", "head -c 12000000 /dev/zero | tr '\\0' x")
     run = cru("--json", "-t", "-P", "big", home=home)

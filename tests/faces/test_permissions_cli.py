@@ -56,6 +56,7 @@ def judged(home: HomeDir, call: Call, mode: str) -> tuple[str, str, int]:
     return verdict["decision"], verdict["reason"], run.code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["ask", "auto", "plan", "trust"])
 def test_a_real_run_does_what_the_test_of_a_call_says(home: HomeDir, mode: str) -> None:
     (home.cru / "plugins").mkdir(parents=True)

@@ -33,6 +33,7 @@ def prepare(home: HomeDir, file: str) -> None:
     path.unlink(missing_ok=True)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("file", "command"), RUNS)
 def test_a_pipe(home: HomeDir, file: str, command: str) -> None:
     prepare(home, file)
@@ -66,6 +67,7 @@ NESTED = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("file", NESTED)
 def test_json_that_is_nested_too_deep(home: HomeDir, file: str) -> None:
     prepare(home, file)

@@ -69,6 +69,7 @@ def test_listing_runs_no_turn_and_logs_nothing(home: HomeDir) -> None:
 # new ----------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["demo", "my-plugin_2"])
 def test_a_new_plugin_works_at_once(home: HomeDir, name: str) -> None:
     made = cru("plugin", "new", name, "--lua", home=home)
@@ -100,6 +101,7 @@ def test_a_new_python_plugin_works_at_once(home: HomeDir) -> None:
     assert (tests.code, tests.out) == (0, "1 passed, 0 failed, 0 pending\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["", "bash", "python"])
 def test_a_new_program_works_at_once(home: HomeDir, kind: str) -> None:
     made = cru("plugin", "new", "my-own", "--executable", *filter(None, [kind]), home=home)
@@ -383,6 +385,7 @@ def test_a_signal_ends_what_waits(home: HomeDir) -> None:
         assert run.wait(20).code == 130
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_what_never_waits(home: HomeDir) -> None:
     with start("lua", f"{READY} while true do end", home=home) as run:
         until_ready(home)

@@ -55,6 +55,7 @@ cru.on("turn:complete", function(ctx)
 end)"""
 
 
+@pytest.mark.slow
 def test_a_storm_of_the_same_warning_is_counted(home: HomeDir) -> None:
     scripted(home)
     plugin(home, STORM)

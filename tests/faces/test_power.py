@@ -61,6 +61,7 @@ def kills(home: HomeDir, changes: list[Change], paths: tuple[str, ...]) -> Itera
     yield from (number for number, change in enumerate(changes, 1) if Path(change.path).name.startswith(paths))
 
 
+@pytest.mark.slow
 def test_a_kill_between_log_and_inbox_does_not_deliver_twice(home: HomeDir) -> None:
     _, changes = readers(home)
     steps = [*kills(home, changes, ("inbox", "context.jsonl"))]
@@ -96,6 +97,7 @@ def test_the_same_words_come_as_often_as_they_are_sent(home: HomeDir) -> None:
     assert cru("two", home=home).code == 0 and times_delivered(home.context()) == (3, 0)
 
 
+@pytest.mark.slow
 def test_after_a_kill_what_was_taken_is_not_shown_as_waiting_even_if_the_log_was_archived(home: HomeDir) -> None:
     assert cru("before", home=scripted(home)).code == 0
     put(home, msgspec.json.encode(MESSAGE))
@@ -140,6 +142,7 @@ def test_a_turn_that_ended_survives_a_power_cut(home: HomeDir) -> None:
     assert cru("-g", "2", home=home).out == "[USER]: hello\n[DEFAULT]: done\n"
 
 
+@pytest.mark.slow
 def test_a_power_cut_while_a_context_is_archived_loses_no_entry(home: HomeDir) -> None:
     for words in ("one", "two"):
         assert cru(words, home=scripted(home)).code == 0
@@ -159,6 +162,7 @@ def test_a_power_cut_while_a_context_is_archived_loses_no_entry(home: HomeDir) -
     assert number > 10
 
 
+@pytest.mark.slow
 def test_records_are_put_aside_over_the_runs_and_read_as_one(home: HomeDir) -> None:
     scripted(home).configure('model = "scripted:script.txt"\nrecord_file_mb = 0.003\nrecord_files = 4\n')
     (home.cru / "hooks.json").write_text('{"hooks": {"turn:complete": [{"hooks": [{"command": "true"}]}]}}')

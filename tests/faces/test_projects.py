@@ -52,6 +52,7 @@ def test_each_project_has_its_own_conversation_named_after_its_folder(home: Home
     assert ask(home, worktree, "hello").code == 0 and listed(home, worktree)[-1] == "* tree"
 
 
+@pytest.mark.slow
 def test_switching_renaming_and_deleting_act_on_the_projects_own_current_context(home: HomeDir) -> None:
     root, other = project(home, "app"), project(home, "other")
     for place in (root, other, home.project):
@@ -154,6 +155,7 @@ def test_a_run_below_a_run_is_where_that_one_is(home: HomeDir) -> None:
     assert cru("-P", "bash", '{"command": "cd /; cru -L"}', home=home, cwd=root).out.split()[:2] == ["*", "app"]
 
 
+@pytest.mark.slow
 def test_what_a_run_would_do_is_told_of_the_projects_own_context(home: HomeDir) -> None:
     root = project(home, "app")
     assert ask(home, root, "hello").code == 0

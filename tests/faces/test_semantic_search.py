@@ -32,6 +32,7 @@ def searched(here: HomeDir, *words: str, env: dict[str, str] | None = None) -> l
     return [hit["path"] for hit in json.loads(done.out)]
 
 
+@pytest.mark.slow
 def test_a_person_finds_what_shares_no_word(here: HomeDir) -> None:
     unknown = cru("vault", home=here, env=ON).out
     assert "0 notes are known by their meaning; a search or `cru vault index` adds the others\n" in unknown
@@ -63,6 +64,7 @@ def test_a_mode_that_there_is_not(here: HomeDir, words: tuple[str, ...], message
     assert done.code == 2 and done.out == "" and message in done.err
 
 
+@pytest.mark.slow
 def test_the_model_searches_by_meaning_but_not_what_rules_hide(here: HomeDir) -> None:
     call = {"query": "attempts after a failure", "mode": "semantic"}
     (here.path / "model.txt").write_text(f"call: vault_search {json.dumps(call)}\n---\ntext: done\n")
@@ -82,6 +84,7 @@ def test_a_mode_of_the_model_that_there_is_not(here: HomeDir) -> None:
     assert "`mode`" in answer and "fast" in answer
 
 
+@pytest.mark.slow
 def test_scripts_search_by_meaning(here: HomeDir) -> None:
     plugins = here.cru / "plugins"
     plugins.mkdir()

@@ -37,6 +37,7 @@ def log_bytes(home: HomeDir, name: str = "default") -> bytes:
     return (home.context(name) / "context.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_fork_begins_as_a_copy_and_leaves_the_original_alone(desk: HomeDir) -> None:
     for words in ("first", "second", "/undo", "third"):
         assert cru(words, home=desk).code == 0
@@ -138,6 +139,7 @@ def test_a_fork_under_way_is_not_cleared_away(desk: HomeDir) -> None:
     assert said(desk, "default-fork") == ["first"]
 
 
+@pytest.mark.slow
 def test_the_tree_shows_turns_what_was_undone_and_forks(desk: HomeDir) -> None:
     for words in ("first\x1b[31m", "second", "/undo", "third"):
         cru(words, home=desk)

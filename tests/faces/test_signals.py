@@ -46,6 +46,7 @@ def ended_well(home: HomeDir, done: Done) -> None:
     assert not (home.context() / ".lock").exists()
 
 
+@pytest.mark.slow
 def test_while_the_model_answers_the_text_so_far_is_kept(home: HomeDir) -> None:
     with server([Hang("so far"), Reply("the rest")]) as model:
         home.configure(url=model.url)
@@ -64,6 +65,7 @@ EXITS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 KILLS = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [*EXITS, *KILLS])
 def test_while_a_tool_runs_its_children_and_theirs_go_too(home: HomeDir, number: int) -> None:
     with server([Reply(calls=[Call("bash", {"command": CHILDREN})])]) as model:
@@ -103,6 +105,7 @@ def test_while_a_question_is_open(home: HomeDir) -> None:
     assert not (home.context() / ".lock").exists()
 
 
+@pytest.mark.slow
 def test_while_compacting_nothing_is_said_to_be_done(home: HomeDir) -> None:
     with server([Reply("1"), Reply("2"), Hang("a summary")]) as model:
         home.configure(url=model.url)
@@ -160,6 +163,7 @@ def test_a_stop_and_a_continue_are_announced(home: HomeDir) -> None:
     assert types(run)[-1] == "result"
 
 
+@pytest.mark.slow
 def test_an_interrupted_tool_is_told_to_the_model_when_resumed(home: HomeDir) -> None:
     with server([Reply(calls=[Call("bash", {"command": "echo >ran; sleep 60"})]), Reply("understood")]) as model:
         home.configure(url=model.url)
@@ -187,6 +191,7 @@ def test_what_moved_into_a_session_of_its_own_goes_too(home: HomeDir) -> None:
     until(lambda: all(gone(number_in(path)) for path in pids))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
 def test_what_is_ignored_from_the_start_stays_ignored(home: HomeDir, tmp_path: Path, number: int) -> None:
     deaf = tmp_path / "deaf"
@@ -219,6 +224,7 @@ def test_a_plugin_has_its_own_alarm(home: HomeDir) -> None:
     ended_well(home, done)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
 def test_while_the_session_says_good_bye(home: HomeDir, number: int) -> None:
     source = (
@@ -237,6 +243,7 @@ def test_while_the_session_says_good_bye(home: HomeDir, number: int) -> None:
     until(lambda: gone(number_in(home.project / "child")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_late", [False, True])
 def test_while_the_loop_waits_for_a_computation(home: HomeDir, is_late: bool) -> None:
     source = "cru.on('message:received', function() cru.fs.write('begun', 'x') cru.oq.query({1}, '[range(100000000)]|length') end)"

@@ -87,6 +87,7 @@ def test_a_listing_loads_no_engine(home: HomeDir) -> None:
     assert not own & {"asyncio", "cru.app", "cru.engine.session", *HEAVY}
 
 
+@pytest.mark.slow
 def test_a_one_shot_run_loads_nothing_heavy_and_no_more_modules_than_now(home: HomeDir) -> None:
     home.sandbox = ""
     with server([Reply("ok"), Reply("ok")]) as model:
@@ -101,6 +102,7 @@ def test_a_one_shot_run_loads_nothing_heavy_and_no_more_modules_than_now(home: H
     assert not {m for m in own if m.startswith("cru.models.anthropic")} and "cru.models.embedded" not in own
 
 
+@pytest.mark.slow
 def test_the_chat_loads_the_line_editor_and_nothing_for_rendering_before_an_answer(home: HomeDir) -> None:
     script = home.path / "chat"
     report = REPORT.replace("os.write(2", "os.write(os.open('modules.txt', os.O_CREAT | os.O_WRONLY)")

@@ -36,6 +36,7 @@ def states(home: HomeDir) -> dict[str, str]:
     return {row["name"]: row["state"] for row in rows if row["layer"] != "bundled"}
 
 
+@pytest.mark.slow
 def test_the_plugins_of_a_project_run_after_they_were_shown_and_accepted(home: HomeDir) -> None:
     plugin(home, "a.lua")
     plugin(home, "b/init.lua", TOLD.format("b ran"))
@@ -155,6 +156,7 @@ def test_with_nothing_to_trust_there_is_nothing_to_accept(home: HomeDir) -> None
     assert run.code == 1 and "there is no" in run.out and not (home.cru / "trust.json").exists()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "files": 5}'])
 def test_a_corrupt_file_of_trust_trusts_nothing_and_is_kept(home: HomeDir, content: str) -> None:
     plugin(home, "a.lua")

@@ -97,6 +97,7 @@ def steps_of(home: HomeDir, before: Disk, prompt: str) -> list[int]:
     return [*steps, *range(steps[-1] + 1, len(changes) + 1)][:12]
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_the_file_is_untouched_or_can_be_taken_back(desk: HomeDir) -> None:
     desk.cru.mkdir(exist_ok=True)
     before = Disk.read(desk.cru)
@@ -112,6 +113,7 @@ def test_killed_at_any_step_the_file_is_untouched_or_can_be_taken_back(desk: Hom
         assert done.code == 0 and content(desk) == "zero\n", (step, done)
 
 
+@pytest.mark.slow
 def test_killed_while_it_is_taken_back_it_can_be_taken_back_again(desk: HomeDir) -> None:
     cru("go", home=desk)
     before = Disk.read(desk.cru)
@@ -127,6 +129,7 @@ def test_killed_while_it_is_taken_back_it_can_be_taken_back_again(desk: HomeDir)
         assert cru("/redo", home=desk).code == 0 and content(desk) == "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, number: int) -> None:
     kinds = SPACE if number == errno.ENOSPC else ()
@@ -139,6 +142,7 @@ def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, 
     assert "files were written of which no revision is kept: `a`" in shown and content(desk) == "two\n"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tmpfs needs root")
 @pytest.mark.parametrize(("options", "why"), [("size=64k", "No space left on device"), ("ro", "Read-only file system")])
 def test_where_nothing_can_be_kept_for_real_the_tool_works(desk: HomeDir, options: str, why: str) -> None:
@@ -206,6 +210,7 @@ def test_a_command_whose_run_was_killed_is_named(desk: HomeDir) -> None:
     assert content(desk) == "half\n"
 
 
+@pytest.mark.slow
 def test_every_step_of_keeping_may_fail_and_the_tool_works(desk: HomeDir) -> None:
     desk.cru.mkdir(exist_ok=True)
     before = Disk.read(desk.cru)

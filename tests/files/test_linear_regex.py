@@ -31,6 +31,7 @@ def expression(rnd: random.Random, depth: int = 0) -> str:
     return rnd.choice(["(?=", "(?!", "(?i:", "(", "(?P<n>" if depth == 0 else "("]) + inner + ")"
 
 
+@pytest.mark.slow
 def test_random_expressions_find_what_re_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear_regex, "_LONGEST_PLAIN", 0)  # all are followed here
     rnd = random.Random(20)
@@ -87,6 +88,7 @@ def test_what_re_never_ends_with_is_told_in_few_steps(pattern: str, text: str) -
     assert finds(pattern, text) is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [

@@ -22,6 +22,7 @@ BAD = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", BAD)
 def test_every_mistake_is_one_kind_of_error(name: str) -> None:
     text, problem = BAD[name]

@@ -29,6 +29,7 @@ def configure(model: Any, *homes: HomeDir) -> None:
         home.configure('mode = "trust"\n', url=model.url)
 
 
+@pytest.mark.slow
 def test_another_home_goes_on_where_a_killed_worker_was_and_pays_nothing_twice(home: HomeDir, other: HomeDir) -> None:
     look = Reply("I look.", calls=[Call("bash", {"command": "echo x >>count"})])
     with server([look, Hang(), Reply("answer")]) as model:
@@ -81,6 +82,7 @@ def test_a_call_that_was_running_at_the_death_of_a_machine_may_have_run(home: Ho
     assert (home.project / "count").read_text() == "x\n"
 
 
+@pytest.mark.slow
 def test_a_run_whose_task_another_worker_has_ends_before_it_acts(home: HomeDir, other: HomeDir) -> None:
     """The first worker is stopped, the other one takes its task, and the run of the first one hears of it with its next entry."""
     work = [Call("bash", {"command": "echo x >>count"})]
@@ -105,6 +107,7 @@ def test_a_run_whose_task_another_worker_has_ends_before_it_acts(home: HomeDir, 
     assert "what only this home had is put aside" in fetched.err and home.log("n-a") == other.log("n-a")
 
 
+@pytest.mark.slow
 @pytest.mark.real_start
 def test_workers_whose_clocks_differ_by_days_judge_nobody_by_them(
     home: HomeDir, other: HomeDir, tmp_path: Path

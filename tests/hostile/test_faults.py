@@ -112,6 +112,7 @@ def _make_runnable(home: HomeDir) -> None:
         path.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_the_guests_write_on_every_road(home: HomeDir) -> None:
     """So that the cases above are about something."""
     prepare(home)

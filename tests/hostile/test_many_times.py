@@ -61,6 +61,7 @@ def check(home: HomeDir, road_name: str, name: str) -> None:
     assert last[0] <= first[0] + 2 and last[1] <= first[1] + 1, seen
 
 
+@pytest.mark.slow
 def test_a_hook_that_dies_leaves_no_descriptor(home: HomeDir) -> None:
     check(home, *ROWS[1])
 

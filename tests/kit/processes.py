@@ -14,6 +14,11 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def ticks(pid: int) -> int:
+    """Return for how many hundredths of a second a process has kept a processor busy."""
+    return sum(int(number) for number in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
+
+
 def carriers(text: bytes, known: set[str]) -> set[int]:
     """Those with this text in their environment, wherever they moved. `known` are the names in /proc that are looked at no more: not those
     without any, as a process has none for the moment in which it becomes another program."""

@@ -17,6 +17,7 @@ def config(here: HomeDir) -> str:
     return (here.cru / "config.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_server_is_added_tried_listed_and_removed(tmp_path: Path) -> None:
     here = home(tmp_path)
     added = cru("mcp", "add", "small", "-e", "TOKEN=${MY_TOKEN:-none}", "--", *PROGRAM, "noise", home=here)
@@ -29,12 +30,14 @@ def test_a_server_is_added_tried_listed_and_removed(tmp_path: Path) -> None:
     assert "small" not in config(here) and "no MCP server is configured" in cru("mcp", home=here).out
 
 
+@pytest.mark.slow
 def test_comments_in_settings_stay(tmp_path: Path) -> None:
     here = home(tmp_path, config='# mine\nmodel = "x"  # this one\n')
     cru("mcp", "add", "small", "--", *PROGRAM, home=here)
     assert config(here).startswith('# mine\nmodel = "x"  # this one\n')
 
 
+@pytest.mark.slow
 def test_a_server_at_an_address_is_added(tmp_path: Path) -> None:
     here = home(tmp_path)
     with http_server(tmp_path, "key=sesame") as url:
@@ -103,6 +106,7 @@ def test_why_a_server_does_not_start_stays_known(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_openly_written_secret_is_told_and_not_shown(tmp_path: Path) -> None:
     here = home(tmp_path)
     added = cru("mcp", "add", "small", "-e", "API_TOKEN=abcdefgh", "--", *PROGRAM, home=here)
@@ -200,6 +204,7 @@ server.run()
 """
 
 
+@pytest.mark.slow
 def test_a_server_of_one_tool_and_no_version_is_told_in_plain_words(tmp_path: Path) -> None:
     here = home(tmp_path)
     (here.project / "weather.py").write_text(NAMELESS)
@@ -208,6 +213,7 @@ def test_a_server_of_one_tool_and_no_version_is_told_in_plain_words(tmp_path: Pa
     assert "works: 1 tool, ready" in cru("mcp", home=here).out
 
 
+@pytest.mark.slow
 def test_an_accepted_server_is_used_and_a_changed_one_is_a_stranger_again(tmp_path: Path) -> None:
     file = {"mcpServers": {"small": {"command": sys.executable, "args": [str(SERVER)]}}}
     steps = [
@@ -254,6 +260,7 @@ def test_other_programs_files_that_cannot_be_used_are_told(tmp_path: Path, name:
     assert done.code == 0 and says in done.err and "Traceback" not in done.err, done
 
 
+@pytest.mark.slow
 def test_calls_go_over_http(tmp_path: Path) -> None:
     steps = [
         Reply(calls=[Call("mcp_search", {})]), Reply(calls=[Call("mcp_far_echo", {"text": "hi"})]),
@@ -266,6 +273,7 @@ def test_calls_go_over_http(tmp_path: Path) -> None:
     assert results[1] == "hi" and "10,000,000 characters" in results[2], done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "options", "says"),
     [

@@ -31,6 +31,7 @@ def hook(here: HomeDir, dialect: str, matcher: str) -> None:
     file.write_text(json.dumps(content))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("dialect", "matcher", "name"),
     [
@@ -62,6 +63,7 @@ def test_a_hook_of_another_program_refuses_a_call(tmp_path: Path, dialect: str, 
         assert seen["mcp_context"] == {"server_name": "my_srv", "tool_name": "echo"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rule", ["mcp__my_srv", "mcp__my_srv__echo", "mcp__my_srv__*"])
 def test_deny_rules_of_claude_code_hold(tmp_path: Path, rule: str) -> None:
     steps = [
@@ -84,6 +86,7 @@ def write_card(here: HomeDir, tools: str) -> None:
     (folder / "asker.md").write_text(f"---\ndescription: asks\ntools: {tools}\nmode: ask\n---\nYou ask.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tools", "says"),
     [("mcp_my_srv_e*, mcp_search", "below"), ("read, mcp_search", "there is no tool `mcp_my_srv_echo`")],
@@ -105,6 +108,7 @@ def test_a_sub_agent_has_the_servers_that_its_card_allows(tmp_path: Path, tools:
     assert len(count.read_text().splitlines()) == 1  # one process for both
 
 
+@pytest.mark.slow
 def test_a_hook_hears_the_call_of_a_sub_agent(tmp_path: Path) -> None:
     steps = [
         Reply(calls=[Call("task", {"agent": "asker", "prompt": "ask"})]),

@@ -35,6 +35,7 @@ def honest(_: Exchange) -> bool:
     return False
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("has_body", [False, True])
 def test_a_server_that_has_forgotten_the_session_gets_a_new_one_and_the_call_once_more(
     tmp_path: Path, has_body: bool
@@ -138,6 +139,7 @@ def compressed(exchange: Exchange) -> None:
     exchange.status(200, b"\x1f\x8b", {"content-type": "application/json", "content-encoding": "gzip"})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -209,6 +211,7 @@ def test_an_answer_without_end_has_one_here(
     use(tmp_path, rule, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_event", [False, True])
 def test_ten_megabytes_are_a_result(tmp_path: Path, is_event: bool) -> None:
     text = "0123456789" * 1_000_000
@@ -252,6 +255,7 @@ def notify(exchange: Exchange, count: int) -> None:
         exchange.wfile.write(f"data: {line}\n\n".encode() * 100)
 
 
+@pytest.mark.slow
 def test_a_flood_of_notifications_is_not_heard_and_its_result_is(tmp_path: Path) -> None:
     def rule(exchange: Exchange) -> bool:
         if exchange.is_call:
@@ -266,6 +270,7 @@ def test_a_flood_of_notifications_is_not_heard_and_its_result_is(tmp_path: Path)
     use(tmp_path, rule, work)
 
 
+@pytest.mark.slow
 def test_a_flood_without_end_ends_the_connection_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def rule(exchange: Exchange) -> bool:
         if exchange.is_call and exchange.server.calls() == 1:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from tests.kit import Call, Done, HomeDir, Reply, cru, home, server, start, wait_until
 from tests.mcp.small_server import SERVER, at_url
 from tests.mcp.test_session import results
@@ -47,6 +48,7 @@ def tokens(here: HomeDir) -> list[Path]:
     return list((here.cru / "mcp_tokens").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_login_is_asked_for_made_used_and_forgotten(tmp_path: Path) -> None:
     steps = [Reply(calls=[Call("mcp_far_echo", {"text": "hi"})]), Reply("done")]
     with login_server(tmp_path) as url, server(steps) as model:
@@ -65,6 +67,7 @@ def test_a_login_is_asked_for_made_used_and_forgotten(tmp_path: Path) -> None:
         assert "it wants you to log in" in cru("mcp", "test", "far", home=here).err
 
 
+@pytest.mark.slow
 def test_a_token_that_has_expired_is_renewed(tmp_path: Path) -> None:
     with login_server(tmp_path) as url:
         here = home(tmp_path, config=at_url(url, "far"))

@@ -49,6 +49,7 @@ def test_a_servers_tools_are_searched_for_and_called(tmp_path: Path) -> None:
     assert results(third)[1] == "hello"
 
 
+@pytest.mark.slow
 def test_what_was_sent_stays_as_it_was_when_tools_join(tmp_path: Path) -> None:
     with server([Reply(calls=[Call("mcp_search", {})]), Reply("done")]) as model:
         here = home(tmp_path, url=model.url, config=stdio())
@@ -58,6 +59,7 @@ def test_what_was_sent_stays_as_it_was_when_tools_join(tmp_path: Path) -> None:
     assert second["messages"][: len(first["messages"])] == first["messages"]
 
 
+@pytest.mark.slow
 def test_the_first_request_waits_for_no_server(tmp_path: Path) -> None:
     """The server does not answer before the file is there, and the file is made at the first request."""
     gate = tmp_path / "gate"
@@ -86,6 +88,7 @@ def test_a_server_is_not_started_before_the_first_request(tmp_path: Path) -> Non
     assert started == [False]
 
 
+@pytest.mark.slow
 def test_the_next_run_offers_the_tools_at_once(tmp_path: Path) -> None:
     with server(
         [Reply(calls=[Call("mcp_search", {})]), Reply("one"), Reply(calls=[echo("two")]), Reply("three")]
@@ -108,6 +111,7 @@ def test_a_tool_that_is_not_allowed_is_refused_where_nobody_is(tmp_path: Path) -
     assert read[1].startswith("Not allowed by policy") and "nobody can be asked" in read[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "says"),
     [
@@ -121,11 +125,13 @@ def test_rules_hold_for_tools_of_servers(tmp_path: Path, rules: str, says: str) 
     assert says in read[1]
 
 
+@pytest.mark.slow
 def test_plan_mode_refuses_what_is_not_trusted_to_read_only(tmp_path: Path) -> None:
     _, read, _ = run_calls(tmp_path, stdio(), Call("mcp_search", {}), echo("x"), words=("--mode", "plan", "go"))
     assert "plan mode only reads" in read[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["plan", "ask"])
 def test_a_servers_word_that_it_only_reads_counts_if_that_is_trusted(tmp_path: Path, mode: str) -> None:
     config = stdio("small", trust_read_only=True)
@@ -141,6 +147,7 @@ def test_a_servers_word_that_it_only_reads_counts_if_that_is_trusted(tmp_path: P
     assert "Not allowed" in read[2]
 
 
+@pytest.mark.slow
 def test_a_hook_hears_and_refuses_a_call(tmp_path: Path) -> None:
     refuse = 'return {cancel = true, reason = "no echoes"}'
     plugin = f'cru.on("tool:before_call", function(ctx, e) if e.name == "mcp_small_echo" then {refuse} end end)'
@@ -151,6 +158,7 @@ def test_a_hook_hears_and_refuses_a_call(tmp_path: Path) -> None:
     assert "no echoes" in results(model.requests[-1])[1]
 
 
+@pytest.mark.slow
 def test_events_tell_of_a_server_and_its_tools(tmp_path: Path) -> None:
     plugin = (
         'local names = {}\ncru.on("mcp:attached", function(ctx, e) cru.notify("attached " .. e.server .. " " .. e.tool_count) end)\n'
@@ -169,6 +177,7 @@ def test_settings_choose_among_the_tools(tmp_path: Path) -> None:
     assert read[0].split() == ["mcp_small_echo", "mcp_small_fail"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -194,6 +203,7 @@ def test_the_project_is_the_root_that_a_server_is_told(tmp_path: Path) -> None:
     assert json.loads(read[1])["roots"] == [{"uri": here.project.as_uri(), "name": "project"}]
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
     done, read, _ = run_calls(
         tmp_path, ALLOW + stdio(), Call("mcp_search", {}), Call("mcp_small_die", {}), echo("again")
@@ -202,12 +212,14 @@ def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
     assert read[2] == "again", done
 
 
+@pytest.mark.slow
 def test_a_long_result_is_saved_to_a_file(tmp_path: Path) -> None:
     _, read, here = run_calls(tmp_path, ALLOW + stdio(), Call("mcp_search", {}), Call("mcp_small_big", {}))
     path = next(Path(line) for line in read[1].splitlines() if line.startswith("/"))
     assert path.stat().st_size == 10_000_000 and path.is_relative_to(here.cru)
 
 
+@pytest.mark.slow
 def test_pictures_become_files(tmp_path: Path) -> None:
     _, read, here = run_calls(tmp_path, ALLOW + stdio(), Call("mcp_search", {}), Call("mcp_small_image", {}))
     picture, link, inside = read[1].splitlines()
@@ -226,6 +238,7 @@ def test_a_call_without_an_answer_ends_with_its_time(tmp_path: Path) -> None:
     assert "did not answer within 0.3 s" in read[1]
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_call_and_the_server_is_told(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with server([Reply(calls=[Call("mcp_search", {})]), Reply(calls=[Call("mcp_small_hang", {})])]) as model:
@@ -238,6 +251,7 @@ def test_an_interrupt_ends_a_call_and_the_server_is_told(tmp_path: Path) -> None
     assert "cancelled" in log.read_text()
 
 
+@pytest.mark.slow
 def test_tools_that_come_later_join(tmp_path: Path) -> None:
     later = Call("bash", {"command": "sleep 1"})
     calls = [Call("mcp_search", {}), Call("mcp_small_more", {}), later, Call("mcp_small_late", {})]
@@ -245,6 +259,7 @@ def test_tools_that_come_later_join(tmp_path: Path) -> None:
     assert read[3] == "late", (done, read)
 
 
+@pytest.mark.slow
 def test_odd_tools_are_left_out_and_told(tmp_path: Path) -> None:
     done, read, here = run_calls(tmp_path, stdio("small", "odd-tools"), Call("mcp_search", {}))
     names = read[0].split()
@@ -260,6 +275,7 @@ def test_odd_tools_are_left_out_and_told(tmp_path: Path) -> None:
     assert "\x1b[2J" not in request and "\u202e" not in request
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "says"),
     [
@@ -278,6 +294,7 @@ def test_a_server_that_does_not_start_is_told_with_the_reason(tmp_path: Path, co
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_secrets_come_from_the_environment_and_stay_out_of_records(tmp_path: Path) -> None:
     config = ALLOW + stdio("small") + '[mcp.servers.small.env]\nAPI_KEY = "${MY_SECRET}"\n'
     with server(
@@ -308,6 +325,7 @@ def processes_of(here: HomeDir) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("stubborn",)])
 def test_nothing_is_left_of_a_server_when_the_run_ends(tmp_path: Path, options: tuple[str, ...]) -> None:
     _, read, here = run_calls(
@@ -347,6 +365,7 @@ def test_the_command_line_switches_a_server_off(tmp_path: Path) -> None:
     assert done.code == 0 and "mcp_search" not in tools_of(model.requests[0]), done
 
 
+@pytest.mark.slow
 def test_too_many_tools_are_searched_for(tmp_path: Path) -> None:
     config = "context_window_limit = 8000\n" + stdio("small", "many=40")
     steps = [Reply(calls=[Call("mcp_search", {"query": "number 7 many"})]), Reply("one")]

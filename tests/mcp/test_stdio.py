@@ -59,6 +59,7 @@ def use(
     asyncio.run(run())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("body", "error", "says"),
     [
@@ -95,6 +96,7 @@ def test_a_line_without_end_ends_the_connection_and_says_why(tmp_path: Path, mon
     use(tmp_path, "while True: sys.stdout.write('x' * 65536)", work)
 
 
+@pytest.mark.slow
 def test_a_flood_without_end_ends_the_connection_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(connection: ServerConnection) -> None:
         with pytest.raises(ServerUnavailable, match="may have run"):

@@ -118,6 +118,7 @@ def test_a_whole_reply_that_drips_has_an_end(tmp_path: Path) -> None:
     assert "not whole after 0.3 s" in error
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("config", "error"),
     [

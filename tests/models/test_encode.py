@@ -67,6 +67,7 @@ def request_for(messages: tuple[Message, ...]) -> Request:
     return Request("m1", SYSTEM, messages, (LS,), {"temperature": 0.5})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", bodies.PROVIDERS)
 def test_a_session_has_the_bytes_that_it_always_had(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +86,7 @@ def test_a_session_has_the_bytes_that_it_always_had(
     assert number == len(expected) - 1 > 70
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 @settings(max_examples=60, deadline=None)
 @given(messages=conversations, keep=st.integers(1, 9))
@@ -98,6 +100,7 @@ def test_a_longer_conversation_keeps_all_bytes_before_its_first_new_message(
     msgspec.json.decode(long)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 @settings(max_examples=60, deadline=None)
 @given(rounds=st.lists(st.tuples(conversations, st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=6))

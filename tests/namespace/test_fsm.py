@@ -99,6 +99,7 @@ BAD: dict[str, tuple[str, Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("what", BAD)
 def test_a_bad_definition_is_refused_with_a_reason(tmp_path: Path, what: str) -> None:
     path, value, words = BAD[what]

@@ -27,6 +27,7 @@ def cut(data: bytes, sizes: list[int]) -> list[JsonText]:
     return [*found, *splitter.feed(data), *splitter.end()]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(VALUES, max_size=5),

@@ -95,6 +95,7 @@ PLAIN: list[tuple[Callable[[], Node], int, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(("make", "columns", "drawn"), PLAIN)
 def test_a_view_as_plain_text(tmp_path: Path, make: Callable[[], Node], columns: int, drawn: str) -> None:
     node = Room(tmp_path)(make)
@@ -203,6 +204,7 @@ VAST: list[tuple[Callable[[], Node], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "told"), VAST)
 def test_every_view_ends_and_tells_what_was_cut(tmp_path: Path, make: Callable[[], Node], told: str) -> None:
     node = Room(tmp_path)(make)

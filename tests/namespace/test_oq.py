@@ -107,6 +107,7 @@ def test_format_is_toon_and_leaves_plain_text_alone() -> None:
     assert oq.format([{"a": 1}, {"a": 2}]) == "[2]{a}:\n  1\n  2"
 
 
+@pytest.mark.slow
 def test_yaml_is_read_and_written() -> None:
     assert oq.yaml({"b": [1], "a": "é"}) == "b:\n- 1\na: é\n"
     assert oq.parse("---\na: 2020-01-02\n1: [x]\n") == {"a": "2020-01-02", "1": ["x"]}
@@ -189,6 +190,7 @@ def is_same(one: Any, other: Any, order: Callable[[dict[str, Any]], list[str]] =
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["json", "yaml", "toon"])
 @settings(deadline=None)
 @given(value=DATA)
@@ -197,6 +199,7 @@ def test_what_was_written_is_read_back(format: str, value: Any) -> None:
     assert is_same(oq.parse_as(text, format), value), text
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(value=st.dictionaries(TEXT, data(PLAIN), max_size=4))
 def test_what_was_written_as_toml_is_read_back(value: Any) -> None:
@@ -204,6 +207,7 @@ def test_what_was_written_as_toml_is_read_back(value: Any) -> None:
     assert is_same(oq.parse_as(text, "toml"), value, sorted), text  # TOML has tables behind plain values
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(value=DATA)
 def test_a_filter_gives_what_it_was_given(value: Any) -> None:
@@ -232,11 +236,13 @@ QUERY: list[tuple[Any, str, Any]] = [
 ]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("value", "filter", "result"), QUERY)
 def test_query_speaks_jq(value: Any, filter: str, result: Any) -> None:
     assert oq.query(value, filter) == result
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "filter",
     [".[", "nope", "halt", "halt_error", '"x" | halt_error(1)', "error(\"x\")", ".a.b", "def f: 1 + f; f", "", None,
@@ -253,6 +259,7 @@ def test_a_filter_that_would_overflow_the_stack_is_refused(code: str) -> None:
         oq.query(1, code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "why"),
     [
@@ -267,6 +274,7 @@ def test_what_would_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, work: Call
         work()
 
 
+@pytest.mark.slow
 def test_large_data_comes_back_from_the_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "SECONDS", 60)
     value = [{"n": n, "text": "\u00e9" * 20} for n in range(500)]

@@ -76,6 +76,7 @@ return [parts, *(m["content"] for m in sessions.messages(s["id"], role="tool")[0
     assert not (here.project / "pwned").exists()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("guard", "told"),
     [

@@ -42,6 +42,7 @@ BAD = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("call", "told"), BAD)
 def test_what_cannot_be_is_said_as_the_second_value(here: HomeDir, call: str, told: str) -> None:
     source = f"local value, why = cru.sessions.{call}\nreturn tostring(value) .. ': ' .. tostring(why)"

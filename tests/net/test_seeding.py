@@ -43,16 +43,19 @@ def nobody() -> str:
         return f"127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_it_begins_before_asyncio_and_the_engine_are_loaded(home: HomeDir, nobody: str) -> None:
     home.configure(f'model = "m"\nbase_url = "https://{nobody}/v1"\napi_key = "k"\n')
     assert FIRST in run(home, "hi")
 
 
+@pytest.mark.slow
 def test_it_begins_where_a_key_of_a_provider_stands_in_the_environment(home: HomeDir, nobody: str) -> None:
     home.configure("")
     assert FIRST in run(home, "hi", OPENROUTER_API_KEY="k", HTTPS_PROXY=f"http://{nobody}")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("settings", ['base_url = "http://{nobody}/v1"\nmodel = "m"\n', 'model = "scripted:/none"\n'])
 def test_it_does_not_begin_for_a_model_on_this_machine(home: HomeDir, nobody: str, settings: str) -> None:
     home.configure(settings.format(nobody=nobody))

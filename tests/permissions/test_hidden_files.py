@@ -72,6 +72,7 @@ def _expected(gate: Gate, path: str) -> HiddenReason | None:
     return HiddenReason.UNASKED if is_hidden else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_files_are_judged_alike_one_by_one_and_by_the_tree(world: World, seed: int) -> None:
     draw = random.Random(seed)

@@ -44,6 +44,7 @@ def cases(row: dict[str, Any]) -> Iterator[str]:
             yield from dict.fromkeys(spellings(option, row))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=[row["program"] for row in ROWS])
 def test_a_rule_for_a_program_covers_no_option_that_does_more(row: dict[str, Any]) -> None:
     program = row["program"]
@@ -147,6 +148,7 @@ def test_an_option_must_be_written_out_in_the_rule(rule: str, command: str, deci
     assert bash(gate(allow=(f"bash:{rule}",)), command).decision == decision
 
 
+@pytest.mark.slow
 def test_a_long_script_is_read_in_one_pass() -> None:
     """Ten times the length takes about ten times as long: a reader that goes back to the beginning would need a hundred times."""
     for script in ("s/{}/x/", "{}", "s/[{}]/x/"):

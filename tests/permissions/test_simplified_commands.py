@@ -247,6 +247,7 @@ def compose(chance: random.Random, depth: int) -> str:
     return pattern.format(*(compose(chance, depth - 1) for _ in range(pattern.count("{}"))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_what_bash_runs_is_what_the_simplified_command_says(tmp_path: Path, seed: int) -> None:
     """Of random commands: each program that bash starts, with its arguments, is one that rules have looked at."""

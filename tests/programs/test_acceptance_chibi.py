@@ -117,6 +117,7 @@ def test_2_nothing_of_a_call_around_it_reaches_a_plugin(home: HomeDir) -> None:
     assert results(home) == ["clean\n"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["schema", "tool", "hook"])
 def test_2_whatever_hangs_is_ended(home: HomeDir, what: str) -> None:
     hooks = '"hooks": ["pre_message"]' if what == "hook" else ""
@@ -156,12 +157,14 @@ def test_3_all_34_names_are_known_and_payloads_are_those_of_both_versions(home: 
     assert {"tool_name", "arguments", "result", "cached"} == set(heard(home)["post_tool"])
 
 
+@pytest.mark.slow
 def test_3_on_start_names_the_context_of_the_run(home: HomeDir) -> None:
     shape(home, "hook_inspector")
     calls(home, flags=("-C", "other"))
     assert heard(home)["on_start"]["current_context"] == heard(home)["pre_message"]["context_name"] == "other"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("does", ["exit 1", "kill -9 $$", "sleep 60", "printf '\\377{'"])
 def test_3_no_failure_of_a_hook_ends_a_turn(home: HomeDir, does: str) -> None:
     hooks = ", ".join(f'"{name}"' for name in HOOKS)
@@ -272,6 +275,7 @@ def summarising(request: Received) -> Step:
     return Reply("in short: all well") if is_summary else Reply(f"answer to {said[-1]['content'][:10]}")
 
 
+@pytest.mark.slow
 def test_5_the_prompt_that_set_off_a_compaction_is_answered_and_nothing_is_lost(home: HomeDir) -> None:
     """Twice: the second one keeps what the first one kept."""
     with server(summarising) as model:

@@ -132,6 +132,7 @@ def test_bad_members_of_a_schema_do_not_keep_the_good_ones_out(home: HomeDir) ->
         assert told in run.err
 
 
+@pytest.mark.slow
 def test_a_plugin_that_calls_cru_on_its_own_context_is_told_at_once(home: HomeDir) -> None:
     """On another one it works."""
     tool(home, "own", "cru 'a task' </dev/null 2>&1")

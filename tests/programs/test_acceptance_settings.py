@@ -81,6 +81,7 @@ def ask(home: HomeDir, key: str, values: tuple[Any, ...], layers: tuple[str, ...
         return model.requests
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("upto", range(4))
 @pytest.mark.parametrize("key", TABLE)
 def test_6_each_layer_reaches_the_request_and_wins_over_those_before(home: HomeDir, key: str, upto: int) -> None:
@@ -91,6 +92,7 @@ def test_6_each_layer_reaches_the_request_and_wins_over_those_before(home: HomeD
     assert seen(ask(home, key, values, layers)) == expected
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("upto", range(3))
 @pytest.mark.parametrize("key", NESTED)
 def test_6_parameters_do_too(home: HomeDir, key: str, upto: int) -> None:

@@ -102,6 +102,7 @@ DENIED: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("what", DENIED)
 def test_a_guard_that_says_no_in_any_way_denies_the_call(tmp_path: Path, what: str) -> None:
     source, said = DENIED[what]
@@ -127,6 +128,7 @@ UNSENT: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("what", UNSENT)
 def test_a_prompt_that_a_handler_forbids_in_any_way_is_not_sent(tmp_path: Path, what: str) -> None:
     source, said = UNSENT[what]

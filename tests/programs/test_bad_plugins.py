@@ -74,6 +74,7 @@ NOT_LOADED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", NOT_LOADED)
 def test_it_is_not_loaded_and_says_why(tmp_path: Path, what: str) -> None:
     name, source, words = NOT_LOADED[what]
@@ -113,6 +114,7 @@ FAILING: dict[str, tuple[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("what", FAILING)
 def test_a_handler_that_fails_changes_nothing(tmp_path: Path, what: str) -> None:
     body, words = FAILING[what]
@@ -142,6 +144,7 @@ PYTHON_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("what", PYTHON_BODIES)
 def test_a_handler_in_python_that_fails_changes_nothing(tmp_path: Path, what: str) -> None:
     body, words = PYTHON_BODIES[what]
@@ -264,6 +267,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 def test_of_ten_megabytes_a_part_reaches_the_model_as_context_and_all_the_disk_as_a_result(
     tmp_path: Path, name: str
@@ -306,6 +310,7 @@ end)
 """
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "source",
     [

@@ -174,6 +174,7 @@ def test_the_enforcer_leaves_questions_plans_and_errors_alone(
     assert [e for e in here.log() if e.get("metadata", {}).get("source") == "continuation"] == []
 
 
+@pytest.mark.slow
 def test_the_enforcer_gives_the_list_again_after_a_compaction(tmp_path: Path) -> None:
     config = "auto_compact = true\nauto_compact_threshold = 50\ncontext_window_limit = 8000\n" + ENFORCER
 
@@ -365,6 +366,7 @@ def test_a_turn_that_fails_pauses_the_loop(tmp_path: Path) -> None:
     assert state(here, "ralph-loop") is None
 
 
+@pytest.mark.slow
 def test_five_failures_end_the_loop(tmp_path: Path) -> None:
     with server(lambda _: Status(400)) as model:
         here = at(tmp_path, model.url, RALPH)
@@ -417,6 +419,7 @@ def test_planning_only_reads_whatever_a_handler_allows(tmp_path: Path) -> None:
     assert state(here, "plan-mode") == {"planning": True, "plan": "- [ ] write a.txt"}
 
 
+@pytest.mark.slow
 def test_planning_goes_on_in_the_next_run_and_go_starts_the_work(tmp_path: Path) -> None:
     steps = [
         Reply("- [ ] write a.txt"),
@@ -486,6 +489,7 @@ def test_a_title_in_plain_words_is_one_and_the_command_shows_and_changes_it(tmp_
     assert state(here, "auto-title") == "Home again"
 
 
+@pytest.mark.slow
 def test_after_three_tries_it_gives_up_and_says_so(tmp_path: Path) -> None:
     with server(lambda request: Status(400) if titles(request) else Reply("ahoy")) as model:
         here = at(tmp_path, model.url, TITLE)
@@ -535,6 +539,7 @@ def test_a_turn_that_fails_gets_no_title(tmp_path: Path) -> None:
 MONITOR = "context_window_limit = 10000\n" + on("context-monitor")
 
 
+@pytest.mark.slow
 def test_the_monitor_speaks_once_a_level_over_runs(tmp_path: Path) -> None:
     sizes = iter((1000, 7200, 7300, 9000, 9100))
     with server(lambda _: Reply("ok", usage=Usage(input=next(sizes), output=1))) as model:

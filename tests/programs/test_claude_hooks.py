@@ -135,6 +135,7 @@ def test_it_goes_on_until_the_file_is_there(tmp_path: Path) -> None:
     assert said(requests).count("Stop hook feedback:\ndone.txt is not there yet. Write it, then stop.") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cap", "asked"), [("", 9), ("2", 3), ("none", 9)])
 def test_it_does_not_go_on_for_ever(tmp_path: Path, cap: str, asked: int) -> None:
     """Calls of tools between do not set the count back."""
@@ -266,6 +267,7 @@ def test_the_events_of_a_turn_in_order(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_compaction_and_an_archive(tmp_path: Path) -> None:
     here = prepared(tmp_path)
     everything(here, ALL)

@@ -49,6 +49,7 @@ def bash(command: str) -> Call:
     return Call("bash", {"command": command})
 
 
+@pytest.mark.slow
 def test_a_matcher_and_exit_2_refuse_a_call(here: HomeDir) -> None:
     _, requests = turn(here, bash("touch a; git push --force origin"), bash("touch b"), mode="trust")
     refused, other = results(requests)
@@ -56,6 +57,7 @@ def test_a_matcher_and_exit_2_refuse_a_call(here: HomeDir) -> None:
     assert not (here.project / "a").exists() and (here.project / "b").exists() and "Blocked" not in other
 
 
+@pytest.mark.slow
 def test_jq_rewrites_the_call_allows_it_and_adds_context(here: HomeDir) -> None:
     _, requests = turn(here, bash("pip install requests"), bash("touch b"))
     rewritten, asked = results(requests)

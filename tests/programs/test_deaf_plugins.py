@@ -78,6 +78,7 @@ RUNS = [(road, "ever", signal.SIGTERM) for road in ROADS if road != "a teardown"
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("road", "how", "number"), RUNS)
 def test_one_signal_ends_the_run(home: HomeDir, road: str, how: str, number: int) -> None:
     with server([Reply(calls=(Call("mend"),)), Reply("never")] * 2) as model:

@@ -58,6 +58,7 @@ def ends_the_child(home: HomeDir) -> Iterator[None]:
         os.kill(child_of(home), signal.SIGKILL)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("kills", [False, True], ids=["ends", "is killed"])
 @pytest.mark.usefixtures("ends_the_child")

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import json
 from tests.kit import Call, Received, Reply, Script, cru, home, pty, server
 
@@ -97,6 +98,7 @@ CALLS = "Bash"
 FILES = "Edit|Write"
 
 
+@pytest.mark.slow
 def test_memory(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "memory.py", UserPromptSubmit="", SessionStart="")
     assert desk.turn(FINE, prompt="remember: the key is under the mat") == []
@@ -251,6 +253,7 @@ def test_a_log_of_prompts(tmp_path: Path) -> None:
     assert [line["prompt"] for line in desk.lines("prompts.jsonl")] == ["first", "second"]
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_survives_a_compaction(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "handoff.py", PreCompact="", SessionStart="compact")
     desk.turn(FINE, prompt="paint the fence")

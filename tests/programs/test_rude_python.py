@@ -13,6 +13,7 @@ ENDING = ("KeyboardInterrupt", "SystemExit")
 LOOKED_AT = ("__bool__", "__len__", "__iter__", "get")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("raised", [*ENDING, "GeneratorExit", "asyncio.CancelledError"])
 @pytest.mark.parametrize("method", LOOKED_AT)
 def test_an_object_that_raises_when_it_is_looked_at_is_its_plugins_failure(
@@ -208,6 +209,7 @@ PLACES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.real_start
 @pytest.mark.parametrize("does", TAKEN)
 def test_what_it_takes_away_from_the_process_is_put_back_and_told(tmp_path: Path, does: str) -> None:

@@ -58,6 +58,7 @@ def turn(here: HomeDir, *commands: str) -> tuple[Done, list[str]]:
     return done, [message["content"] for message in messages if message["role"] == "tool"]
 
 
+@pytest.mark.slow
 def test_it_blocks_one_call_and_rewrites_another(here: HomeDir) -> None:
     (here.project / "kept").write_text("")
     _, (removed, dated, listed) = turn(here, "rm kept", "date", "ls")
@@ -65,6 +66,7 @@ def test_it_blocks_one_call_and_rewrites_another(here: HomeDir) -> None:
     assert dated.strip() == "rewritten by" and listed.strip() == "kept"
 
 
+@pytest.mark.slow
 def test_its_hooks_are_listed_and_explained(here: HomeDir) -> None:
     def hooks(*words: str) -> Done:
         return cru("hooks", *words, home=here, script=here.path / "cru-with-relay")
@@ -110,6 +112,7 @@ def _foreign(loaded: dict[str, Dialect]) -> set[str]:
     return {event for name in dialects.foreign_names() for event in loaded[name].events}
 
 
+@pytest.mark.slow
 def test_no_event_of_another_system_is_named_elsewhere() -> None:
     events = {event for event in _foreign(dialects.load_dialects()) if re.fullmatch(r"(?:[A-Z][a-z]+){2,}", event)}
     assert {"PreToolUse", "BeforeTool"} <= events
@@ -118,6 +121,7 @@ def test_no_event_of_another_system_is_named_elsewhere() -> None:
     assert {(name, text) for name, text in texts if text in events - ours} == set()
 
 
+@pytest.mark.slow
 def test_no_table_is_keyed_by_dialects_elsewhere() -> None:
     names = set(dialects.FOOTPRINTS)
     found = []

@@ -88,6 +88,7 @@ def world_of(tmp_path: Path, plugins: tuple[str, ...], model: Undisciplined, don
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discipline", DISCIPLINES)
 def test_no_prompt_costs_more_than_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discipline: str) -> None:
     for name in ("fsync", "fdatasync"):  # nobody cuts the power

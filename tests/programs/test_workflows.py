@@ -180,6 +180,7 @@ def test_an_agent_that_stops_is_told_what_is_missing_until_nothing_moves(ship: S
     assert "Task: x" in ship.sent()[5]
 
 
+@pytest.mark.sample(2)
 def test_a_question_to_the_user_is_not_talked_over(ship: Ship) -> None:
     done = ship.run("/ship x", replies=('call: call_user {"message": "Which colour?"}', "text: never asked"))
     assert done.out == "Which colour?\n"
@@ -201,6 +202,7 @@ LIMITS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 def test_a_limit_leads_on(ship: Ship) -> None:
     ship.define(work=LIMITS[ship.language]["legs"])
     done = ship.run("/ship x", replies=("text: one", "text: two", *THROUGH[1:]))
@@ -209,6 +211,7 @@ def test_a_limit_leads_on(ship: Ship) -> None:
     assert ship.status()["history"][1]["by"] == "limit"
 
 
+@pytest.mark.slow
 def test_a_limit_of_rounds_halts_and_the_user_goes_on(ship: Ship) -> None:
     ship.define(work=LIMITS[ship.language]["rounds"])
     done = ship.run("/ship x", replies=('call: read {"file_path": "check"}\nrepeat: 9',), code=3)
@@ -227,6 +230,7 @@ def test_the_limit_of_the_whole_stops(ship: Ship) -> None:
     assert "ship is stopped" in ship.run("hello", replies=("text: hi",)).err
 
 
+@pytest.mark.slow
 def test_the_user_moves_it(ship: Ship) -> None:
     ship.run("/ship x", replies=('call: call_user {"message": "wait"}',))
     assert "is in the middle of a run" in ship.run("/ship another", code=1).err
@@ -238,6 +242,7 @@ def test_the_user_moves_it(ship: Ship) -> None:
     assert "was not started yet" in ship.run("/ship", code=1).err
 
 
+@pytest.mark.slow
 def test_the_user_stops_it_and_goes_on(ship: Ship) -> None:
     ship.run("/ship stop the leak", replies=('call: call_user {"message": "wait"}',))
     assert ship.status()["task"] == "stop the leak"
@@ -250,6 +255,7 @@ def test_the_user_stops_it_and_goes_on(ship: Ship) -> None:
     assert ship.status()["state"] == "done"
 
 
+@pytest.mark.sample(2)
 def test_a_new_process_goes_on_in_the_same_state(ship: Ship) -> None:
     ship.run("/ship x", replies=(move("check"), 'call: call_user {"message": "enough for today"}'))
     ship.run("good morning", replies=('call: bash {"command": "touch cheated"}', *THROUGH[1:]))
@@ -258,6 +264,7 @@ def test_a_new_process_goes_on_in_the_same_state(ship: Ship) -> None:
     assert ship.status()["state"] == "done"
 
 
+@pytest.mark.sample(2)
 def test_killed_in_the_middle_of_a_check_it_stays_and_goes_on(ship: Ship) -> None:
     ship.check("#!/bin/sh\ntouch checking\nexec sleep 30\n")
     ship.model(move("check"), move("done"))
@@ -273,6 +280,7 @@ def test_killed_in_the_middle_of_a_check_it_stays_and_goes_on(ship: Ship) -> Non
     assert ship.status()["state"] == "done"
 
 
+@pytest.mark.sample(2)
 def test_killed_after_a_move_it_is_where_it_went(ship: Ship) -> None:
     ship.model(move("check"), "delay: 20s\ntext: late")
     with start("/ship x", home=ship.home) as running:
@@ -328,6 +336,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("what", ANSWERS)
 def test_a_function_as_a_check(ship: Ship, what: str) -> None:
     ship.define(exit=GUARDS[ship.language][what])
@@ -390,6 +399,7 @@ end)
 """
 
 
+@pytest.mark.sample(2)
 def test_two_workflows_at_once(ship: Ship) -> None:
     (ship.home.cru / "plugins" / "second.lua").write_text(SECOND)
     ship.run("/ship x", replies=('call: call_user {"message": "and?"}',))
@@ -439,6 +449,7 @@ on("message:received", heard)
 }
 
 
+@pytest.mark.slow
 def test_scripts_steer_it_too(ship: Ship) -> None:
     ship.plugin.write_text(ship.plugin.read_text() + SCRIPT[ship.language])
     assert "1 not started none" in ship.run("hello", replies=("text: hi",)).err
@@ -452,6 +463,7 @@ def test_scripts_steer_it_too(ship: Ship) -> None:
     assert ship.said("continuation") == []
 
 
+@pytest.mark.slow
 def test_a_state_that_its_definition_no_longer_has(ship: Ship) -> None:
     ship.run("/ship x", replies=(move("check"), 'call: call_user {"message": "later"}'))
     ship.plugin.write_text(ship.plugin.read_text().replace("check", "inspect"))
@@ -468,6 +480,7 @@ def test_a_state_that_its_definition_no_longer_has(ship: Ship) -> None:
     assert ship.status()["state"] == "inspect"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", ['{"fsm:ship": {"state": 5}}', '{"fsm:ship": "work"}'])
 def test_a_saved_state_that_is_not_understood_is_told_and_holds(ship: Ship, text: str) -> None:
     ship.run("hello")
@@ -490,6 +503,7 @@ GONE: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", GONE)
 def test_a_running_workflow_binds_the_model_although_its_plugin_is_not_there(ship: Ship, what: str) -> None:
     ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
@@ -515,6 +529,7 @@ def test_what_is_over_or_stopped_binds_nobody_without_its_plugin(ship: Ship) -> 
     assert (ship.home.project / "free.txt").exists() and "workflow" not in done.err
 
 
+@pytest.mark.sample(2)
 def test_back_again_it_goes_on_where_it_was(ship: Ship) -> None:
     ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
     source = ship.plugin.read_text()
@@ -526,6 +541,7 @@ def test_back_again_it_goes_on_where_it_was(ship: Ship) -> None:
     assert ship.status()["state"] == "check"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", [True, False])
 def test_a_damaged_file_of_states_frees_nobody(ship: Ship, plugin: bool) -> None:
     ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
@@ -560,6 +576,7 @@ def test_a_definition_with_a_slip_is_told_with_file_and_line(ship: Ship) -> None
     assert "workflow ship, state work: no tool fits `raed`; did you mean `read`?" in ship.run("hello").err
 
 
+@pytest.mark.sample(2)
 def test_the_name_of_another_plugins_workflow_is_taken(ship: Ship) -> None:
     (ship.home.cru / "plugins" / "zz.lua").write_text(LUA % {"more": "", "work": "", "exit": SHELL["lua"]})
     err = ship.run("hello").err

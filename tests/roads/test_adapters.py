@@ -23,6 +23,7 @@ def run(tmp_path: Path, language: str, steps: Sequence[Step], *argv: str) -> tup
     return done, model, here
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
 def test_chunks_split_anywhere_give_the_same_turn(tmp_path: Path, language: str, size: int) -> None:

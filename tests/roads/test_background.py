@@ -142,6 +142,7 @@ def play(here: HomeDir, guard: Guard, flags: tuple[str, ...]) -> tuple[Done, lis
     return done, [message["content"] for message in messages if message["role"] == "tool"]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize("guard", AT_START.values(), ids=AT_START)
 def test_a_guard_keeps_a_command_from_starting(home: HomeDir, guard: Guard, flags: tuple[str, ...]) -> None:
@@ -151,6 +152,7 @@ def test_a_guard_keeps_a_command_from_starting(home: HomeDir, guard: Guard, flag
     assert not (home.project / "typed").exists() and not list(home.context().glob("tasks/*"))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize("guard", AFTER_START.values(), ids=AFTER_START)
 def test_a_guard_keeps_everything_from_a_command_that_runs(home: HomeDir, guard: Guard, flags: tuple[str, ...]) -> None:
@@ -172,6 +174,7 @@ def test_without_a_guard_all_of_it_is_done(home: HomeDir) -> None:
 PIECES = ("echo r\\", "m kept \\", "--force")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dialect", NAMES)
 def test_hooks_see_what_is_typed_in_pieces_as_a_whole(home: HomeDir, dialect: str) -> None:
     hook = command_hooks.DENIALS[dialect]["tool:before_call"]

@@ -73,6 +73,8 @@ def _results(here: HomeDir) -> list[str]:
     return [entry["content"] for entry in entries if entry["entry_type"] == "tool_result"]
 
 
+@pytest.mark.slow
+@pytest.mark.pairwise("road", "name")
 @pytest.mark.parametrize("road", [HERE, WORKER])
 @pytest.mark.parametrize("name", GUARDS)
 def test_a_guard_of_calls_holds_in_items_and_below_them(tmp_path: Path, name: str, road: str) -> None:
@@ -84,12 +86,14 @@ def test_a_guard_of_calls_holds_in_items_and_below_them(tmp_path: Path, name: st
     assert not (here.project / "own").exists() and not (here.project / "below").exists()
 
 
+@pytest.mark.slow
 def test_without_a_guard_the_calls_are_made(tmp_path: Path) -> None:
     here, results = play(tmp_path, Guard(), HERE)
     assert {result["status"] for result in results.values()} == {"done"}
     assert (here.project / "own").exists() and (here.project / "below").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "gate"), PROMPT_GATES)
 def test_a_guard_of_prompts_denies_an_item(tmp_path: Path, dialect: str, gate: str) -> None:
     hooks = {"hooks": {"dialects": ["crush", "claude", "codex", "gemini"]}}

@@ -111,6 +111,8 @@ STARTED = [
 """One of each road is started, the others are forked."""
 
 
+@pytest.mark.slow
+@pytest.mark.pairwise("road", "gate", "dialect")
 @pytest.mark.parametrize(("road", "gate", "dialect"), STARTED)
 def test_a_shut_gate_stays_shut(tmp_path: Path, road: str, gate: str, dialect: str) -> None:
     row = replace(GATES[gate], config=GATES[gate].config + command_hooks.HOOKS)

@@ -85,18 +85,21 @@ def check(actual: Expected, expected: Expected) -> None:
     assert (actual.exit, missing) == (expected.exit, []), err
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("road", ROADS, ids=lambda road: road.id)
 def test_a_lost_guard_is_told(home: HomeDir, road: Road) -> None:
     write(home, road, road.config)
     check(run(home), Expected(road.exit, road.told))
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("road", ROADS, ids=lambda road: road.id)
 def test_with_strict_hooks_the_run_does_not_begin(home: HomeDir, road: Road) -> None:
     write(home, road, road.config)
     check(run(home, "--strict-hooks"), road.strict)
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("road", [road for road in ROADS if road.required], ids=lambda road: road.id)
 def test_a_required_plugin_that_does_not_run_ends_the_run(home: HomeDir, road: Road) -> None:
     table = "[plugins.guard]\n"
@@ -111,6 +114,7 @@ RUN_ONLY = {
 """What shows only when a plugin runs."""
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("road", [road for road in ROADS if road.id not in RUN_ONLY], ids=lambda road: road.id)
 def test_the_check_agrees_with_strict_hooks(home: HomeDir, road: Road) -> None:
     write(home, road, road.config)

@@ -152,6 +152,7 @@ PAGES = [piece * (MIB // len(piece)) for piece in (
 )] + ["<svg>" * 100_000 + "</style>" * 60_000, "<svg>" * 80_000 + "</svg>" * 80_000 + "text"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_page_of_a_mebibyte_keeps_its_reader_busy() -> None:
     from time import process_time
 

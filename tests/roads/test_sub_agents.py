@@ -100,6 +100,7 @@ def play(tmp_path: Path, guard: Guard, line: Callable[[str], str] = _touch) -> C
     return world
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", GUARDS)
 def test_a_guard_holds_in_sub_agents(tmp_path: Path, name: str) -> None:
     guard = GUARDS[name]

@@ -126,6 +126,7 @@ PRINTS = {"main.py": 1, "entry.py": 1, "arguments.py": 1, "hooks/command.py": 2,
 """Calls of `print` in the faces: texts of cru's own, or ready for a terminal. Everything else goes through console.py."""
 
 
+@pytest.mark.slow
 def test_faces_print_through_the_console() -> None:
     faces = Path(__file__).parents[2] / "src" / "cru" / "faces" / "cli"
     counts: dict[str, int] = {}

@@ -59,6 +59,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
 def test_a_verb_has_its_effect_through_the_real_command(tmp_path: Path, case: Case) -> None:
     asked = 0

@@ -41,6 +41,7 @@ def fill_caches(around: Surroundings, *names: str) -> None:
             path.write_text(text)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_nothing_that_is_done_to_a_cache_is_there_outside(surroundings: Surroundings) -> None:
     fill_caches(surroundings)

@@ -79,6 +79,7 @@ def test_so_is_what_a_project_brings(surroundings: Surroundings, kind: str) -> N
     assert surroundings.outside() == surroundings.before
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_project_brings_may_be_left_out(surroundings: Surroundings, kind: str) -> None:
@@ -148,6 +149,7 @@ def test_where_nothing_confines_it_is_told_once_and_commands_run(surroundings: S
         assert told.count(MISSING) == times and told.count("No permissions") == times and not is_described(model)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_is_remembered_is_tried_again_before_a_command_is_confined(surroundings: Surroundings) -> None:
     env, switch = fake_bubblewrap(surroundings)
@@ -173,6 +175,7 @@ def test_what_worked_with_another_program_does_not_count(surroundings: Surroundi
     assert (surroundings.out / "new").exists() and told.count(MISSING) == 1 and not is_described(model)
 
 
+@pytest.mark.sample(3)
 @needs_sandbox
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"detection": 7}', "\xff", "[" * 5000])
 def test_a_record_that_cannot_be_understood_is_made_anew(surroundings: Surroundings, content: str) -> None:
@@ -193,6 +196,7 @@ def test_a_link_in_the_place_of_the_record_makes_nothing_elsewhere(surroundings:
     assert not (surroundings.out / "elsewhere").exists()
 
 
+@pytest.mark.sample(2)
 @needs_sandbox
 @pytest.mark.parametrize("value", ["", "relative", None])
 def test_without_a_home_in_the_environment_that_of_the_user_is_hidden(

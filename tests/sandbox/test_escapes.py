@@ -47,6 +47,7 @@ def _results(around: Surroundings, commands: list[str], *flags: str, config: str
     return results
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_no_way_out_has_an_effect_outside(surroundings: Surroundings) -> None:
     assert len(ESCAPES) >= 60
@@ -161,6 +162,7 @@ RULES = {
 }
 
 
+@pytest.mark.sample(4)
 @needs_sandbox
 @pytest.mark.parametrize("case", RULES)
 @pytest.mark.parametrize("mode", ["ask", "trust"])

@@ -106,6 +106,7 @@ def _same(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{7,40}\b|\d+\.\d+s|in \d\S+s", "*", text)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_everyday_work_gives_inside_what_it_gives_outside(surroundings: Surroundings) -> None:
     commands = [surroundings.fill(line) for line in SAME.strip().splitlines()]
@@ -126,6 +127,7 @@ def test_everyday_work_gives_inside_what_it_gives_outside(surroundings: Surround
     assert len(failed) <= 1 + sum("command not found" in text for text in failed), failed
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_fails_inside_says_why_and_what_the_way_out_is(surroundings: Surroundings) -> None:
     furnish(surroundings.here.project)

@@ -148,6 +148,7 @@ def test_only_one_request_goes_through_a_connection(tmp_path: Path) -> None:
     assert web.seen == [f"POST /a?b 127.0.0.2:{named} hi"]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_confined_programs_reach_the_hosts_of_the_setting_and_no_other(surroundings: Surroundings) -> None:
     with web_server() as web:

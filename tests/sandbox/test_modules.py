@@ -60,6 +60,7 @@ def furnish(around: Surroundings) -> None:
     assert sorted(find_gitlinks(str(project))) == [str(project / name) for name in ("absent", "own", "sub")]
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("case", OF_MODULES)
 def test_nothing_is_planted_for_a_later_git_status(surroundings: Surroundings, case: str) -> None:
@@ -79,6 +80,7 @@ def test_nothing_is_planted_for_a_later_git_status(surroundings: Surroundings, c
     assert not ran.exists(), (here.log("c")[-2:], done.err)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_work_in_submodules_is_what_it_was(surroundings: Surroundings) -> None:
     here = surroundings.here

@@ -58,6 +58,7 @@ def furnish(home: Path) -> None:
     subprocess.run(["git", "config", "core.hooksPath", "tools/hooks"], cwd=home / "code" / "own", check=True)
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("place", PLACES)
 def test_hidden_and_guarded_places_hold_in_what_may_be_changed(surroundings: Surroundings, place: str) -> None:

@@ -48,6 +48,7 @@ def own_hook(around: Surroundings, event: str, output: object, **fields: object)
     trust_project(around.here)
 
 
+@pytest.mark.sample(2)
 @needs_sandbox
 @pytest.mark.parametrize("flags", [("-t",), ()], ids=["trust", "ask"])
 @pytest.mark.parametrize(
@@ -92,6 +93,7 @@ def test_variables_of_handlers_are_not_set_for_a_run_outside(surroundings: Surro
     assert not (surroundings.out / "new").exists()
 
 
+@pytest.mark.sample(2)
 @needs_sandbox
 @pytest.mark.parametrize("road", ["for the model's command", "of the hook's own", "of a server"])
 def test_what_confines_is_not_started_with_variables_of_a_project(surroundings: Surroundings, road: str) -> None:
@@ -120,6 +122,7 @@ def test_what_confines_is_not_started_with_variables_of_a_project(surroundings: 
 PROGRAM = "#!/bin/sh\necho $0 ran >> {out}/escaped\n"
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("name", ["rg", "git", "bwrap", "bash"])
 def test_cru_starts_no_program_that_a_command_has_put_on_the_path(surroundings: Surroundings, name: str) -> None:
@@ -214,6 +217,7 @@ def test_a_path_has_no_folder_that_leads_through_a_project(tmp_path: Path) -> No
     assert own_env(env, str(project)).keys() == {"PATH", "LANG"}
 
 
+@pytest.mark.slow
 def test_doctor_imports_nothing_of_the_folder_it_stands_in(surroundings: Surroundings) -> None:
     here = surroundings.here
     for name in ("shlex.py", "tomllib.py", "msgspec.py"):
@@ -237,6 +241,7 @@ touch planted; sleep 30
 """
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_git_of_a_worktree_obeys_nothing_that_a_command_beside_it_has_written(surroundings: Surroundings) -> None:
     here = surroundings.here

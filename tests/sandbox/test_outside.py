@@ -20,6 +20,7 @@ def _begin(around: Surroundings, kind: str) -> list[Reply]:
     return [Reply(calls=[Call("bash", {"command": SLEEPS, "background": True})])]
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("kind", ["a command in the background", "a server of the project"])
 def test_a_rule_does_not_hold_while_something_confined_runs(surroundings: Surroundings, kind: str) -> None:
@@ -43,6 +44,7 @@ def test_a_rule_does_not_hold_while_something_confined_runs(surroundings: Surrou
     assert (surroundings.out / "new").read_text() == "x\n"
 
 
+@pytest.mark.sample(2)
 @needs_sandbox
 @pytest.mark.parametrize("is_detached", [False, True])
 def test_nor_while_something_confined_of_another_session_runs(surroundings: Surroundings, is_detached: bool) -> None:

@@ -23,6 +23,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_they_are_told_by_doctor(surroundings: Surroundings) -> None:
     here = surroundings.here
@@ -36,6 +37,7 @@ def test_they_are_told_by_doctor(surroundings: Surroundings) -> None:
     assert [text for text in PLACES.values() if f"[sandbox] {text}" not in done.out] == [], done.out
 
 
+@pytest.mark.sample(2)
 @needs_sandbox
 @pytest.mark.parametrize(
     "place", ["writable = ['/']", "writable = ['/dev']", "hidden = ['/']", "writable = ['~/.cru/plugins']"]
@@ -56,6 +58,7 @@ def test_they_change_nothing_and_a_run_tells_them(surroundings: Surroundings, pl
     assert done.err.count(PLACES[place]) == 1
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize(("folder", "told"), [("home", "your home, or holds it"), ("/", "the whole disk (/)")])
 def test_a_project_that_is_most_of_the_disk_is_told(surroundings: Surroundings, folder: str, told: str) -> None:

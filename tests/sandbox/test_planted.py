@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.kit import Call, Reply, cru, server, start, wait_until
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.test_escapes import needs_sandbox, runs
@@ -11,6 +12,7 @@ from cru.process.identity import process_identity
 DEEP = "python3 -c \"import os; [(os.mkdir(n), os.chdir(n)) for n in ['.husky', *['a'] * 950]]\""
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_is_deep_does_not_keep_the_rest_from_being_put_aside(surroundings: Surroundings) -> None:
     """Since cru itself has written something, what is found is compared with that."""
@@ -49,6 +51,7 @@ def test_what_a_killed_run_leaves_is_put_aside_at_the_next_start(surroundings: S
     assert cru("-L", home=here).err == "" and not (here.cru / "sandbox").exists()
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_a_running_command_has_planted_is_no_mount_of_another_one(surroundings: Surroundings) -> None:
     """It goes when either of them ends, and the other one would miss it."""
@@ -72,6 +75,7 @@ def test_what_a_running_command_has_planted_is_no_mount_of_another_one(surroundi
     assert not (here.project / ".envrc").exists() and "bwrap:" not in "".join(results)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_cru_has_written_with_leave_is_guarded_though_a_command_began_before_it(
     surroundings: Surroundings,

@@ -33,6 +33,7 @@ def run(around: Surroundings, kind: str, commands: list[str], *flags: str, confi
     return results, done.err
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_that_a_project_brings_has_an_effect_outside(surroundings: Surroundings, kind: str) -> None:
@@ -50,6 +51,7 @@ def test_nothing_that_a_project_brings_has_an_effect_outside(surroundings: Surro
     assert list(surroundings.temporary.iterdir()) == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_the_sandbox_it_runs_as_ever(surroundings: Surroundings, kind: str) -> None:
     results, _ = run(surroundings, kind, ["echo $CRU_SANDBOX-; echo x > {out}/new"], "--no-sandbox")
@@ -146,6 +148,7 @@ def test_what_cru_itself_writes_meanwhile_stays(surroundings: Surroundings) -> N
     assert not (here.project / ".husky").exists() and (here.project / ".husky.from-sandbox").is_dir()
 
 
+@pytest.mark.sample(2)
 @needs_sandbox
 @pytest.mark.parametrize("words", [("hooks", "test", "PreToolUse", "--json"), ("mcp", "test", "own")])
 def test_commands_that_try_what_a_project_brings_confine_it(surroundings: Surroundings, words: tuple[str, ...]) -> None:
@@ -165,6 +168,7 @@ def test_commands_that_try_what_a_project_brings_confine_it(surroundings: Surrou
     assert not (surroundings.out / "new").exists()
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_doctor_says_what_is_covered(surroundings: Surroundings) -> None:
     surroundings.here.configure("[sandbox]\nmode = 'auto'\n")
@@ -172,6 +176,7 @@ def test_doctor_says_what_is_covered(surroundings: Surroundings) -> None:
     assert "the hooks, programs and MCP servers of a project are confined by bubblewrap" in done.out
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_hook_of_a_sub_agent_works_in_its_copy_of_the_project(surroundings: Surroundings) -> None:
     """A hook that formats what was written: the sub-agent's worktree lies outside of the project."""

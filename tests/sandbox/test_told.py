@@ -39,6 +39,7 @@ def test_the_rule_that_is_named_permits_it(surroundings: Surroundings) -> None:
     assert play(surroundings, [call], config=config)[0] == ["(no output)"]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_of_a_run_that_waits_for_another_the_next_step_is_to_wait(surroundings: Surroundings) -> None:
     calls = [
@@ -52,6 +53,7 @@ def test_of_a_run_that_waits_for_another_the_next_step_is_to_wait(surroundings: 
     )
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_cru_that_is_confined_says_that_its_home_is_hidden(surroundings: Surroundings) -> None:
     commands = [f"{program()} {words}" for words in ("plugin list", "plugin test rule", "doctor --offline", "-L", "hi")]

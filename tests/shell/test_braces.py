@@ -61,6 +61,7 @@ def test_what_words_become(text: str, expanded: str) -> None:
     assert expand_bash_braces(text) == expanded
 
 
+@pytest.mark.slow
 def test_random_words_become_what_bash_makes_of_them() -> None:
     rng = random.Random(7)
     words = [word for _ in range(4500) if (word := random_word(rng)).count("{") <= 5]

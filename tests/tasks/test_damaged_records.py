@@ -19,6 +19,7 @@ RECORD = {
 TREE = {"path": "/tmp/cru-worktree-aaaaaaaa-x/p", "project": "/tmp", "base": "abc"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "fields",
     [

@@ -26,6 +26,7 @@ def play(home: HomeDir, config: str, *calls: Call, env: dict[str, str] | None = 
         return results(model)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("form", ["scripted:{}", "scripted/{}", " scripted:{}", "local:{}"])
 @pytest.mark.parametrize("mode", ["plan", "ask", "auto", "trust"])
 def test_a_denied_file_is_no_model(home: HomeDir, form: str, mode: str) -> None:

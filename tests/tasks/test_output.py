@@ -46,6 +46,7 @@ def test_a_page_has_at_most_so_many_bytes(log: OutputLog, tmp_path: Path) -> Non
     assert (page.text, page.offset) == ("x" * 100, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_of_a_long_output_the_first_and_the_last_part_stay(tmp_path: Path, size: int) -> None:
     log = OutputLog(tmp_path, 400)

@@ -288,6 +288,7 @@ def worktree_count(here: HomeDir) -> int:
     return listed.stdout.count("\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kills", [1, 2])
 def test_the_changes_in_a_worktree_survive_a_kill_and_the_worktree_does_not(
     tmp_path: Path, worktrees: Path, kills: int
@@ -335,6 +336,7 @@ def assert_told_of_the_change(here: HomeDir) -> None:
     assert f"changes  {folder}/changes.patch (`git apply` takes them over)\n" in shown
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("words", [("--resume",), ("and now?",)])
 def test_an_interruption_tells_the_model_of_the_changes_in_a_worktree_as_a_kill_does(

@@ -257,6 +257,7 @@ INPUT_RULES = [
 ]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("mode", "rules", "text", "command", "goes_in", "why"), INPUT_RULES)
 def test_rules_on_what_is_typed_into(
     tmp_path: Path, mode: str, rules: dict[str, list[str]], text: str, command: str, goes_in: bool, why: str

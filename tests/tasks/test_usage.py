@@ -110,6 +110,7 @@ def test_a_record_of_an_older_version_is_summed_up_from_its_trace(here: HomeDir)
     assert [row["usage"]["cost"] for row in tasks(here)] == [0.04, 0.04]
 
 
+@pytest.mark.slow
 def test_an_item_of_a_batch_has_what_its_sub_agents_used(here: HomeDir) -> None:
     (here.project / "items.txt").write_text("go\n")
     done = cru("batch", "items.txt", "--out", "out.jsonl", home=here, timeout=60)

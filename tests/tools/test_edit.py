@@ -127,6 +127,7 @@ def test_special_characters_are_taken_literally(box: Box) -> None:
     assert path.read_text() == r"\g<0>\n $0"
 
 
+@pytest.mark.slow
 def test_what_may_not_be_read_says_so(tmp_path: Path) -> None:
     Box(tmp_path).file("a", "x").chmod(0o200)
     text = in_child(unprivileged(), tmp_path, "edit", file_path="a", old_string="x", new_string="y")[0]

@@ -86,6 +86,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_page_read_at_once_is_the_one_read_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -198,6 +199,7 @@ def test_a_loop_of_links_is_refused(box: Box) -> None:
     assert "`a`" in box.error("read", file_path="a")
 
 
+@pytest.mark.slow
 def test_what_may_not_be_read_says_so(tmp_path: Path) -> None:
     Box(tmp_path).file("secret", "x").chmod(0)
     assert in_child(unprivileged(), tmp_path, "read", file_path="secret")[0] == (
@@ -205,6 +207,7 @@ def test_what_may_not_be_read_says_so(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_huge_file_takes_little_memory_even_if_it_is_one_line(tmp_path: Path) -> None:
     box = Box(tmp_path)
     with open(box.root / "huge", "wb") as file:
@@ -247,6 +250,7 @@ def test_a_replaced_file_keeps_its_owner(box: Box) -> None:
     assert (path.stat().st_uid, path.stat().st_gid, path.read_text()) == (1234, 4321, "new")
 
 
+@pytest.mark.slow
 def test_a_file_whose_owner_cannot_be_kept_is_written_in_place(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
@@ -298,6 +302,7 @@ def test_half_a_surrogate_pair_is_refused_before_anything_is_touched(box: Box) -
     assert path.read_text() == "old"
 
 
+@pytest.mark.slow
 def test_what_may_not_be_written_says_so_and_stays(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a", "old").chmod(0o444)
@@ -313,6 +318,7 @@ def test_what_may_not_be_written_says_so_and_stays(tmp_path: Path) -> None:
     assert (box.root / "a").read_text() == "old"
 
 
+@pytest.mark.slow
 def test_a_writable_file_in_a_closed_folder_is_written_in_place(tmp_path: Path) -> None:
     box = Box(tmp_path)
     path = box.file("closed/a", "old")
@@ -322,6 +328,7 @@ def test_a_writable_file_in_a_closed_folder_is_written_in_place(tmp_path: Path) 
     assert path.read_text() == "new"
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may mount")

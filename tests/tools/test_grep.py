@@ -66,6 +66,7 @@ def test_case_counts_unless_told_otherwise(box: Box) -> None:
     assert box.text("grep", pattern="hit", ignore_case=True) == "a:1:Hit"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("include", "found"),
     [
@@ -140,6 +141,7 @@ def test_a_missing_path_hints_at_the_closest(box: Box) -> None:
     assert box.error("grep", pattern="a", path="scr").endswith("did you mean `src`?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box", ["python"], indirect=True)  # ripgrep's expressions always end
 def test_an_expression_that_never_ends_is_ended(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     box.file("a", "a" * 60 + "\n")
@@ -187,6 +189,7 @@ def test_a_file_that_may_not_be_read_is_hidden_when_it_is_searched_alone(box: Bo
         assert "hit" not in box.text("grep", pattern="hit", path=path)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_be_read_is_hidden_whatever_way_leads_to_it(box: Box, tmp_path: Path) -> None:
     box.file("src/keys/id", "KEY=hit\n")
     box.file("src/keys/two\nlines", "KEY=hit\n")
@@ -241,6 +244,7 @@ def test_much_that_may_not_be_read_takes_no_room_from_the_rest(box: Box) -> None
     assert box.text("grep", pattern="hit") == "z:1:hit\n[40 files left out: rules forbid to read them]"
 
 
+@pytest.mark.sample(2)
 def test_of_very_many_matches_the_first_by_path_are_shown(box: Box) -> None:
     for i in range(300):
         box.file(f"{i:03}/a", "a hit that is long enough to make a large output\n" * 150)
@@ -254,6 +258,7 @@ NAMES = ("a", "b", ".env", "x.pem", "keys", "ab")
 PIECES = (*NAMES, "*", "**", "*.pem", "a*", ".*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_shown_and_counted_is_what_the_verdict_on_each_file_says(box: Box, seed: int) -> None:
     draw = random.Random(seed)
@@ -307,6 +312,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return calls
 
 
+@pytest.mark.slow
 def test_a_rule_costs_no_verdict_and_no_system_call_a_file(box: Box, calls: Calls) -> None:
     box.file("7/7", "hit\n")
     box.forbid(".env", "*.pem", "~/other/**", "secrets/**")
@@ -343,6 +349,7 @@ def test_without_a_rule_on_reading_nothing_is_judged(box: Box, calls: Calls) -> 
     assert (calls.numbers["judge"], calls.numbers["scandir"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_what_a_question_guards_is_not_shown_unless_the_question_was_about_it(box: Box, tmp_path: Path) -> None:
     box.file("a", "hit\n")
     box.file("src/.env", "KEY=hit\n")
@@ -364,6 +371,7 @@ def test_what_a_question_guards_is_not_shown_unless_the_question_was_about_it(bo
     assert box.text("grep", pattern="hit", path="..").count("KEY=hit") == 5
 
 
+@pytest.mark.slow
 def test_a_rule_on_a_link_s_name_holds_for_where_it_leads(box: Box) -> None:
     box.file("config/real", "hit\n")
     box.file("config/other", "hit\n")

@@ -59,6 +59,7 @@ def test_a_ripgrep_that_does_not_know_the_options_is_done_without(box: Box, ripg
     assert box.text("grep", pattern="hit") == "a:1:hit"
 
 
+@pytest.mark.slow
 def test_ripgrep_with_too_much_to_say_is_ended_and_asked_for_the_first_files(
     box: Box, ripgrep: Callable[[str], None], tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_what_is_no_folder_is_refused(box: Box) -> None:
         assert box.error(tool, path="fil", **more).endswith("did you mean `file`?")
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("closed/x").parent.chmod(0)
@@ -96,6 +97,7 @@ def test_only_the_files_that_are_shown_are_put_into_words(box: Box, monkeypatch:
     assert len(relative) == 100
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_read_is_passed_over(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("closed/x").parent.chmod(0)

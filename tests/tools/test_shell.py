@@ -197,6 +197,7 @@ def test_output_just_after_the_exit_is_kept(box: Box) -> None:
     assert box.text("bash", command="(sleep 0.05; echo late) & echo early") == "early\nlate"
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes_take_bounded_memory(tmp_path: Path) -> None:
     command = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last"
     text, length, peak = in_child([], tmp_path, "bash", command=command)
@@ -205,6 +206,7 @@ def test_a_hundred_megabytes_take_bounded_memory(tmp_path: Path) -> None:
     assert peak < 110_000
 
 
+@pytest.mark.slow
 def test_two_hundred_calls_leak_no_descriptor(box: Box) -> None:
     async def main() -> tuple[int, int]:
         await box.acall("bash", command="true")

@@ -59,6 +59,7 @@ def in_a_process(work: Callable[[], object]) -> int:
     return pid
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("part", [0, 1, 3, 5])
 def test_an_index_whose_maker_was_killed_is_finished_by_the_next(tmp_path: Path, part: int) -> None:
     root, file = tmp_path / "n", index_file(tmp_path / "i")
@@ -94,6 +95,7 @@ def test_links_are_right_if_the_maker_was_killed_when_all_notes_were_written(
     index.close()
 
 
+@pytest.mark.slow
 def test_processes_that_index_at_once_make_one_index(tmp_path: Path) -> None:
     root, file = tmp_path / "n", index_file(tmp_path / "i")
     write_notes(root, linked_notes(6 * PART))

@@ -143,6 +143,7 @@ def test_a_link_kind_is_one_of_the_graph() -> None:
     assert [str(kind) for kind in LinkKind] == ["wikilink", "embed", "markdown"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "count"),
     [("[a:: " * 50_000, 0), ("(a:: " * 50_000, 0), ("x:: a\n" * 30_000 + "[b:: c]\n" * 30_000, 60_000)],

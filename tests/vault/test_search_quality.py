@@ -24,6 +24,7 @@ def test_the_labels_are_whole() -> None:
     assert {title for query in queries for title in query.right} <= notes.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "mode", "recall", "mrr"),
     [
@@ -40,6 +41,7 @@ def test_how_much_is_found(vault: Vault, kind: str, mode: SearchMode, recall: fl
     assert quality.recall >= recall and quality.mrr >= mrr, quality
 
 
+@pytest.mark.slow
 def test_both_ways_are_better_than_each(vault: Vault) -> None:
     text, semantic, hybrid = (measure(vault, labelled_queries(), mode) for mode in SearchMode)
     assert hybrid.ndcg > semantic.ndcg > text.ndcg

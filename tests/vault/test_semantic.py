@@ -246,6 +246,7 @@ def test_notes_that_vanish_while_they_are_embedded(tmp_path: Path) -> None:
         assert len(paths(vault, "dough", limit=100)) == 20 and len(paths(vault, "cost", limit=100)) == 10
 
 
+@pytest.mark.slow
 def test_embedding_goes_on_after_kill_9(tmp_path: Path) -> None:
     """The process ends in the middle, with no chance to put anything in order."""
     write_notes(tmp_path / "notes", {f"{number}.md": f"bread {number}\n" for number in range(60)})

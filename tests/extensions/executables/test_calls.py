@@ -205,6 +205,7 @@ def test_permission_is_asked_for_and_rules_see_what_a_call_is_about(home: HomeDi
 # runs within the run -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_another_context_may_be_asked_by_the_old_names_of_flags(home: HomeDir) -> None:
     shape(home, "sub_agent")
     with server([
@@ -232,6 +233,7 @@ def test_the_same_context_is_held_and_that_is_said_at_once(home: HomeDir) -> Non
     assert run.out == "done\n" and "[exit code" in said and "default" in said and "-C NAME" in said
 
 
+@pytest.mark.slow
 def test_chibi_is_this_cru(home: HomeDir) -> None:
     tool(home, "which", "chibi --version; chibi -Sother -n system_prompt; chibi --nonsense || echo $?")
     calls(home, "which", cwd=home.project)
@@ -252,6 +254,7 @@ def test_files_of_the_context_lie_where_programs_look_for_them(home: HomeDir) ->
     assert results(home)[2] == said + "entries: 1\n"
 
 
+@pytest.mark.slow
 def test_many_tools_in_one_program_with_its_state_beside_it(home: HomeDir) -> None:
     shape(home, "skills")
     calls(home, "skill-list", 'skill-learn {"name": "juggling"}', "skill-list", 'bash {"command": "true"}')
@@ -260,6 +263,7 @@ def test_many_tools_in_one_program_with_its_state_beside_it(home: HomeDir) -> No
     assert "that is no skill of yours" in given[3]
 
 
+@pytest.mark.slow
 def test_a_program_may_write_into_another_context_s_inbox(home: HomeDir) -> None:
     shape(home, "hello_chibi")
     with server([Reply("one"), Reply("two")]) as model:

@@ -14,6 +14,7 @@ BOTH = pytest.mark.parametrize("name", ["run_command", "run_command_later"])
 COMMAND = '{"command": "echo it ran"}'
 
 
+@pytest.mark.sample(2)
 @BOTH
 @pytest.mark.parametrize(
     ("answer", "result"), [("y", "it ran\n"), ("n", "the user said no\n"), ("", "the user said no\n")]
@@ -44,6 +45,7 @@ def test_the_question_stays_on_the_screen_while_it_is_open(home: HomeDir, name: 
         assert terminal.wait() == 0
 
 
+@pytest.mark.sample(2)
 @BOTH
 def test_in_the_chat_too_and_the_chat_goes_on(home: HomeDir, name: str) -> None:
     shape(home, name)

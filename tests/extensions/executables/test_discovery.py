@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from tests.extensions.executables.programs import SHAPES, calls, listed, program, results, script, shape, tool
 from tests.kit import HomeDir, cru, pty, server
 from tests.kit.steps import Call, Reply
@@ -48,6 +49,7 @@ def test_a_script_without_the_executable_bit_is_named(home: HomeDir) -> None:
     assert "plain" not in listed(home)
 
 
+@pytest.mark.slow
 def test_every_shape_that_people_write_is_loaded(home: HomeDir) -> None:
     names = [path.name for path in SHAPES.iterdir() if path.is_dir() or os.access(path, os.X_OK)]
     shape(home, *names)
@@ -56,6 +58,7 @@ def test_every_shape_that_people_write_is_loaded(home: HomeDir) -> None:
     assert all(row["tools"] for row in rows.values())
 
 
+@pytest.mark.slow
 def test_a_link_is_followed_and_the_program_runs_at_its_own_place(home: HomeDir, tmp_path: Path) -> None:
     shape(home, "skills")
     (home.cru / "plugins" / "skills").rename(tmp_path / "elsewhere")

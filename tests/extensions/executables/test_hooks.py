@@ -115,6 +115,7 @@ def test_every_hook_that_can_be_called_is_played() -> None:
     assert set().union(*RUNS.values()) == {hook.name for hook in TABLE if hook.events}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("play", RUNS, ids=lambda play: play.__name__)
 def test_payloads_are_golden(home: HomeDir, era: str, play: Callable[[HomeDir], None]) -> None:

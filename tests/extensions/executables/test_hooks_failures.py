@@ -29,6 +29,7 @@ FAILURES = {
 LIVE = [hook.name for hook in TABLE if hook.events]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("how", [name for name in FAILURES if name != "huge"])
 def test_a_failure_of_every_hook_changes_nothing(home: HomeDir, how: str, era: str) -> None:
@@ -46,6 +47,7 @@ def test_a_failure_of_every_hook_changes_nothing(home: HomeDir, how: str, era: s
     assert run.err.count(warning) >= len(called) if warning else run.err == ""
 
 
+@pytest.mark.slow
 def test_one_that_prints_without_end_is_cut_off(home: HomeDir) -> None:
     does, warning = FAILURES["huge"]
     model(home, TURN)
@@ -77,6 +79,7 @@ def test_a_plugin_that_goes_away_meanwhile_is_told(home: HomeDir) -> None:
 GUARDED = {"pre_tool": "bash", "pre_shell_exec": "bash", "pre_file_write": "write"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("how", ["exit", "hang"])
 @pytest.mark.parametrize("hook", GUARDED)
 def test_the_failure_of_a_guard_denies_if_its_settings_say_so(home: HomeDir, hook: str, how: str) -> None:
@@ -117,6 +120,7 @@ SLIPS: dict[str, tuple[tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("says", "hook"), [(says, hook) for says, (hooks, _) in SLIPS.items() for hook in hooks])
 def test_a_guard_that_slipped_has_failed(home: HomeDir, says: str, hook: str) -> None:
     """It is told always; `on_error` decides what it means."""
@@ -149,6 +153,7 @@ LETS = ("", "null", "{}", '{"denied":false,"block":false}', '{"approved":true}',
         '{"denied":null,"block":null}', "no", "[guard] looked at it")  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("hook", ["pre_tool", "pre_shell_exec"])
 @pytest.mark.parametrize("says", LETS)
 def test_what_says_nothing_or_lets_it_be_is_no_failure(home: HomeDir, says: str, hook: str) -> None:

@@ -43,6 +43,7 @@ BROKEN: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_schema_is_told_and_the_run_goes_on(home: HomeDir, what: str) -> None:
     does, said = BROKEN[what]
@@ -191,6 +192,7 @@ def test_missing_parameters_are_an_empty_object(home: HomeDir) -> None:
     assert (made.hooks, made.parallel, made.flow_control, made.ends_turn) == ((), True, False, False)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.binary() | JSON.map(msgspec.json.encode))
 def test_whatever_is_printed_is_read_or_refused(printed: bytes) -> None:
@@ -302,6 +304,7 @@ def test_a_key_that_is_nearly_one_is_told(home: HomeDir) -> None:
     assert listed(home)["fine"]["errors"] == ["[plugins.fine] timout has no effect; did you mean `timeout`?"]
 
 
+@pytest.mark.slow
 def test_one_that_does_not_end_is_waited_for_once(home: HomeDir) -> None:
     """Later runs know it by its failure; the list of plugins asks again, and so does a changed file."""
     log = home.project / "asked"

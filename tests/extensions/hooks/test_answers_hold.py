@@ -73,6 +73,7 @@ def test_crush_reads_only_the_nested_one_and_that_is_told(home: HomeDir) -> None
 # functions in the words of commands -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("returned", "heard"),
     [

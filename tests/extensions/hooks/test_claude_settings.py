@@ -102,6 +102,7 @@ def run(here: HomeDir, command: str, *argv: str) -> tuple[int, str, str]:
     return done.code, done.err, last
 
 
+@pytest.mark.slow
 def test_what_widens_waits_for_trust_and_is_shown_there(tmp_path: Path) -> None:
     here = world(tmp_path, env={"FOO": "bar"}, permissions={"allow": ["Bash(echo *)"], "deny": ["Bash(rm *)"]})
     _, err, result = run(here, 'echo "<$FOO>"')

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from tests.kit.closing import closed_later
 from tests.kit.home import home
 from tests.kit.run import cru
@@ -173,6 +174,7 @@ def test_a_link_takes_the_place_of_its_own_kind_only(tmp_path: Path) -> None:
 STOP = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "cat > heard"}]}]}}
 
 
+@pytest.mark.slow
 def test_it_is_linked_where_programs_look_for_it(tmp_path: Path) -> None:
     here = home(tmp_path)
     settings = here.path / ".claude" / "settings.json"

@@ -109,6 +109,7 @@ def test_r16_a_rewrite_keeps_the_other_arguments(tmp_path: Path) -> None:
     assert got.args == {"command": "ls", "timeout": 60}
 
 
+@pytest.mark.slow
 def test_r17_a_hook_that_will_not_end_is_left_behind(tmp_path: Path) -> None:
     began = time.monotonic()
     command = """trap "" INT TERM; end=$((SECONDS+30)); while [ $SECONDS -lt $end ]; do sleep 0.1; done; echo '{"decision":"deny"}'"""

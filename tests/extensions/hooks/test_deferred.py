@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.kit.home import home
 from tests.kit.pty import pty
 from tests.kit.run import cru
@@ -37,6 +38,7 @@ def test_texts_come_once_and_in_order_in_another_process_too(tmp_path: Path) -> 
     assert texts.take() == () and not (tmp_path / FILE).exists()
 
 
+@pytest.mark.slow
 def test_what_is_said_after_a_compaction_by_hand_reaches_the_next_run(tmp_path: Path) -> None:
     here = home(tmp_path)
     settings = here.path / ".claude" / "settings.json"

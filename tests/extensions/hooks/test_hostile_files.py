@@ -28,6 +28,7 @@ NAMES: dict[str, str] = {
 EVENTS: dict[str, str] = {"gemini": "BeforeTool"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("piece", ['"\\', "/*", '"\\"', '\\"', "//", "/*/", '"/*', "[", "{", '{"a":', "*/", '"a"'])
 @pytest.mark.parametrize("name", ["cru", "gemini"])
 def test_a_file_of_anything_is_read_in_one_go(piece: str, name: str) -> None:

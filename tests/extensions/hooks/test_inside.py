@@ -69,6 +69,7 @@ def test_functions_of_one_file_share_its_module(home: HomeDir) -> None:
     assert last[-1]["content"] == "call 1", done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("handler", "told"),
     [
@@ -106,6 +107,7 @@ def test_once_and_the_record(home: HomeDir) -> None:
     assert [(line["event"], line["exit"], line["subject"]) for line in fired] == [("tool:before_call", 0, "bash")]
 
 
+@pytest.mark.slow
 def test_a_projects_functions_await_trust_and_are_looked_at_again(home: HomeDir) -> None:
     put(home.project / ".cru", {"event": "tool:before_call", "python": "g.py:guard", "name": "guard"})
     done, last = turn(home, calls("rm -f x; echo ran"), Reply("done"))

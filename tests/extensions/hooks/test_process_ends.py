@@ -39,6 +39,7 @@ def _all_gone(hooks: Hooks) -> bool:
     return True
 
 
+@pytest.mark.sample(2)
 def test_r6_at_the_limit_everything_is_ended(hooks: Hooks) -> None:
     began = time.monotonic()
     made = hooks.run("echo $$ > pids; sleep 100 & echo $! >> pids; timeout 90 sleep 80", timeout=1)
@@ -63,6 +64,7 @@ def test_an_exit_status_that_only_repeats_the_signal_is_no_answer(hooks: Hooks) 
     assert (made.exit, made.timed_out) == (None, True)
 
 
+@pytest.mark.sample(2)
 def test_r17_who_does_not_listen_is_killed_and_its_late_words_are_never_read(hooks: Hooks) -> None:
     command = "echo $$ > pids; trap '' INT TERM; echo early; sleep 20; echo late; sleep 90"
     began = time.monotonic()
@@ -148,6 +150,7 @@ def _held() -> tuple[int, int, int]:
     )
 
 
+@pytest.mark.slow
 def test_two_hundred_runs_leave_nothing(tmp_path: Path) -> None:
     """bench/hooks.py does a thousand."""
     hooks = Hooks(tmp_path)

@@ -52,6 +52,7 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
+@pytest.mark.slow
 @given(DATA)
 @settings(max_examples=150, deadline=None)
 def test_data_comes_back_from_lua_as_it_went_in(value: Any) -> None:
@@ -60,6 +61,7 @@ def test_data_comes_back_from_lua_as_it_went_in(value: Any) -> None:
     assert same(outcome[0], value)
 
 
+@pytest.mark.slow
 @given(DATA)
 @settings(max_examples=100, deadline=None)
 def test_tables_that_lua_builds_of_the_same_parts_are_the_same_data(value: Any) -> None:

@@ -105,6 +105,7 @@ MISSING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MISSING, ids=["nowhere", "named"])
 @pytest.mark.skipif(any((folder / FILE).exists() for folder in SHARED), reason="this system has a compiler of Fennel")
 def test_a_plugin_without_a_compiler_is_told_and_a_strict_run_does_not_begin(home: HomeDir, settings: str) -> None:
@@ -197,6 +198,7 @@ def test_the_compiler_has_no_files_and_no_programs(code: str) -> None:
 ENDLESS = {"while true do end": "longer", "local t = 'x' while true do t = t .. t end": "memory"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ENDLESS)
 def test_the_compiler_has_limits(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cru.extensions.lua.fennel.RUN_SECONDS", 0.05)

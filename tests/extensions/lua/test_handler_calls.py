@@ -109,6 +109,7 @@ def test_an_event_of_ones_own_has_its_fields(tmp_path: Path) -> None:
     assert len(outcomes) == TIMES
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("value", "error"),
     [

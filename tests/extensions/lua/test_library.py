@@ -137,6 +137,7 @@ def test_an_error_carries_file_line_and_traceback() -> None:
     assert "[cru " not in caught.value.traceback
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "message", "original"),
     [

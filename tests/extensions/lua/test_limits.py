@@ -47,6 +47,7 @@ def test_one_call_that_would_not_end_is_refused(source: str) -> None:
     assert REFUSED[source] in failure(LuaVM(), f"local x = {source}").message
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("source", RUNAWAY.values(), ids=RUNAWAY.keys())
 def test_a_runaway_ends_at_the_limit_and_the_machine_goes_on(source: str) -> None:
     vm = LuaVM(run_seconds=0.1, print=lambda _: None)
@@ -59,6 +60,7 @@ def test_a_runaway_ends_at_the_limit_and_the_machine_goes_on(source: str) -> Non
     assert run(vm, "return 1 + 1") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors cannot be chosen here")
 def test_a_busy_machine_takes_nothing_of_the_run_time() -> None:
     vm = LuaVM(run_seconds=0.2)
@@ -130,6 +132,7 @@ def test_time_in_python_is_not_the_extensions_own() -> None:
     assert run(vm, "local f = ... f() for _ = 1, 30000 do end return 1", lambda: time.sleep(0.2)) == 1
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_calls_leave_nothing_behind() -> None:
     vm = LuaVM()
     function = vm.load("local e, f = ... e.x = f return e", "@f.lua")

@@ -52,6 +52,7 @@ def test_what_one_lets_go_is_its_own_again(shared: Shared) -> None:
     assert shared.run("greedy", "return 1") == 1
 
 
+@pytest.mark.slow
 def test_garbage_is_not_held(shared: Shared) -> None:
     for _ in range(20):
         shared.run("busy", CHURN)

@@ -52,12 +52,14 @@ def long_patterns(seed: int) -> Iterator[Case]:
         yield subject, pattern, draw.choice(REPLACEMENTS), draw.randint(-3, 5)
 
 
+@pytest.mark.slow
 def test_both_matchers_agree_on_every_short_pattern() -> None:
     calls, different = compared(short_patterns())
     assert calls == (1 + len(PIECES) + len(PIECES) ** 2) * len(SUBJECTS) * 12
     assert different == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_both_matchers_agree_on_long_patterns(seed: int) -> None:
     assert compared(islice(long_patterns(seed), 1500)) == (1500 * 12, "")
@@ -104,6 +106,7 @@ def test_a_limit_of_gsub_is_read_as_c_reads_it() -> None:
         assert run(vm, slow) == (("a" * 300 + "b", 0) if limit in ("-1", "0") else ("x", 1))
 
 
+@pytest.mark.slow
 def test_long_subjects_give_the_same_as_short_ones() -> None:
     source = """local text = ("  key = some value  \\n"):rep(5000)
     local lines = 0

@@ -47,6 +47,7 @@ def test_a_file_of_popen_reads_like_any_other(source: str, wanted: object, pause
     assert run(LuaVM(), f'local f = io.popen("{command}") return f:{source}'.replace("\n", "\\n")) == wanted
 
 
+@pytest.mark.slow
 def test_lines_and_the_end(tmp_path: Path) -> None:
     source = """local found, f = {}, io.popen("seq 1 100000; exit 7")
     for line in f:lines() do found[#found + 1] = line end

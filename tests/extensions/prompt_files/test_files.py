@@ -226,6 +226,7 @@ def test_names_and_descriptions_are_offered_within_the_budget(folders: Folders) 
     assert len(tight) <= len(HEADING) + 300 and "s4" in tight and "short" not in tight and "`search`" in tight
 
 
+@pytest.mark.slow
 def test_a_thousand_skills_take_no_more_of_the_prompt_and_little_time(folders: Folders) -> None:
     folders.put({f".claude/skills/skill-{n}/SKILL.md": skill(f"Works with kind {n}", "x" * 2000) for n in range(1000)})
     skills = folders.skills()

@@ -43,6 +43,7 @@ def status(port: int, **headers: str) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_calls_tools_and_its_person_is_asked(home: HomeDir, era: str) -> None:
     person = Person("once", "no")

@@ -29,6 +29,7 @@ def call_line(name: str, **args: str) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_reads_and_writes_with_the_leave_of_its_person(here: HomeDir, era: str) -> None:
     person = Person("once", "no not today", "decline", "session")
@@ -205,6 +206,7 @@ def test_what_a_plugin_prints_does_not_reach_the_wire(here: HomeDir) -> None:
     assert all(word in done.err for word in ("printed", "written", "again"))
 
 
+@pytest.mark.slow
 def test_lines_that_are_no_messages_do_not_end_it(here: HomeDir) -> None:
     with subprocess.Popen(
         [program(), "mcp", "serve"], env=here.env, cwd=here.project,

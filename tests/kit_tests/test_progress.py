@@ -8,19 +8,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.kit import quiet
+from tests.kit import progress
 from tests.kit.processes import is_running
 
-ROOT = Path(quiet.__file__).parents[2]
+ROOT = Path(progress.__file__).parents[2]
 CONFTEST = """
 from tests.kit import leaks
 from tests.kit.leaks import Leaks
 from tests.kit.brief_reports import BriefReports
-from tests.kit.quiet import Quiet
+from tests.kit.progress import Progress
 def pytest_configure(config):
     leaks.GRACE = 0.2
     config.pluginmanager.register(BriefReports(), "cru-brief-reports")
-    config.pluginmanager.register(Quiet(), "cru-quiet")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(), "cru-progress")
     config.pluginmanager.register(Leaks(), "cru-leaks")
 """
 LEFT = {
@@ -57,9 +58,10 @@ def test_what_passes_prints_nothing_and_what_fails_one_line(tmp_path: Path) -> N
     text = "x" * 60
     lines = run(tmp_path, f"def test_a(): pass\ndef test_b(): assert 1 == 2, '{text}'\ndef test_c(): pass\n")
     assert [line for line in lines if line.startswith("FAILED")] == [
-        f"FAILED test_x.py::test_b - AssertionError: {text}"
+        "FAILED test_x.py::test_b",
+        f"FAILED test_x.py::test_b - AssertionError: {text}",
     ]
-    assert lines[0] == "F" and not any(line.startswith(".") for line in lines)
+    assert lines[0] == "FAILED test_x.py::test_b" and not any(line.startswith(".") for line in lines)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,9 @@ def blamed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for number, code in enumerate(LEFT.values()):
         tests += f"def test_leaves_{number}(tmp_path):\n    {code}\ndef test_after_{number}(): pass\n"
     return [
-        line for line in run(tmp_path_factory.mktemp("left"), tests) if line.startswith(("FAILED", "ERROR", "DEAD"))
+        line
+        for line in run(tmp_path_factory.mktemp("left"), tests)
+        if line.startswith(("FAILED", "ERROR", "DEAD")) and " - " in line
     ]
 
 
@@ -99,7 +103,8 @@ def test_a_test_that_fails_need_not_be_tidy(tmp_path: Path) -> None:
         "import os\ndef test_fails():\n    os.open('/dev/null', 0); assert False, 'why'\ndef test_after(): pass\n",
     )
     assert [line for line in lines if line.startswith(("FAILED", "ERROR"))] == [
-        "FAILED test_x.py::test_fails - AssertionError: why"
+        "FAILED test_x.py::test_fails",
+        "FAILED test_x.py::test_fails - AssertionError: why",
     ]
 
 
@@ -147,3 +152,21 @@ def pytest_runtest_logreport(report):
     assert lines[-1].startswith(COUNTED), lines
     reports = [line for line in messages.read_text().splitlines() if line.startswith("test_passes")]
     assert len(reports) == 3 if options else reports == ["test_passes call"]
+
+
+MANY = """
+import pytest
+@pytest.mark.parametrize("n", range(300))
+def test_many(n):
+    if n % 100 == 99: pytest.skip("no printer")
+    if n == 150: pytest.skip("no sun")
+    assert n != 200
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_a_long_run_shows_its_progress_and_ends_with_one_line(tmp_path: Path, options: tuple[str, ...]) -> None:
+    lines = run(tmp_path, MANY, *options)
+    steps = [line for line in lines if re.fullmatch(r"[0-9]+ of 300 tests(, 1 failed)?, [0-9]+ s", line)]
+    assert len(steps) == 10
+    assert re.fullmatch(r"295 passed, 1 failed, 4 skipped \(3 no printer, 1 no sun\) in [0-9]+ s", lines[-1]), lines
