@@ -53,7 +53,7 @@ async def _run_command(
 
     changes = parts.services.changes
     origin = changes.origin(parts, ChangedBy.COMMAND, tool.spec.name, running.call_id)
-    await watcher.before(changes.prompt)
+    await watcher.before(origin)
     try:
         return await tool.run(args, running)
     finally:

@@ -37,6 +37,8 @@ async def settle(
     parts: Parts, result: LegResult, turn: Turn, pending: PendingContext, queue: PromptQueue
 ) -> Continuation:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
+    if (keeper := parts.services.changes.known) is not None:
+        keeper.begin_look()  # what handlers and the user do from here on is not the commands'
     try:
         outcome = await _complete(parts, result, turn, len(queue))
     except asyncio.CancelledError:  # the leg is over all the same

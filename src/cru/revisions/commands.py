@@ -1,5 +1,5 @@
-"""What commands change: the work tree is taken in before the first command of a turn, and looked at behind each of them, while the model
-answers."""
+"""What commands change: the work tree is taken in before the first command of a turn, and looked at behind the commands, while the
+model answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.revisions import StoreFailed
@@ -24,12 +25,35 @@ from cru.revisions.store import RevisionStore
 from cru.revisions.work_tree import IndexedFile, LookFailed, PrivateIndex, read_head
 
 MOST_FILES = 1000
+"""New or newly changed files that a look keeps; a command that changes more is named by `/undo`."""
+LONG_LIST = 200
+"""Changed files from which on the work tree is taken in again: checking so many takes about as long as a run of git."""
+PAUSE = 0.05
+"""Seconds between the end of a command and the look behind it. A command that begins earlier shares its look: only a model that
+answers faster than people can read does that, and the runs of git would cost more than such commands."""
+LONGEST = 1.0
+"""Seconds after which a look begins even if commands follow each other without a pause: a kill loses no more."""
+RACY = 2.0
+"""Seconds that a file must have been unchanged before its status proves that it is the same: file systems count time in ticks,
+FAT in steps of two seconds."""
 SHOWN = 200
 LINK = 0o120000
 
+Stamp = tuple[int, ...]
+
+
+class SeenFile(Struct, frozen=True):
+    """A file as the last look found it.
+
+    stamp: its status then; None: it proves nothing
+    """
+
+    state: PathState
+    stamp: Stamp | None
+
 
 class CommandWatcher:
-    """Of one session. What cannot be found out is written down with its reason, and `/undo` names it."""
+    """Finds out what the commands of one session change. It records what it cannot find out with the reason, and `/undo` names it."""
 
     def __init__(self, store: RevisionStore, index: PrivateIndex, warn: Callable[[StoreFailed], object]) -> None:
         self._store = store
@@ -40,30 +64,67 @@ class CommandWatcher:
         self._head = ""
         self._since = 0.0
         self._running = 0
-        self._is_stale = True
+        self._is_stale = False
+        self._seen: dict[str, SeenFile] = {}
+        self._entering = asyncio.Lock()
+        self._pending: list[CommandLook] = []
+        self._oldest = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._look: asyncio.Task[None] | None = None
 
     @property
     def is_looking(self) -> bool:
-        return self._look is not None and not self._look.done()
+        """Whether a look is pending or under way."""
+        return bool(self._pending) or (self._look is not None and not self._look.done())
 
-    async def before(self, prompt: str) -> None:
-        """A command is about to run; what lies there now is what it is compared with."""
-        await self.settle()
-        is_first = self._prompt != prompt and not self._running
-        self._running += 1
-        if not is_first or self._is_given_up:
-            return
-        self._prompt = prompt
-        await self._take_in()
+    async def before(self, origin: ChangeOrigin) -> None:
+        """Prepare for a command that is about to run: it is compared with what exists now."""
+        async with self._entering:  # commands that begin together all wait for the work tree to be taken in
+            if self._pending and _turn(self._pending[-1].origin) == _turn(origin):
+                self._start_timer(LONGEST)
+            else:
+                self.begin_look()
+            await self._wait()
+            if self._prompt != origin.prompt and not self._running:
+                if not self._is_given_up:
+                    await self._take_in()
+                self._prompt = origin.prompt
+            self._running += 1
 
     def after(self, origin: ChangeOrigin, command: str, why: str = "") -> None:
-        """It has ended. why: it may change things yet, or nobody can say what it did"""
+        """Note that a command has ended, and look behind it soon. why: it may still change files, or its effects cannot be known."""
         self._running -= 1
-        self._look = asyncio.create_task(self._look_behind(self._look, CommandLook(origin, command[:SHOWN], why)))
+        if self._pending and _turn(self._pending[-1].origin) != _turn(origin):
+            self.begin_look()
+        if not self._pending:
+            self._oldest = asyncio.get_running_loop().time()
+        self._pending.append(CommandLook(origin, command[:SHOWN], why))
+        self._start_timer(PAUSE)
+
+    def _start_timer(self, seconds: float) -> None:
+        """Look behind the pending commands in so many seconds, and no later than LONGEST after the first of them ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_at(min(loop.time() + seconds, self._oldest + LONGEST), self.begin_look)
+
+    def begin_look(self) -> None:
+        """Look behind the pending commands now, if there are any."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._look = asyncio.create_task(self._look_behind(self._look, pending))
 
     async def settle(self) -> None:
-        """Wait until all that ran has been looked at, what ends meanwhile, too."""
+        """Look behind all commands that have ended, and wait for it, including those that end meanwhile."""
+        while self.is_looking:
+            self.begin_look()
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait for the look that is under way."""
         while (look := self._look) is not None and not look.done():
             await asyncio.wait([look])
             if not look.cancelled():
@@ -82,59 +143,83 @@ class CommandWatcher:
         try:
             self._head = read_head(self._index.places)
             self._since = time.time()
+            self._seen = {}
+            self._is_stale = False
             await self._index.take_in()
         except LookFailed as error:
             self._why = error.message
             self._index.remove()
 
-    async def _look_behind(self, earlier: asyncio.Task[None] | None, look: CommandLook) -> None:
+    async def _look_behind(self, earlier: asyncio.Task[None] | None, pending: Sequence[CommandLook]) -> None:
+        """Record what commands of one turn have changed. The changes count as those of the last of them."""
         if earlier is not None and not earlier.done():
             await asyncio.wait([earlier])
-        has_moved = bool(self._head) and self._head != read_head(self._index.places)
+        head = read_head(self._index.places)
+        has_moved = bool(self._head) and self._head != head
         try:
-            changes, why = await self._try_to_find(look.origin)
-            look = replace(look, why=look.why or why, moved_head=has_moved, time=round(time.time(), 3))
+            changes, seen, why = await self._try_to_find(pending[-1].origin)
+            now = round(time.time(), 3)
+            looks = [replace(look, why=look.why or why, moved_head=has_moved, time=now) for look in pending]
             with self._store.writing():
                 self._store.record(*changes)
-                self._store.record_look(look)
+                self._store.record_looks(*looks)
+            self._seen |= seen  # only now: what could not be recorded is found again by the next look
+            self._head = head
         except StoreFailed as error:
             self._warn(error)
-        if not self._is_given_up and (self._is_stale or has_moved):
+        if self._is_stale and not self._running and not self._is_given_up:
             await self._take_in()
 
-    async def _try_to_find(self, origin: ChangeOrigin) -> tuple[list[FileChange], str]:
-        """What was changed, and why not all of that is known."""
+    async def _try_to_find(self, origin: ChangeOrigin) -> tuple[list[FileChange], dict[str, SeenFile], str]:
+        """Return the changes, the files as they are now, and why not all changes are known."""
         if self._is_given_up:
-            return [], self._why
+            return [], {}, self._why
         try:
-            return await self._find_changes(origin), ""
+            return *await self._find_changes(origin), ""
         except LookFailed as error:
-            return [], error.message
+            self._is_stale = True  # else each later look would find the same again
+            return [], {}, error.message
 
-    async def _find_changes(self, origin: ChangeOrigin) -> list[FileChange]:
-        """What is not as it was taken in, or as a tool has written it since. Raises LookFailed, StoreFailed."""
-        self._is_stale = True
-        files = await self._index.changed()
-        if len(files) > MOST_FILES:
-            raise LookFailed(f"{len(files):,} files were changed")
+    async def _find_changes(self, origin: ChangeOrigin) -> tuple[list[FileChange], dict[str, SeenFile]]:
+        """Compare files with how they were taken in, or recorded since. Raises LookFailed, StoreFailed."""
+        tracked, new = await self._index.changed()
+        known = await asyncio.to_thread(self._known)
+        if (count := sum(name not in known for name in (*tracked, *new))) > MOST_FILES:
+            raise LookFailed(f"{count:,} files were changed")
+        files = await self._index.describe(
+            [name for name in tracked if name not in known], [name for name in new if name not in known]
+        )
         contents = await self._index.contents(files, self._store.settings.max_total_mb << 19)
-        self._is_stale = bool(files)
-        return await asyncio.to_thread(self._compare, files, contents, origin)
+        self._is_stale = len(tracked) + len(new) > LONG_LIST
+        return await asyncio.to_thread(self._compare, known, files, contents, origin)
+
+    def _known(self) -> dict[str, PathState]:
+        """Return the state of each file that was seen or recorded since the work tree was taken in. Raises StoreFailed."""
+        recorded = {c.file: c.after for c in self._store.changes() if c.time >= self._since}
+        return {name: file.state for name, file in self._seen.items()} | recorded
 
     def _compare(
-        self, files: Sequence[IndexedFile], contents: Mapping[str, bytes], origin: ChangeOrigin
-    ) -> list[FileChange]:
-        """Beside the model's answer, in a thread: there may be many files. Raises StoreFailed."""
-        written = {c.file: c.after for c in self._store.changes() if c.time >= self._since}
+        self,
+        known: Mapping[str, PathState],
+        files: Sequence[IndexedFile],
+        contents: Mapping[str, bytes],
+        origin: ChangeOrigin,
+    ) -> tuple[list[FileChange], dict[str, SeenFile]]:
+        """Runs in a thread, beside the model's answer: there may be many files. Raises StoreFailed."""
         by_name = {file.file: file for file in files}
-        changes = []
+        changes: list[FileChange] = []
+        seen: dict[str, SeenFile] = {}
         with self._store.writing():
-            for name in (*by_name, *(name for name in written if name not in by_name)):
+            for name in (*by_name, *known):
+                stamp = _stamp(name)
+                if stamp is not None and name in self._seen and self._seen[name].stamp == stamp:
+                    continue
                 after = self._store.keep(name)
-                before = written.get(name) or self._before(by_name[name], contents, after)
-                if not before.is_same(after):
+                before = known[name] if name in known else self._before(by_name[name], contents, after)
+                if not before.is_same(after) and not (name in known and before == after):
                     changes.append(make_change(name, before, after, origin))
-        return changes
+                seen[name] = SeenFile(after, stamp)
+        return changes, seen
 
     def _before(self, file: IndexedFile, contents: Mapping[str, bytes], after: PathState) -> PathState:
         if not file.object:
@@ -145,6 +230,22 @@ class CommandWatcher:
         if file.mode == LINK:
             return replace(self._store.keep_data(data, ANY_MODE), kind=FileKind.LINK)
         return self._store.keep_data(data, _mode_before(file.mode, after))
+
+
+def _turn(origin: ChangeOrigin) -> tuple[str, str, str]:
+    """Return whose command it is: only commands of the same agent in the same turn share a look."""
+    return origin.session, origin.prompt, origin.agent
+
+
+def _stamp(file: str) -> Stamp | None:
+    """Return what changes with a file; None if that proves nothing: no file exists, or it was changed just now."""
+    try:
+        status = os.lstat(file)
+    except OSError:
+        return None
+    if status.st_ctime + RACY > time.time():
+        return None
+    return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_mode
 
 
 def _mode_before(indexed: int, after: PathState) -> int:

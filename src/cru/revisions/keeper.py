@@ -89,6 +89,11 @@ class ChangeKeeper:
         """Whether it is not known yet what a command changed."""
         return self.watcher is not None and self.watcher.is_looking
 
+    def begin_look(self) -> None:
+        """Look behind the commands that have ended now: the turn is over."""
+        if self.watcher is not None:
+            self.watcher.begin_look()
+
     async def settle(self) -> None:
         """Wait until all that ran has been looked at."""
         if self.watcher is not None:

@@ -114,9 +114,9 @@ class RevisionStore:
         if changes:
             self._append(CHANGES, encode_records(changes))
 
-    def record_look(self, look: CommandLook) -> None:
+    def record_looks(self, *looks: CommandLook) -> None:
         """Inside of `writing`."""
-        self._append(LOOKS, encode_records([look]))
+        self._append(LOOKS, encode_records(looks))
 
     def _append(self, name: str, data: bytes) -> None:
         self._make_folder()

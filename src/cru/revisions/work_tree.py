@@ -3,9 +3,8 @@ Nothing of the project's repository is written, and none of its hooks, filters a
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +19,8 @@ from cru.revisions import RevisionError
 
 PREFIX, LIVE = "git-", "live"
 MOST_LISTED = 64 << 20
+LONGEST_WORDS = 64 << 10
+"""Characters of file names that are handed to git as arguments."""
 LARGEST_INDEX, LARGEST_SETTINGS = 512 << 20, 4 << 20
 """Bytes of a file of a repository that is read."""
 _CONFIG = """\
@@ -124,7 +125,7 @@ class PrivateIndex:
         self._env: Mapping[str, str] = {
             "PATH": own_path(path, str(places.top)), "LC_ALL": "C", "GIT_DIR": str(self._folder), "GIT_WORK_TREE": str(places.top),
             "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
-            "HOME": os.environ.get("HOME", "/"),
+            "GIT_LITERAL_PATHSPECS": "1", "HOME": os.environ.get("HOME", "/"),
         }  # fmt: skip
 
     async def take_in(self) -> None:
@@ -153,18 +154,33 @@ class PrivateIndex:
         if names:
             await self._git("update-index", "-z", "--force-remove", "--stdin", stdin=names)
 
-    async def changed(self) -> list[IndexedFile]:
-        """What is not as it was taken in. Raises LookFailed."""
-        known, new = await asyncio.gather(
-            self._git("diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=all", "--abbrev=64", "--", "."),
-            self._git("ls-files", "-z", "--others", "--exclude-standard", "--full-name", "--", "."),
-        )
-        fields = known.split(b"\0")
-        files = [self._known(*pair) for pair in zip(fields[::2], fields[1::2], strict=False)]
-        names = [name for name in new.split(b"\0") if name and not name.endswith(b"/")]
-        folders = await self._new_folders() if any(b"/" in name for name in names) else []
-        files += [IndexedFile(self._path(name), folders=_count_folders(name, folders)) for name in names]
-        return [file for file in files if file.mode != GITLINK]
+    async def changed(self) -> tuple[list[str], list[str]]:
+        """Return the files that are not as they were taken in, and those that are new; absolute paths. Raises LookFailed."""
+        words = ("-t", "--modified", "--others", "--exclude-standard", "--full-name")
+        listed = (await self._git("ls-files", "-z", *words, "--", ".")).split(b"\0")
+        tracked = [self._path(name[2:]) for name in listed if name.startswith(b"C ")]
+        new = [self._path(name[2:]) for name in listed if name.startswith(b"? ") and not name.endswith(b"/")]
+        return list(dict.fromkeys(tracked)), new  # git lists a file in conflict once for each side
+
+    async def describe(self, tracked: Sequence[str], new: Sequence[str]) -> list[IndexedFile]:
+        """Return how files that `changed` found were taken in; without repositories. Raises LookFailed."""
+        files: list[IndexedFile] = []
+        if tracked:
+            words = ("--raw", "--no-renames", "--ignore-submodules=all", "--abbrev=64")
+            fields = (await self._git("diff-files", "-z", *words, "--", *self._pathspecs(tracked))).split(b"\0")
+            asked = set(tracked)
+            known = [self._known(*pair) for pair in zip(fields[::2], fields[1::2], strict=False)]
+            files = [file for file in known if file.mode != GITLINK and file.file in asked]
+        has_folders = any(os.path.dirname(name) != str(self.places.top) for name in new)
+        folders = await self._new_folders() if has_folders else []
+        return files + [
+            IndexedFile(name, folders=_count_folders(os.fsencode(self._name(name)), folders)) for name in new
+        ]
+
+    def _pathspecs(self, files: Sequence[str]) -> list[str]:
+        """Return words by which git finds these files; all of the project if they would be too long for a command line."""
+        names = [os.path.relpath(file, self._root) for file in files]
+        return names if sum(map(len, names)) < LONGEST_WORDS else ["."]
 
     async def _new_folders(self) -> list[bytes]:
         """The outermost folders of which nothing was taken in."""
@@ -191,7 +207,7 @@ class PrivateIndex:
 
     async def _sizes(self, files: Iterable[IndexedFile]) -> dict[str, int]:
         """Of each file its size in the work tree when it was taken in, by its path below the top."""
-        names = [os.path.relpath(file.file, self._root) for file in files]
+        names = self._pathspecs([file.file for file in files])
         return _read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *names))
 
     def remove(self) -> None:
