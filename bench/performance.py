@@ -56,6 +56,8 @@ ROWS = (
     Row("round-200", "a round, 200 rounds", "× the bare harness", 0.9, None, runners.rounds_200),
     Row("memory", "resident memory after 200 rounds", "MB", 30, None, runners.rounds_200),
     Row("round-1000", "a round, 1,000 rounds", "× the bare harness", 0.8, None, runners.rounds_1000),
+    Row("write", "CPU of a round whose command may write, in git, 2 files", "× one that only reads", 1.5, 1.2, runners.writes),
+    Row("write-large", "the same with 5,000 files", "× one that only reads", 1.5, 1.2, runners.writes),
     Row("nobody", "an event that nobody listens to", "µs", 1, None, runners.handlers),
     Row("lua-reads", "one Lua handler that reads 1 kB", "µs", 50, 40, runners.handlers),
     Row("lua-changes", "one Lua handler that changes 1 kB", "µs", 70, 50, runners.handlers),

@@ -7,7 +7,7 @@ that has only a loopback (unshare -n), so peers cannot reach anything but the mo
   run_peer.py hooks PEER... [--reps 5]             alternating with/without hook
   run_peer.py list
 """
-import argparse, json, os, shutil, signal, statistics as st, subprocess, sys, threading, time, urllib.request
+import argparse, json, os, shutil, signal, statistics as st, subprocess, sys, threading, time, urllib.parse, urllib.request
 
 B = os.environ.get('BENCH_HOME') or os.path.expanduser('~/.cache/cru-bench')   # peers, homes, results live here
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -321,14 +321,14 @@ def pss(pid):
     return s
 
 
-def one(peer, mock, n, hook=None, k=0, timeout=600, sample=False, tls=False):
+def one(peer, mock, n, hook=None, k=0, timeout=600, sample=False, tls=False, command=''):
     home, work = f'{B}/home/{peer.name}', f'{B}/project/{peer.name}'
     os.makedirs(home, exist_ok=True)
     if not os.path.isdir(f'{work}/.git'):
         os.makedirs(work, exist_ok=True)
         w(f'{work}/README.md', '# demo\n'); w(f'{work}/main.py', 'print("hi")\n')
         subprocess.run('git init -q . && git config user.email a@b.c && git config user.name x && git add -A && git commit -qm init', shell=True, cwd=work)
-    url = (f'https://localhost:{TLS_PORT}' if tls else f'http://127.0.0.1:{PORT}') + f'/n/{n}' + (f'/k/{k}' if k else '')
+    url = (f'https://localhost:{TLS_PORT}' if tls else f'http://127.0.0.1:{PORT}') + f'/n/{n}' + (f'/k/{k}' if k else '') + (f"/c/{urllib.parse.quote(command, safe='')}" if command else '')
     peer.setup(home, work, url, hook)
     env = {'HOME': home, 'PATH': f'{B}/bin:/usr/local/bin:/usr/bin:/bin', 'TERM': 'xterm-256color', 'LANG': 'C.UTF-8', 'SHELL': '/bin/bash',
            'TMPDIR': f'{B}/tmp', 'USER': 'root', 'NO_PROXY': '127.0.0.1,localhost', **(dict.fromkeys(CA_VARIABLES, f'{TLS}/ca.pem') if tls else {}), **peer.env, **peer.environ(url)}
@@ -359,7 +359,7 @@ def one(peer, mock, n, hook=None, k=0, timeout=600, sample=False, tls=False):
     for a, b in zip(main, main[1:]):
         turns.append((b['t_first'] - a['t_send']) / 1e6)
     wall = (t1 - t0) / 1e9
-    r = {'peer': peer.name, 'n': n, 'k': k, 'hook': bool(hook), 'rc': p.returncode, 'wall': round(wall, 4), 'cpu': round(own, 3),
+    r = {'peer': peer.name, 'n': n, 'k': k, 'hook': bool(hook), 'rc': p.returncode, 'wall': round(wall, 4), 'cpu': round(own, 4),
          'rss_mb': round(ru.ru_maxrss / 1024, 1), 'pss_tree_mb': round(peak[0] / 1024, 1) if sample else None,
          'mock_cpu': round(m1 - m0, 3), 'foreign': round(max(0, (b1 - b0) - own - (m1 - m0) - (me1 - me0)) / wall, 3), 'steal': round((s1 - s0) / wall, 3), 'foreign_niced': round((n1 - n0) / wall, 3),
          'llm_requests': len(llm), 'main_requests': len(main), 'other_requests': len(ev) - len(llm),

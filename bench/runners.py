@@ -64,6 +64,22 @@ class CruWithPlugins(Cru):
             (folder / f"plugin_{number:03}.lua").write_text(source)
 
 
+class CruInLargeProject(Cru):
+    """In a git project of 5,000 files."""
+
+    name = "cru-large"
+
+    def setup(self, home: str, work: str, url: str, hook: str | None) -> None:
+        super().setup(home, work, url, hook)
+        if Path(work, "many").exists():
+            return
+        for number in range(5000):
+            file = Path(work, "many", str(number // 50), f"{number}.txt")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{number}\n")
+        subprocess.run("git add -A && git commit -qm many", shell=True, cwd=work, check=True)
+
+
 def isolate(words: list[str]) -> None:
     """Go on in a network that is only this machine's loopback."""
     if not os.environ.get("BENCH_NETNS"):
@@ -172,6 +188,20 @@ def rounds_200(reps: int) -> dict[str, Sample]:
 
 def rounds_1000(reps: int) -> dict[str, Sample]:
     return _ratios(interleaved({"cru": Cru(), "floor": FloorRaw()}, 1000, 1, "turn_ms"), {"round-1000": "floor"})
+
+
+def writes(reps: int) -> dict[str, Sample]:
+    """CPU of all processes per round: a command that may write beside one that only reads."""
+    samples = {}
+    for row, peer in (("write", Cru()), ("write-large", CruInLargeProject())):
+        taken: dict[str, list[float]] = {"true {i}": [], "echo {i} >> notes.txt": []}
+        for _ in range(max(reps // 2, 1)):
+            for command, rounds in taken.items():
+                few, many = (one(peer, _mock, n, command=command)[0]["cpu"] for n in (5, 45))
+                rounds.append((many - few) / 40 * 1000)
+        reading, writing = map(statistics.median, taken.values())
+        samples[row] = Sample(writing / reading, f"{writing:.1f} ms; a reading one {reading:.1f} ms")
+    return samples
 
 
 def _ratios(times: dict[str, float], rows: dict[str, str]) -> dict[str, Sample]:

@@ -122,6 +122,21 @@ def test_between_commands_and_tools_the_first_state_counts(tmp_path: Path) -> No
     assert "files: kept\n" in shown[1] and work_tree(root) == before
 
 
+def test_whatever_needs_to_know_what_commands_changed_does_not_wait_for_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cru.revisions.commands.PAUSE", 3600.0)
+    monkeypatch.setattr("cru.revisions.commands.LONGEST", 3600.0)
+    root = repository(tmp_path / "project")
+    first = bash("echo 1 >> kept") + bash("echo 2 >> kept") + write("fresh", "f\n") + bash("rm fresh; echo 3 >> kept")
+    desk = Desk(tmp_path, script(first, bash("echo 4 >> kept")))
+    desk.a.unlink()
+    before = work_tree(root)
+    diff, *undone = desk.type("go", "/diff", "more", "/undo", "/undo")
+    assert diff.endswith("@@ -1 +1,4 @@\n kept\n+1\n+2\n+3") and work_tree(root) == before
+    assert not any("cannot be taken back" in shown for shown in undone)
+
+
 def test_what_a_person_changed_between_turns_is_theirs(tmp_path: Path) -> None:
     root = repository(tmp_path / "project")
     desk = Desk(tmp_path, script(bash("echo 1 > one"), bash("echo 2 > two")))

@@ -114,6 +114,29 @@ def test_killed_at_any_step_the_file_is_untouched_or_can_be_taken_back(desk: Hom
 
 
 @pytest.mark.slow
+def test_killed_at_any_step_what_commands_changed_is_taken_back_or_named(desk: HomeDir) -> None:
+    calls = "".join(f'call: bash {{"command": "echo new >> {name}"}}\n---\n' for name in ("a", "b"))
+    (desk.project / "script.txt").write_text(f"{calls}text: done\n")
+    desk.configure(CONFIG.replace('"auto"', '"trust"') + 'sandbox.mode = "off"\n')
+    subprocess.run(["git", "init", "-q"], cwd=desk.project, check=True)
+    before = Disk.read(desk.cru)
+    changes = run_with(Fault(), "go", home=desk).changes
+    steps = [n for n, c in enumerate(changes, 1) if c.path.startswith("revisions") and "/git-" not in c.path]
+    outcomes = set()
+    for step in (*steps[:12], steps[-1] + 1):
+        before.write(desk.cru)
+        (desk.project / "a").write_text("zero\n")
+        (desk.project / "b").unlink(missing_ok=True)
+        run_with(Fault(kill=step), "go", home=desk)
+        done = cru("/undo", home=desk)
+        is_restored = (content(desk), (desk.project / "b").exists()) == ("zero\n", False)
+        is_named = "commands ran that cannot be taken back: `echo new >> a`" in done.out
+        assert done.code == 0 and (is_restored or is_named), (step, done)
+        outcomes.add((is_restored, is_named))
+    assert (False, True) in outcomes
+
+
+@pytest.mark.slow
 def test_killed_while_it_is_taken_back_it_can_be_taken_back_again(desk: HomeDir) -> None:
     cru("go", home=desk)
     before = Disk.read(desk.cru)
