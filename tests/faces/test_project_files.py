@@ -10,8 +10,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from prompt_toolkit.buffer import CompletionState
-from prompt_toolkit.completion import CompleteEvent, Completion
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from tests.kit import HomeDir, Reply, pty, server, wait_until
 
@@ -132,34 +131,42 @@ def test_a_list_that_is_too_long_or_takes_too_long_says_that_it_is_cut(
     assert matches.note == f"only the first {len(matches.names)} files were read" and len(matches.names) < 6
 
 
-@pytest.mark.parametrize(("chosen", "text", "renewed"), [(None, "see @fi", 1), (0, "see @fi", 0), (None, "see fi", 0)])
+@pytest.mark.parametrize(("is_choosing", "offered"), [(False, ["file1", "file2"]), (True, ["file1"])])
 def test_the_menu_is_renewed_once_all_is_read_unless_a_file_is_being_chosen(
-    monkeypatch: pytest.MonkeyPatch, chosen: int | None, text: str, renewed: int
+    monkeypatch: pytest.MonkeyPatch, is_choosing: bool, offered: list[str]
 ) -> None:
-    gate, renewals = threading.Event(), [0]
-    document = Document(text)
-    state = CompletionState(document, [Completion("file1")], chosen)
-
-    def renew() -> None:
-        renewals[0] += 1
-
-    buffer = SimpleNamespace(complete_state=state, document=document, start_completion=renew)
-    monkeypatch.setattr(completion, "get_app", lambda: SimpleNamespace(current_buffer=buffer))
-    monkeypatch.setattr(completion, "POLL", 0.0)
     monkeypatch.setattr(project_files, "PATIENCE", 0.0)
+    gate = threading.Event()
     completer = completion.ChatCompleter(cast(Session, SimpleNamespace(parts=SimpleNamespace(root=Path("/nowhere")))))
     completer._files = ProjectFiles(Path("/nowhere"), made(["file1", "file2"], gate))
+    buffer = Buffer(completer=completer)
+    monkeypatch.setattr(completion, "get_app", lambda: SimpleNamespace(current_buffer=buffer))
+
+    def names() -> list[str]:
+        return (
+            [] if buffer.complete_state is None else [item.display_text for item in buffer.complete_state.completions]
+        )
+
+    async def until(test: Callable[[], bool]) -> None:
+        async with asyncio.timeout(60):
+            while not test():
+                await asyncio.sleep(0)
 
     async def run() -> None:
-        offered = [item async for item in completer.get_completions_async(Document("see @fi"), CompleteEvent())]
-        assert "still reading" in offered[0].display_meta_text + offered[0].display_text
-        assert completer._is_waiting and not renewals[0]
+        buffer.document = Document("see @fi", 7)
+        while names() != ["file1"]:  # nothing may have been read yet
+            buffer.cancel_completion()
+            buffer.start_completion()
+            await until(lambda: bool(names()))
+        assert buffer.complete_state is not None
+        assert "still reading" in buffer.complete_state.completions[0].display_meta_text
+        await until(lambda: completer._is_waiting)
+        if is_choosing:
+            buffer.go_to_completion(0)
         gate.set()
-        while completer._is_waiting:
-            await asyncio.sleep(0)
+        await until(lambda: not completer._is_waiting and names() == offered)
 
     asyncio.run(run())
-    assert renewals == [renewed]
 
 
 def test_the_menu_shows_that_more_files_match(home: HomeDir) -> None:

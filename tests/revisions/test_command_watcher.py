@@ -91,6 +91,22 @@ def test_a_new_file_that_is_ignored_later_stays_known(place: Place) -> None:
     assert place.tree() == place.before
 
 
+def test_repositories_inside_and_files_that_are_not_checked_out_are_left_alone(place: Place) -> None:
+    inner = place.root / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "file").write_text("1\n")
+    commit(inner)
+    git(place.root, "update-index", "--skip-worktree", "gone")
+    (place.root / "gone").unlink()
+    with place.running() as runner:
+        for command in (append("inner/file"), lambda root: commit(inner), append("kept")):
+            runner.run(place.play(command))
+            runner.run(place.watcher.settle())
+    assert place.looks() == [(f"call_{number}", "") for number in (1, 2, 3)]
+    assert [change.path for change in place.store.changes()] == [str(place.root / "kept")]
+
+
 def test_ten_quick_commands_run_git_four_times_and_each_has_its_line(place: Place) -> None:
     with place.running() as runner:
         runner.run(place.play(*(append("kept", f"{number}\n") for number in range(10))))

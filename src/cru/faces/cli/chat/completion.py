@@ -67,8 +67,9 @@ class ChatCompleter(Completer):
             matches = await asyncio.to_thread(self._files.matching, characters.removeprefix('"'), FILES)
             for completion in _file_completions(matches, len(characters)):
                 yield completion
-            if self._files.is_reading and not self._is_waiting:
-                self._offer_again()
+            if matches.is_partial and not self._is_waiting:
+                self._is_waiting = True
+                asyncio.get_running_loop().call_later(POLL, self._offer_again)
         for completion in self.get_completions(document, complete_event):
             yield completion
         for name in await self._arguments(document.text_before_cursor):
@@ -83,6 +84,7 @@ class ChatCompleter(Completer):
         buffer = get_app().current_buffer
         state = buffer.complete_state
         if state is not None and state.complete_index is None and reference(buffer.document) is not None:
+            buffer.cancel_completion()  # a buffer that has a menu starts no other one
             buffer.start_completion()
 
     async def _arguments(self, before: str) -> list[str]:

@@ -35,18 +35,28 @@ class Matches(Struct, frozen=True):
 
     names: relative to the root
     note: why other files may match, too; "": none does
+    is_partial: whether names were still being read
     """
 
     names: list[str]
     note: str = ""
+    is_partial: bool = False
 
 
 class FileList(Struct, frozen=True):
-    """Names by their length, each in the order of the walk, and in one text, folded, in the same order. first: in the order of the walk"""
+    """The names of files by their length, each length in the order of the walk.
+
+    text: the same names, folded, each between line feeds
+    first: in the order of the walk
+    is_partial: more names are being read
+    is_cut: more names exist, and are not read
+    """
 
     names: list[str]
     text: str
     first: list[str]
+    is_partial: bool
+    is_cut: bool
 
 
 class NameReader:
@@ -92,10 +102,11 @@ class NameReader:
 
     def take(self) -> FileList:
         """Return what was read so far."""
+        is_partial = not self.done.is_set()
         with self._reading:
             names = list(chain.from_iterable(of_length for _, of_length in sorted(self._by_length.items())))
             first = self._first.copy()
-        return FileList(names, "\n".join(["", *names, ""]).casefold(), first)
+        return FileList(names, "\n".join(["", *names, ""]).casefold(), first, is_partial, self.is_cut)
 
 
 class ProjectFiles:
@@ -114,17 +125,17 @@ class ProjectFiles:
     def matching(self, characters: str, limit: int) -> Matches:
         """Return at most `limit` files: names that begin so, names that have it, paths that have it, and paths that have its characters in
         this order; shorter ones before longer ones."""
-        reader, files = self._read()
+        files = self._read()
         query = characters.casefold()
         names = _search(files, query, limit + 1) if query else files.first
         notes = ["more files match"] if len(names) > limit else []
-        if not reader.done.is_set():
-            notes.append(f"still reading, {reader.count:,} files so far")
-        elif reader.is_cut:
-            notes.append(f"only the first {reader.count:,} files were read")
-        return Matches(names[:limit], "; ".join(notes))
+        if files.is_partial:
+            notes.append(f"still reading, {len(files.names):,} files so far")
+        elif files.is_cut:
+            notes.append(f"only the first {len(files.names):,} files were read")
+        return Matches(names[:limit], "; ".join(notes), files.is_partial)
 
-    def _read(self) -> tuple[NameReader, FileList]:
+    def _read(self) -> FileList:
         """Return the newest list that is complete, or what was read so far of the first."""
         reader = self._reader
         if reader is None or (reader.done.is_set() and time.monotonic() - reader.done_at > FRESH):
@@ -132,11 +143,11 @@ class ProjectFiles:
             reader.start()
         is_done = reader.done.wait(PATIENCE)
         if self._listed is not None and (not is_done or self._listed[0] is reader):
-            return self._listed
+            return self._listed[1]
         files = reader.take()
-        if is_done:
+        if not files.is_partial:
             self._listed = reader, files
-        return reader, files
+        return files
 
 
 def _search(files: FileList, query: str, limit: int) -> list[str]:
