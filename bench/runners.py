@@ -197,8 +197,8 @@ def writes(reps: int) -> dict[str, Sample]:
         taken: dict[str, list[float]] = {"true {i}": [], "echo {i} >> notes.txt": []}
         for _ in range(max(reps // 2, 1)):
             for command, rounds in taken.items():
-                few, many = (one(peer, _mock, n, command=command)[0]["cpu"] for n in (5, 45))
-                rounds.append((many - few) / 40 * 1000)
+                few, many = (one(peer, _mock, n, command=command)[0]["cpu"] for n in (5, 205))
+                rounds.append((many - few) / 200 * 1000)
         reading, writing = map(statistics.median, taken.values())
         samples[row] = Sample(writing / reading, f"{writing:.1f} ms; a reading one {reading:.1f} ms")
     return samples
