@@ -9,6 +9,7 @@ import platform
 import pty
 import re
 import select
+import shutil
 import statistics
 import subprocess
 import sys
@@ -62,6 +63,13 @@ class CruWithPlugins(Cru):
         for number in range(300):
             source = f'local seen = {number}\ncru.on("tool:before_call", function(ctx, event) seen = seen + 1 end)\n'
             (folder / f"plugin_{number:03}.lua").write_text(source)
+
+
+class CruConfined(Cru):
+    """With its commands in the sandbox, as they are by default."""
+
+    name = "cru-confined"
+    env: dict[str, str] = {}
 
 
 class CruInLargeProject(Cru):
@@ -201,6 +209,29 @@ def writes(reps: int) -> dict[str, Sample]:
                 rounds.append((many - few) / 200 * 1000)
         reading, writing = map(statistics.median, taken.values())
         samples[row] = Sample(writing / reading, f"{writing:.1f} ms; a reading one {reading:.1f} ms")
+    return samples
+
+
+def sandbox(reps: int) -> dict[str, Sample]:
+    """A round whose command is confined, beside one whose command is not."""
+    times = interleaved({"cru": Cru(), "confined": CruConfined()}, 20, max(reps // 2, 1), "turn_ms")
+    made_of = f"{times['confined']:.1f} ms; without {times['cru']:.1f} ms"
+    return {"sandbox": Sample(times["confined"] - times["cru"], made_of)}
+
+
+def counts(reps: int) -> dict[str, Sample]:
+    """What does not depend on the machine's load; {} without valgrind and strace."""
+    if not (shutil.which("valgrind") and shutil.which("strace")):
+        return {}
+    only = ("--git", "--only", "instructions,calls,system")
+    own = json.loads(output_of("instructions.py", *only, "--python", PYTHON))
+    floor = json.loads(output_of("instructions.py", *only, "--floor"))
+    samples = {
+        f"{name}-instructions": Sample(own[key], f"the bare harness {floor[key]:.2f}")
+        for name, key in (("start", "start"), ("round", "round"), ("first", "first call"))
+    }
+    samples["round-calls"] = Sample(own["Python calls"], "functions of the main thread")
+    samples["round-system-calls"] = Sample(own["system calls"], f"of the main thread; the bare harness {floor['system calls']:.0f}")
     return samples
 
 
