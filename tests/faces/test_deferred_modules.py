@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,14 @@ from types import ModuleType
 import pytest
 
 from cru.faces.cli import deferred_modules
-from cru.faces.cli.deferred_modules import DeferringFinder, defer_modules
+from cru.faces.cli.deferred_modules import (
+    DEFERRED,
+    KNOWN,
+    DeferredModule,
+    DeferredName,
+    DeferringFinder,
+    defer_modules,
+)
 
 NAME = "put_off"
 CODE = """
@@ -78,3 +86,65 @@ def test_others_are_found_as_ever(here: Path) -> None:
     assert DeferringFinder.find_spec("json") is None
     defer_modules()
     assert sys.meta_path.count(DeferringFinder) == 1
+
+
+def fresh(code: str) -> str:
+    """What a new interpreter prints that defers modules."""
+    start = "from cru.faces.cli.deferred_modules import DeferredModule, defer_modules; defer_modules()\n"
+    run = subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("module", sorted(KNOWN))
+def test_known_names_have_the_values_that_the_module_itself_gives(module: str) -> None:
+    real = importlib.import_module(module)
+    if isinstance(real, DeferredModule):
+        real.run()
+    known = KNOWN[module]()
+    assert known and known.keys() <= vars(real).keys()
+    for name, value in known.items():
+        expected = getattr(real, name)
+        if isinstance(value, DeferredName):
+            assert value._load() is expected
+        elif callable(value) and not isinstance(value, type):
+            assert callable(expected)
+        else:
+            assert value == expected
+    assert module != "platform" or known["system"]() == real.system()  # type: ignore[operator]
+
+
+def test_asyncio_msgspec_and_tomllib_load_without_running_any_of_them() -> None:
+    code = """
+import sys, asyncio, pathlib, tomllib, urllib.parse, cru.values, msgspec
+asyncio.run(asyncio.sleep(0))
+assert tomllib.loads('a = "b"') == {"a": "b"}
+print(*sorted(name for name, module in sys.modules.items() if isinstance(module, DeferredModule)))
+"""
+    if sys.version_info < (3, 12):
+        assert set(fresh(code).split()) == DEFERRED
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import tomllib; print(tomllib.loads('a = 1979-05-27T07:32:00\\nb = 0x1f\\nc = 07:32:00'))",
+         "{'a': datetime.datetime(1979, 5, 27, 7, 32), 'b': 31, 'c': datetime.time(7, 32)}"),
+        ("import asyncio, logging\nlogging.basicConfig(level='DEBUG', stream=sys.stdout)\nasyncio.log.logger.debug('a %s', 1)",
+         "DEBUG:asyncio:a 1"),
+        ("import asyncio\nasyncio.log.logger.debug('lost')\nprint(type(sys.modules['logging']).__name__)", "DeferredModule"),
+        ("import asyncio\nprint(asyncio.log.logger.isEnabledFor(30))", "True"),
+        ("import asyncio\nsys.stderr = sys.stdout\nasyncio.log.logger.error('broken: %s', 5)", "broken: 5"),
+        ("import traceback\ndef f(): return traceback.extract_stack()\nprint([frame.name for frame in f()])", "['<module>', 'f']"),
+        ("import pickle, datetime\nprint(pickle.loads(pickle.dumps(datetime.date(2000, 1, 2))).isoformat())", "2000-01-02"),
+        ("import datetime\nprint(datetime.datetime.strptime('2000', '%Y').year)", "2000"),
+        ("import concurrent.futures.thread as t\nprint(t.ThreadPoolExecutor(1).submit(int, '7').result())", "7"),
+        ("import platform\nprint(platform.system() == os.uname().sysname, bool(platform.python_version()))", "True True"),
+        ("import logging.handlers\nprint(issubclass(logging.handlers.SocketHandler, logging.Handler))", "True"),
+        ("from string import Template, digits\nprint(Template('$a').substitute(a=digits))", "0123456789"),
+        ("from datetime import *\nprint(timedelta(1).days)", "1"),
+        ("import subprocess, pathlib\nprint(pathlib.PureWindowsPath('C:/a').drive)", "C:"),
+    ],
+)  # fmt: skip
+def test_deferred_modules_of_the_library_do_what_they_always_do(code: str, expected: str) -> None:
+    assert fresh("import os, sys\n" + code) == expected

@@ -1,10 +1,14 @@
-"""Modules that asyncio and msgspec import and that most runs never use: the code of each is run when one of its names is first used.
+"""Modules that asyncio and msgspec import and that most runs never use: the code of each runs when one of its names is first used.
 
-`importlib.util.LazyLoader` would run it at the second `import` already, and is not safe with threads in Python 3.11.
+asyncio and msgspec read a few names of some of them while they are imported themselves; `KNOWN` has the values of these names, so that
+reading them does not run the module. Every value is the one that the module itself would give (tests/faces/test_deferred_modules.py).
+
+`importlib.util.LazyLoader` would run a module at its second `import` already, and is not safe with threads in Python 3.11.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from threading import RLock
@@ -12,13 +16,79 @@ from types import ModuleType
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from importlib.abc import Loader
+    from types import FrameType
+    from typing import Any
 else:
     Loader = object
 
+
+class DeferredName:
+    """A function or another object of a deferred module, which loads that module when it is used."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._load()(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._load(), name)
+
+    def _load(self) -> Any:
+        module = sys.modules[self._module]
+        if isinstance(module, DeferredModule):
+            module.run()
+        return vars(module)[self._name]
+
+
+class DeferredLogger(DeferredName):
+    """asyncio's logger. Nobody can have asked for debug messages in a run that has not loaded `logging`."""
+
+    def debug(self, *args: Any, **options: Any) -> None:
+        if not isinstance(sys.modules.get("logging"), DeferredModule):
+            self._load().debug(*args, **options)
+
+
+def _extract_stack(f: FrameType | None = None, limit: int | None = None) -> Any:
+    """Do what `traceback.extract_stack` does; asyncio calls it in debug mode only."""
+    return DeferredName("traceback", "extract_stack")(f or sys._getframe(1), limit)
+
+
+def _datetime_names() -> Mapping[str, object]:
+    """Return the classes written in C: datetime.py of Python 3.11 first builds its own, only to replace them by these."""
+    import _datetime  # type: ignore[import-not-found]  # typeshed has none
+
+    return {name: value for name, value in vars(_datetime).items() if not name.startswith("__")}
+
+
+def _toml_names() -> Mapping[str, object]:
+    """Return the expressions for numbers and dates, which take longer to compile than most settings to read."""
+    names = ("RE_DATETIME", "RE_LOCALTIME", "RE_NUMBER", "match_to_datetime", "match_to_localtime", "match_to_number")
+    return {name: DeferredName("tomllib._re", name) for name in names}
+
+
+KNOWN: Mapping[str, Callable[[], Mapping[str, object]]] = {
+    "asyncio.log": lambda: {"logger": DeferredLogger("asyncio.log", "logger")},
+    "concurrent.futures": lambda: {
+        name: name for name in ("FIRST_COMPLETED", "FIRST_EXCEPTION", "ALL_COMPLETED")
+    },
+    "datetime": _datetime_names,
+    "logging": lambda: {"DEBUG": 10},
+    "platform": lambda: {"system": lambda: os.uname().sysname} if sys.platform == "linux" else {},
+    "string": lambda: {
+        "ascii_letters": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "digits": "0123456789",
+        "hexdigits": "0123456789abcdefABCDEF",
+    },
+    "tomllib._re": _toml_names,
+    "traceback": lambda: {"extract_stack": _extract_stack},
+}  # fmt: skip
+"""The names that are read at import time, by module."""
+
 DEFERRED = frozenset({
-    "asyncio.sslproto", "inspect", "ipaddress", "linecache", "locale", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "ssl", "textwrap",
+    *KNOWN, "asyncio.sslproto", "inspect", "ipaddress", "linecache", "locale", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "ntpath",
+    "ssl", "textwrap",
 })  # fmt: skip
 
 
@@ -26,10 +96,15 @@ class DeferredModule(ModuleType):
     """One of them, as long as its code has not run. What the import system sets (`__spec__`, …) is there from the start."""
 
     def __getattr__(self, name: str) -> object:
+        if name != "__path__":  # `from … import` asks every module for it; a package has it from the start
+            self.run()
+        return ModuleType.__getattribute__(self, name)
+
+    def run(self) -> None:
+        """Run the module's code."""
         loader = self.__spec__ and self.__spec__.loader
         if isinstance(loader, DeferringLoader):
             loader.run(self)
-        return ModuleType.__getattribute__(self, name)
 
 
 class DeferringLoader(Loader):
@@ -44,6 +119,8 @@ class DeferringLoader(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ in KNOWN:
+            vars(module).update(KNOWN[module.__name__]())
         module.__class__ = DeferredModule
 
     def run(self, module: ModuleType) -> None:
