@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from cru.permissions.outside_runs import OutsideRuns
@@ -73,6 +72,8 @@ class SandboxOnDemand:
 
     def accept(self, path: str, content: bytes) -> None:
         """cru itself is about to write a file, with somebody's leave: it stays where it is."""
+        from hashlib import sha256  # it loads OpenSSL, and most runs write nothing
+
         place, digest = os.path.abspath(path), sha256(content).digest()
         self._accepted[place] = digest
         if self._loaded is not None:
