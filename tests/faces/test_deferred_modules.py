@@ -148,3 +148,25 @@ print(*sorted(name for name, module in sys.modules.items() if isinstance(module,
 )  # fmt: skip
 def test_deferred_modules_of_the_library_do_what_they_always_do(code: str, expected: str) -> None:
     assert fresh("import os, sys\n" + code) == expected
+
+
+def test_forward_references_are_not_compiled_while_msgspec_and_tomllib_load_and_can_still_be_resolved() -> None:
+    code = """
+import builtins, sys
+calls, compile = [], builtins.compile
+builtins.compile = lambda *args, **options: calls.append(args[0]) or compile(*args, **options)
+import asyncio, tomllib, cru.values, msgspec, typing
+from tomllib import _parser
+from msgspec import _utils
+assert typing.get_type_hints(_parser.Output) == {"data": _parser.NestedDict, "flags": _parser.Flags}
+assert type(_parser.__loader__) is type(_utils.__spec__.loader) is type(asyncio.__loader__)
+print(calls)
+class Point(msgspec.Struct):
+    x: "int"
+try:
+    typing.ForwardRef("1 +")
+except SyntaxError:
+    print(msgspec.convert({"x": 1}, Point))
+"""
+    if sys.version_info < (3, 14):
+        assert fresh(code) == "[]\nPoint(x=1)"

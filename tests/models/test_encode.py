@@ -244,7 +244,7 @@ def test_only_new_parts_are_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
         def hexdigest(self) -> str:
             return self.data.decode()
 
-    monkeypatch.setattr("cru.engine.recorder.hashlib.sha256", Hash)
+    monkeypatch.setattr("cru.engine.recorder.sha256", Hash)
     digests, old = BodyHash(), [b"a" * 1000, b"b" * 1000]
     assert digests.hexdigest([*old, b"x"]) == "a" * 1000 + "b" * 1000 + "x"
     assert digests.hexdigest([*old, b"y", b"z"]) == "a" * 1000 + "b" * 1000 + "yz"

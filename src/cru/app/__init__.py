@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -75,7 +75,7 @@ class SessionBundle(Struct):
     face: Callable[[], Face] | None = None
 
 
-class Brought(NamedTuple):
+class Brought(Struct, frozen=True):
     """What joins a session beside cru itself.
 
     servers: of MCP; None: none are configured

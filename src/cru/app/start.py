@@ -1,7 +1,5 @@
 """What a face knows when it asks for a session: where it works, and the settings in all their layers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -117,7 +115,7 @@ class SettingsLost(CruError):
         self._texts = texts
 
     @property
-    def lost(self) -> list[LostGuard]:
+    def lost(self) -> "list[LostGuard]":
         """Each of them."""
         from cru.extensions.lost_guards import LossKind, LostGuard
 
@@ -305,7 +303,7 @@ def parent_context(start: Start, most: int) -> str:
     return start.env.get("CRU_CONTEXT", "") if depth > 0 else ""
 
 
-def plugin_places(start: Start, settings: Settings) -> PluginFolders:
+def plugin_places(start: Start, settings: Settings) -> "PluginFolders":
     """Where plugins are looked for."""
     from cru.extensions.discovery.places import PluginFolders
 
@@ -323,13 +321,13 @@ def card_places(start: Start) -> CardPlaces:
     return CardPlaces(start.home, user_home(start), start.root, judges_calls)
 
 
-def find_guides(start: Start, settings: GuideSettings, gate: Gate, root: Path, cwd: Path) -> Guides:
+def find_guides(start: Start, settings: GuideSettings, gate: "Gate", root: Path, cwd: Path) -> Guides:
     """Those of one agent. root, cwd: where it works"""
     user = user_home(start)
     places = GuidePlaces(start.home, user, root, cwd, claude_home(start))
     gemini = [folder / ".gemini" / "settings.json" for folder in dict.fromkeys((user, root))]
 
-    def load() -> GuideReader:
+    def load() -> "GuideReader":
         from cru.app.guides import make_reader
 
         return make_reader(places, settings, gate)
@@ -344,7 +342,7 @@ def find_guides(start: Start, settings: GuideSettings, gate: Gate, root: Path, c
     return Guides(places, settings, load, more_names)
 
 
-def find_prompt_files(start: Start, settings: Settings) -> PromptFilesHere | None:
+def find_prompt_files(start: Start, settings: Settings) -> "PromptFilesHere | None":
     """Commands and skills as files; nothing of them is loaded if there is no folder for them."""
     here = dict.fromkeys((start.cwd, start.root))
     folders = [start.home, claude_home(start), user_home(start) / ".agents"]
@@ -358,7 +356,7 @@ def find_prompt_files(start: Start, settings: Settings) -> PromptFilesHere | Non
     return find_here(prompt_places(start), settings, unread)
 
 
-def prompt_places(start: Start) -> PromptPlaces:
+def prompt_places(start: Start) -> "PromptPlaces":
     """Where commands and skills as files are looked for."""
     from cru.extensions.prompt_files import PromptPlaces
 
@@ -389,7 +387,7 @@ def project_root(
     return root.path
 
 
-def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> ConfiguredServers | None:
+def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> "ConfiguredServers | None":
     """The MCP servers; nothing of them is loaded if none may be configured: by cru's settings, by other programs' settings that a person
     has accepted, or by the project's, which a person is told of."""
     foreign = (start.home / "mcp.json", start.root / ".mcp.json")

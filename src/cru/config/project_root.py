@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 REPOSITORIES = (".git", ".hg", ".jj")
 
 
-class FoundRoot(NamedTuple):
-    """A project root; is_marked: it was chosen, or has a mark; else it is only the folder that somebody stands in. notice: which folder
-    above could have been it, but is somebody else's."""
+class FoundRoot:
+    """A project root. is_marked: it was chosen, or has a mark; otherwise it is only the current folder. notice: names the folder above
+    that would have been the root if it did not belong to someone else."""
 
-    path: Path
-    is_marked: bool
-    notice: str = ""
+    def __init__(self, path: Path, is_marked: bool, notice: str = "") -> None:
+        self.path, self.is_marked, self.notice = path, is_marked, notice
 
 
 def find_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None) -> FoundRoot:

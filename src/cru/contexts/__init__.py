@@ -14,8 +14,6 @@ ContextError
 └── TooLong           a text over its limit; the file is left alone
 """
 
-from __future__ import annotations
-
 import errno
 from math import inf
 from os import strerror

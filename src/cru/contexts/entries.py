@@ -1,7 +1,5 @@
 """Entries as lines of JSON, in the shape that chibi reads and writes; and what counts as an anchor."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Collection

@@ -4,8 +4,6 @@ Each is taken once, whatever kills the run that takes it: a mark with an id is p
 what was said and which mark it was, and then the inbox is emptied. What stands before a mark that the log knows was taken.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -4,8 +4,6 @@ They stand in session.json, and so are read and replaced together with what else
 `{"projects": {ROOT: {"current": NAME, "previous": NAME, "folder": "DEVICE:INODE"}}}`. `folder` tells a project that was moved.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

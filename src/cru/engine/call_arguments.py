@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine.parts import Parts
@@ -16,7 +15,7 @@ from cru.values.errors import CruError
 from cru.values.messages import ToolCall
 
 
-class CheckedArguments(NamedTuple):
+class CheckedArguments(Struct, frozen=True):
     """Arguments of a call, what is wrong with the call ("" = nothing), and of which kind that is."""
 
     args: dict[str, object]

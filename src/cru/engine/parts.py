@@ -1,7 +1,5 @@
 """What the engine works with. The composition root fills it; no engine function ever sees the session or a face."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -151,12 +149,12 @@ class FileChanges(Struct):
     known: what `make` has made
     """
 
-    make: Callable[[], ChangeKeeper] | None = None
+    make: "Callable[[], ChangeKeeper] | None" = None
     context: str = ""
     prompt: str = ""
-    known: ChangeKeeper | None = None
+    known: "ChangeKeeper | None" = None
 
-    def keeper(self) -> ChangeKeeper | None:
+    def keeper(self) -> "ChangeKeeper | None":
         if self.known is None and self.make is not None:
             self.known = self.make()
         return self.known
@@ -169,7 +167,7 @@ class FileChanges(Struct):
             return os.path.exists(f"{root}/.git") or any((f / ".git").exists() for f in root.resolve().parents)
         return not getattr(tool, "keeps_files", False) or (self.known is not None and self.known.is_looking)
 
-    def lend(self, parts: Parts) -> None:
+    def lend(self, parts: "Parts") -> None:
         """What tools of this agent are about to replace is kept."""
 
         def keep(path: str, data: bytes, tool: str, call_id: str) -> None:
@@ -181,7 +179,7 @@ class FileChanges(Struct):
         if self.make is not None:
             parts.tool_services.keep_file = keep
 
-    def origin(self, parts: Parts, by: ChangedBy, tool: str = "", call_id: str = "") -> ChangeOrigin:
+    def origin(self, parts: "Parts", by: "ChangedBy", tool: str = "", call_id: str = "") -> "ChangeOrigin":
         """Who changes a file in this moment."""
         from cru.revisions.records import ChangeOrigin
 
@@ -213,24 +211,24 @@ class SessionServices(Struct, kw_only=True):
     """
 
     settings: SettingsView | None = None
-    transport: Callable[[], Transport] | None = None
+    transport: "Callable[[], Transport] | None" = None
     dialogs: Dialogs | None = None
     workflows: object = None
     script_sessions: object = None
     divert_prints: Callable[[Callable[[], None]], None] | None = None
     provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
     background: BackgroundWork | None = None
-    recover_tasks: Callable[[], Awaitable[TaskReport | None]] | None = None
+    recover_tasks: "Callable[[], Awaitable[TaskReport | None]] | None" = None
     wakers: list[Waker] = field(default_factory=list)
-    mcp: ServerPool | None = None
+    mcp: "ServerPool | None" = None
     is_chat: bool = False
     is_verbose: bool = False
-    vault: LiveVault | None = None
+    vault: "LiveVault | None" = None
     changes: FileChanges = field(default_factory=FileChanges)
     skills: Callable[[], Span] | None = None
-    sandbox: Callable[[Parts], None] | None = None
-    open_sandbox: Callable[[Parts], Coroutine[object, object, None]] | None = None
-    confine_project: ConfineProject | None = None
+    sandbox: "Callable[[Parts], None] | None" = None
+    open_sandbox: "Callable[[Parts], Coroutine[object, object, None]] | None" = None
+    confine_project: "ConfineProject | None" = None
     mode_of_person: str = ""
 
 
@@ -245,7 +243,7 @@ class Lifecycle(Struct):
     missing: a tool of that name is wanted and not there: it may be on its way
     """
 
-    opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
+    opening: "list[Callable[[Parts], Awaitable[None]]]" = field(default_factory=list)
     closing: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     idle: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     reloading: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
@@ -292,7 +290,7 @@ class Parts(Struct, kw_only=True):
     gate: Gate
     asker: Asker
     recorder: Recorder
-    settings: EngineSettings
+    settings: "EngineSettings"
     tool_settings: ToolSettings
     root: Path
     env: Mapping[str, str]

@@ -1,8 +1,6 @@
 """What requests have cost: counted for a prompt, for a session, and for all above them; and the budgets that this is held against
 (docs/decisions/0042-cost-and-budgets.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from enum import Enum
 from math import inf
@@ -63,7 +61,7 @@ class UsageTotals(Struct, frozen=True):
     def tokens(self) -> int:
         return self.input + self.output
 
-    def plus(self, usage: Usage) -> UsageTotals:
+    def plus(self, usage: Usage) -> "UsageTotals":
         """With one request more."""
         is_unpriced = usage.cost is None and usage.tokens > 0
         return UsageTotals(
@@ -73,7 +71,7 @@ class UsageTotals(Struct, frozen=True):
             self.unpriced + is_unpriced, self.estimated + usage.is_estimated,
         )  # fmt: skip
 
-    def joined(self, other: UsageTotals) -> UsageTotals:
+    def joined(self, other: "UsageTotals") -> "UsageTotals":
         """With the requests of another sum."""
         known = [cost for cost in (self.cost, other.cost) if cost is not None]
         return UsageTotals(
@@ -113,12 +111,12 @@ class SpendingScope(Struct):
     initial_limits: BudgetLimits
     limits: BudgetLimits
     began: float
-    above: SpendingScope | None = None
+    above: "SpendingScope | None" = None
     strict: bool = False
     totals: UsageTotals = UsageTotals()
     refused: bool = False
 
-    def chain(self) -> Iterator[SpendingScope]:
+    def chain(self) -> "Iterator[SpendingScope]":
         """This one and those above it."""
         scope: SpendingScope | None = self
         while scope is not None:
@@ -162,7 +160,7 @@ class UsageLedger:
 
     def child(
         self, limits: BudgetLimits | None = None, on_usage: Callable[[Usage], object] | None = None
-    ) -> UsageLedger:
+    ) -> "UsageLedger":
         """The ledger of an agent that works for the prompt that runs now. `limits`: of its whole task."""
         settings = BudgetSettings(session=limits or BudgetLimits(), strict=self._settings.strict)
         child = UsageLedger(settings, self.prompt, self._clock, on_usage)

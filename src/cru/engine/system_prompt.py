@@ -1,7 +1,5 @@
 """The system prompt: sections in a fixed order, stable ones first, each with its origin (chibi 0.4 order, plus AGENTS.md)."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -332,7 +332,7 @@ async def _announce_result(
     return completed.payload.result, completed.answer, completed.by
 
 
-class Spilled(NamedTuple):
+class Spilled(Struct, frozen=True):
     """An output that may have been too long.
 
     content: the output or its stub

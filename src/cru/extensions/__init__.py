@@ -1,8 +1,6 @@
 """How other people's code gets in. Here: the settings of plugins, where they are looked for,
 `[plugins] watch`, and `[plugins.NAME]`, free tables but for `enabled` and `required`."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated, Any
 

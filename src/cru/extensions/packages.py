@@ -3,8 +3,6 @@
 importlib.metadata would do the same and takes longer to load than all of cru's start; what was found is kept in the home folder
 until a folder of Python's search path changes."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Messages in, deltas out. Here: the settings of which model, and how it is asked."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import ClassVar, Literal
 

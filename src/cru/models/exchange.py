@@ -1,8 +1,6 @@
 """One request to a provider: send, decode, try again if nothing has come yet; and the framing of server-sent events.
 Shared by the adapters that speak HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress

@@ -1,7 +1,5 @@
 """What went wrong with a request: a provider's words as our errors, how much a reply may hold, and when to ask again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from cru.net import (
     AddressCheck,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
-class Reach(NamedTuple):
+class Reach(Struct, frozen=True):
     """What of the network a request may reach; see `Transport.get`."""
 
     allow: Callable[[str], None] | None = None
@@ -44,7 +46,7 @@ RedirectLeave: TypeAlias = Callable[[str, str], "Reach | None"]
 """(URL, where it leads to) -> what the rest of the request may reach, None: what it might before. Refuses a redirect by raising."""
 
 
-class _Way(NamedTuple):
+class _Way(Struct, frozen=True):
     """How many redirects are followed, what may be reached from the start, and what judges redirects."""
 
     hops: int

@@ -3,8 +3,6 @@
 What can go wrong with permissions themselves. A refused call is no error: it is a Verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -112,7 +110,7 @@ def layer_rules(layers: Iterable[Layer]) -> tuple[LayerRules, ...]:
     )
 
 
-def parse_layers(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:
+def parse_layers(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> "tuple[Rule, ...]":
     """The rules of all layers with one decision."""
     if not layers:
         return ()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from cru.process.marks import carries_variable, has_numbers, is_of_one_process, number_of, numbers_of
 
@@ -20,7 +19,7 @@ WORTH = 4
 """A look may be shared for so many times the time that it took."""
 
 
-class Root(NamedTuple):
+class Root:  # no library is used here: sweep.py runs without any
     """What processes came of.
 
     leader: of a session or, if the child has none of its own, of a group; UNKNOWN: only the mark counts
@@ -30,18 +29,15 @@ class Root(NamedTuple):
         0: the number cannot have been given anew
     """
 
-    leader: int
-    mark: str = ""
-    own_session: bool = True
-    latest: int = 0
+    def __init__(self, leader: int, mark: str = "", own_session: bool = True, latest: int = 0) -> None:
+        self.leader, self.mark, self.own_session, self.latest = leader, mark, own_session, latest
 
 
-class _ProcessStat(NamedTuple):
-    parent: int
-    group: int
-    session: int
-    started: int
-    number: int
+class _ProcessStat:
+    __slots__ = ("group", "number", "parent", "session", "started")
+
+    def __init__(self, parent: int, group: int, session: int, started: int, number: int) -> None:
+        self.parent, self.group, self.session, self.started, self.number = parent, group, session, started, number
 
 
 class _ProcessScan:

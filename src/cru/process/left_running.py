@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from cru.process.descent import UNKNOWN, Root, members
 from cru.process.guardian import Guardian
@@ -18,7 +19,7 @@ MOMENT = 0.02
 """Seconds."""
 
 
-class EndedProcesses(NamedTuple):
+class EndedProcesses(Struct, frozen=True):
     """names: of each that was found, with its process id
     is_over: nothing of it runs any more
     """

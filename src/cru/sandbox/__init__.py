@@ -3,8 +3,6 @@
 The rules of permissions stay what they are: nothing may run because there is a sandbox.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct

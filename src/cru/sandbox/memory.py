@@ -3,8 +3,6 @@
 It is for what is said, and for what is a must from then on. Before the first command is confined it is really tried (`cru.sandbox.detect`).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -8,8 +8,6 @@ TaskError
 └── BadCard       a card cannot be understood
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The arguments of the built-in tools, how a model's mistake in them is worded, and their schemas (a test keeps both equal)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeVar, get_args
 

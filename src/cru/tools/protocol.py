@@ -1,7 +1,5 @@
 """What a tool is, and what it is given while it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
@@ -80,7 +78,7 @@ class ContextHome(Protocol):
 
     def write_reflection(self, text: str, limit_bytes: int) -> None: ...
 
-    def find(self, name: str) -> FileContext: ...
+    def find(self, name: str) -> "FileContext": ...
 
 
 class CommandRequest(Struct, frozen=True):
@@ -100,7 +98,7 @@ class CommandRequest(Struct, frozen=True):
     timeout: float | None = None
     stdin: bool = False
     detached: bool = False
-    confined: ConfinedCommand | None = None
+    confined: "ConfinedCommand | None" = None
     explain: Callable[[str | None], str] = lambda output: ""
 
 
@@ -118,7 +116,7 @@ class TypedInto(Struct, frozen=True):
 class BackgroundTasks(Protocol):
     """What tools do with work in the background; each of it raises ToolError."""
 
-    async def start_command(self, request: CommandRequest, running: ToolContext) -> ToolResult:
+    async def start_command(self, request: CommandRequest, running: "ToolContext") -> ToolResult:
         """Start it, announced, with the environment and the folder of the call; what the model reads of that."""
         ...
 
@@ -212,16 +210,16 @@ class ToolServices(Struct, kw_only=True):
     store: ContextFiles | None = None
     home: ContextHome | None = None
     send: Callable[[str, str, str | None], Awaitable[str]] | None = None
-    fetch: Callable[..., Awaitable[WholeResponse]] | None = None
+    fetch: "Callable[..., Awaitable[WholeResponse]] | None" = None
     todos_changed: Callable[[], Awaitable[None]] | None = None
     web_rules: Callable[[], WebRules] | None = None
-    judge_read: Callable[[str], Verdict] | None = None
-    hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
+    judge_read: "Callable[[str], Verdict] | None" = None
+    hidden_files: "Callable[[str, str], HiddenFiles | None] | None" = None
     spawner: Callable[[], Spawner] | None = None
-    confine: Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None = None
+    confine: "Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None" = None
     why_foreign: Callable[[str], str] | None = None
     why_model: Callable[[str], str] | None = None
-    outside: OutsideRuns | None = None
+    outside: "OutsideRuns | None" = None
     own_env: Callable[[Path], Mapping[str, str]] | None = None
     outside_env: Callable[[Path, bool], Mapping[str, str]] | None = None
 

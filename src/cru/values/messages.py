@@ -1,7 +1,5 @@
 """What a model reads and says: messages, tool calls, thinking, requests, usage; and the deltas of its stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias

@@ -2,8 +2,6 @@
 before it is loaded, and the settings `[hooks]` in config.toml. Entries of cru's own dialect stand there as `[[hooks.entries]]`, or alone as
 `[[hooks]]`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +58,7 @@ class Footprint(Struct, frozen=True):
     own: whether it is cru's own: nobody is asked about the user's own files
     """
 
-    places: Callable[[HookLocations], list[tuple[HookLayer, Path]]]
+    places: "Callable[[HookLocations], list[tuple[HookLayer, Path]]]"
     own: bool = False
 
 
@@ -106,14 +104,14 @@ class HookSetup(Struct):
 
     where: HookLocations
     options: HookOptions
-    policy: HookPolicy
+    policy: "HookPolicy"
     strict: bool
-    parts: Parts
+    parts: "Parts"
     redact: Callable[[bytes], bytes] | None
-    plugins: Extensions | None = None
+    plugins: "Extensions | None" = None
 
 
-def merge_options(options: HookOptions, layers: Iterable[Layer]) -> SessionHookOptions:
+def merge_options(options: HookOptions, layers: "Iterable[Layer]") -> SessionHookOptions:
     """The options as these layers have them; `options` is what all of them together say."""
     tables = [(layer, table) for layer in layers if isinstance(table := layer.data.get("hooks"), dict)]
     of_user = [table for layer, table in tables if layer.name != PROJECT]

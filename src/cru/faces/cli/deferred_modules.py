@@ -91,6 +91,9 @@ DEFERRED = frozenset({
     "ssl", "textwrap",
 })  # fmt: skip
 
+UNCOMPILED = frozenset({"msgspec._utils", "tomllib._parser"})
+"""Modules that build forward references while they are imported."""
+
 
 class DeferredModule(ModuleType):
     """One of them, as long as its code has not run. What the import system sets (`__spec__`, …) is there from the start."""
@@ -107,16 +110,29 @@ class DeferredModule(ModuleType):
             loader.run(self)
 
 
-class DeferringLoader(Loader):
-    """Puts off what the real loader of a module does."""
+class WrappedLoader(Loader):
+    """Changes when or how the real loader of a module runs it."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
-        self._lock = RLock()
-        self._is_running = False
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
+
+    def _restore(self, module: ModuleType) -> None:
+        """Give the module its real loader."""
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+
+
+class DeferringLoader(WrappedLoader):
+    """Runs a module on first use."""
+
+    def __init__(self, loader: Loader) -> None:
+        super().__init__(loader)
+        self._lock = RLock()
+        self._is_running = False
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ in KNOWN:
@@ -133,10 +149,23 @@ class DeferringLoader(Loader):
                 self._loader.exec_module(module)
             finally:
                 self._is_running = False
-            module.__loader__ = self._loader
-            if module.__spec__ is not None:
-                module.__spec__.loader = self._loader
+            self._restore(module)
             module.__class__ = ModuleType
+
+
+class UncompiledLoader(WrappedLoader):
+    """Loads a module whose forward references remain text. `compile` prepares all classes of syntax trees at its first call, which costs
+    as much as a dozen modules, and a run calls it for nothing else. `eval` takes text as well, so the references can still be resolved."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        import typing
+
+        vars(typing)["compile"] = lambda source, *_: source
+        try:
+            self._loader.exec_module(module)
+        finally:
+            del vars(typing)["compile"]
+        self._restore(module)
 
 
 class DeferringFinder:
@@ -144,11 +173,11 @@ class DeferringFinder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in DEFERRED:
+        if name not in DEFERRED and name not in UNCOMPILED:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = DeferringLoader(spec.loader)
+            spec.loader = (DeferringLoader if name in DEFERRED else UncompiledLoader)(spec.loader)
         return spec
 
 
