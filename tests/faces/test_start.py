@@ -1,4 +1,4 @@
-"""What a start may load. Deterministic, so that a slow machine fails nothing."""
+"""What a start may load; how much of it: test_budgets.py. Deterministic, so that a slow machine fails nothing."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ NOT_BEFORE_A_CALL = {
     "cru.tools.output", "cru.process", "cru.engine.compaction", "cru.files.glob",
 }  # fmt: skip
 """What a run over HTTP without a call of a tool does without."""
-OWN, ALL = 105, 220
-"""97 and 212 before commands were confined where nobody says otherwise: what says so to the model."""
 
 WITHOUT_HOOKS = {
     "cru.extensions.hooks",
@@ -87,8 +85,7 @@ def test_a_listing_loads_no_engine(home: HomeDir) -> None:
     assert not own & {"asyncio", "cru.app", "cru.engine.session", *HEAVY}
 
 
-@pytest.mark.slow
-def test_a_one_shot_run_loads_nothing_heavy_and_no_more_modules_than_now(home: HomeDir) -> None:
+def test_a_one_shot_run_loads_nothing_heavy(home: HomeDir) -> None:
     home.sandbox = ""
     with server([Reply("ok"), Reply("ok")]) as model:
         home.configure(url=model.url)
@@ -96,8 +93,6 @@ def test_a_one_shot_run_loads_nothing_heavy_and_no_more_modules_than_now(home: H
         modules = loaded(home, "hi")
     assert not (modules - bare(home)) & HEAVY
     own = {m for m in modules if m.split(".")[0] == "cru"}
-    assert len(own) <= OWN, sorted(own)
-    assert len(modules - bare(home)) <= ALL
     assert not modules & NOT_BEFORE_A_CALL
     assert not {m for m in own if m.startswith("cru.models.anthropic")} and "cru.models.embedded" not in own
 
