@@ -66,8 +66,8 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = {
-    "folder": Limits(105, 244, 419, 473_350, 20, 975, 78),
-    "repository": Limits(106, 245, 420, 476_492, 24, 820, 65),
+    "folder": Limits(105, 244, 419, 473_350, 19, 975, 78),
+    "repository": Limits(106, 245, 420, 476_492, 23, 820, 65),
 }
 """The repository needs `revisions`, whose store is there for its work tree."""
 PROCESSES = 1

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from cru.process import left_running
+from cru.process import descent, left_running
 
 
 @pytest.mark.parametrize("stays", [True, False])
@@ -24,7 +24,7 @@ def test_what_is_about_to_be_gone_is_not_named(monkeypatch: pytest.MonkeyPatch, 
                 child.wait()
             return [child.pid] if child.poll() is None else []
 
-        monkeypatch.setattr(left_running, "members", members)
+        monkeypatch.setattr(descent, "members", members)
         monkeypatch.setattr(left_running, "_is_there", lambda mark: True)
         ended = asyncio.run(left_running.end_marked("mark", 5.0))
     assert ended.is_over and [name.endswith(f"({child.pid})") for name in ended.names] == ([True] if stays else [])

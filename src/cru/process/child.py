@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from cru.events.calling import check
 from cru.process.capture import PIECE
-from cru.process.descent import Root, members
 from cru.process.errors import start_error
 from cru.process.guardian import Guardian, make_guardian
 from cru.process.identity import open_pidfd
@@ -213,6 +212,8 @@ class Child:
         return not (self._gone and not self._outputs) if running is None else bool(running)
 
     def _members(self, since: float | None) -> list[int] | None:
+        from cru.process.descent import Root, members  # most commands end without a look at all processes
+
         return members(Root(self.pid, self._mark, self._program.own_session), since=since)
 
     def kill(self) -> None:

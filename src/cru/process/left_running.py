@@ -6,14 +6,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.process.descent import UNKNOWN, Root, members
 from cru.process.guardian import Guardian
 from cru.process.identity import signal_all
 from cru.process.marks import has_numbers, number_of, numbers_of
 from cru.process.run import Ending
+
+if TYPE_CHECKING:
+    from cru.process.descent import Root
 
 MOMENT = 0.02
 """Seconds."""
@@ -47,6 +50,8 @@ async def end_marked(mark: str, grace: float = Ending().grace) -> EndedProcesses
 
 async def _those_that_stay(root: Root) -> list[int]:
     """What runs, but for what is about to be gone: the first process in a sandbox ends a moment after what watches over it."""
+    from cru.process.descent import members  # see _end
+
     if not members(root):
         return []
     await asyncio.sleep(MOMENT)
@@ -54,6 +59,8 @@ async def _those_that_stay(root: Root) -> list[int]:
 
 
 async def _end(mark: str, grace: float) -> EndedProcesses:
+    from cru.process.descent import UNKNOWN, Root, members  # most sessions leave nothing running
+
     root = Root(UNKNOWN, mark)
     alive = await _those_that_stay(root)
     names = [f"{_name(pid)} ({pid})" for pid in alive]
