@@ -17,6 +17,7 @@ from tests.kit.counts import Counts
 from tests.kit.forked import RealStarts
 from tests.kit.leaks import Leaks
 from tests.kit.progress import Progress
+from tests.kit.sandbox import SandboxTests
 from tests.kit.short import Short
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
@@ -58,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Short(), "cru-short")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(), "cru-progress")
+    config.pluginmanager.register(SandboxTests(), "cru-sandbox")
     config.pluginmanager.register(BriefReports(), "cru-brief-reports")
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.kit import Done, Hang, HomeDir, Reply, cru, pty, server, start
+from tests.kit.scripts import shebang
 
-ECHO = f"""#!{sys.executable}
-import json, os, sys
+ECHO = f"""{shebang()}import json, os, sys
 if sys.argv[1:] == ["--schema"]:
     print(json.dumps({{"name": "echo", "description": "say it", "parameters": {{"type": "object", "properties": {{}}}}}}))
 elif os.environ.get("CHIBI_TOOL_ARGS"):

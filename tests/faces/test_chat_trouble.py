@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import resource
 import shutil
-import sys
 from collections.abc import Callable
 
 import pytest
 from tests.kit import Hang, HomeDir, Reply, Terminal, pty, server, start
+from tests.kit.scripts import shebang
 
-SHORT_OF_MEMORY = """#!{python}
-from cru.engine.leg import Leg
+SHORT_OF_MEMORY = """{shebang}from cru.engine.leg import Leg
 
 prepare, calls = Leg._prepare, []
 
@@ -117,7 +116,7 @@ def test_a_prompt_that_was_refused_is_not_sent_later(home: HomeDir) -> None:
 @pytest.mark.slow
 def test_a_turn_without_enough_memory_ends_with_an_error_and_the_chat_goes_on(home: HomeDir) -> None:
     script = home.path / "chat"
-    script.write_text(SHORT_OF_MEMORY.format(python=sys.executable))
+    script.write_text(SHORT_OF_MEMORY.format(shebang=shebang()))
     script.chmod(0o755)
     with server([Reply("first answer"), Reply("third answer")]) as model:
         home.configure(url=model.url)

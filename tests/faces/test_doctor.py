@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit import HomeDir, cru, pty, server
-from tests.sandbox.test_escapes import needs_sandbox
+from tests.kit.sandbox import needs_sandbox
 
 from cru.app.start import Start
 from cru.faces.cli.doctor import command

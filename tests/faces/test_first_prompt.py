@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.kit import HomeDir, Reply, Terminal, pty, server
+from tests.kit.scripts import shebang
 
 pytestmark = pytest.mark.real_start
 
-WAITING = """#!{python}
-import os, sys, time
+WAITING = """{shebang}import os, sys, time
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
@@ -25,8 +24,7 @@ sys.meta_path.insert(0, Gate())
 from cru.faces.cli.main import main
 main()
 """
-REPORTING = """#!{python}
-import io, os, sys
+REPORTING = """{shebang}import io, os, sys
 
 class Stream(io.TextIOWrapper):
     def write(self, text):
@@ -46,7 +44,7 @@ OWN, ALL = 34, 121
 
 def script(home: HomeDir, source: str, **names: object) -> Path:
     path = home.path / "chat"
-    path.write_text(source.format(python=sys.executable, **names))
+    path.write_text(source.format(shebang=shebang(), **names))
     path.chmod(0o755)
     return path
 

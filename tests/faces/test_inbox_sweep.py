@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit import Call, Hang, HomeDir, Received, Reply, Step, cru, server, start
-from tests.kit.run import program
+from tests.kit.scripts import cru_word
 
 MARK = "have come from other contexts"
 
@@ -243,7 +243,7 @@ def test_a_turn_leaves_no_descriptor_and_no_thread_behind(home: HomeDir, is_remo
 @pytest.mark.slow
 def test_more_inboxes_than_descriptors(home: HomeDir, tmp_path: Path) -> None:
     limited = tmp_path / "limited"
-    limited.write_text(f'#!/bin/sh\nulimit -n 48\nexec {program()} "$@"\n')
+    limited.write_text(f'#!/bin/sh\nulimit -n 48\nexec {cru_word()} "$@"\n')
     limited.chmod(0o755)
     names = [f"ctx-{number:02}" for number in range(40)]
     for name in names:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, Status, cru, pty, server, start, wait_until
-from tests.kit.run import program
+from tests.kit.scripts import cru_word
 
 pytestmark = pytest.mark.real_start
 
@@ -195,7 +195,7 @@ def test_what_moved_into_a_session_of_its_own_goes_too(home: HomeDir) -> None:
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
 def test_what_is_ignored_from_the_start_stays_ignored(home: HomeDir, tmp_path: Path, number: int) -> None:
     deaf = tmp_path / "deaf"
-    deaf.write_text(f'#!/bin/sh\ntrap "" {number}\nexec {program()} "$@"\n')
+    deaf.write_text(f'#!/bin/sh\ntrap "" {number}\nexec {cru_word()} "$@"\n')
     deaf.chmod(0o755)
     with server([Hang("so far")]) as model:
         home.configure(url=model.url)

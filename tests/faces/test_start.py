@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from tests.kit import HomeDir, Reply, cru, pty, server
+from tests.kit.scripts import shebang
 
 pytestmark = pytest.mark.real_start
 
@@ -101,7 +102,7 @@ def test_a_one_shot_run_loads_nothing_heavy(home: HomeDir) -> None:
 def test_the_chat_loads_the_line_editor_and_nothing_for_rendering_before_an_answer(home: HomeDir) -> None:
     script = home.path / "chat"
     report = REPORT.replace("os.write(2", "os.write(os.open('modules.txt', os.O_CREAT | os.O_WRONLY)")
-    script.write_text(f"#!{sys.executable}\n{report}")
+    script.write_text(f"{shebang()}{report}")
     script.chmod(0o755)
     with pty(home=home, script=script) as terminal:
         terminal.expect("> ")

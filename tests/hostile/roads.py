@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from tests.hostile.programs import Behaviour
 from tests.kit import HomeDir
+from tests.kit.scripts import shebang
 from tests.roads.command_hooks import BASH, FLAT, HOOKS, PLACES
 
 GUEST = Path(__file__).parents[1] / "programs" / "hostile" / "guest.py"
@@ -86,7 +86,7 @@ def install(home: HomeDir, road: Road, name: str, behaviour: Behaviour, url: str
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / NAME
     source = GUEST.read_text().replace('r"""@settings@"""', repr(json.dumps(settings)))
-    file.write_text(f"#!{sys.executable} -SE\n{source}")
+    file.write_text(f"{shebang('-SE')}{source}")
     file.chmod(0o755)
     home.configure(_config(road, file), url)
     if road.role == "hook":

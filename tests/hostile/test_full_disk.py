@@ -11,7 +11,7 @@ from tests.hostile.programs import BEHAVIOURS, Behaviour
 from tests.hostile.roads import ROADS
 from tests.hostile.test_programs import rule
 from tests.kit import HomeDir, cru, server
-from tests.kit.run import program
+from tests.kit.scripts import cru_word
 
 FILLS = Behaviour(
     """
@@ -33,7 +33,7 @@ SHORT = ("a plugin's tool", "an answer of 3 MB", 64)
 def check(home: HomeDir, road_name: str, name: str, limit: int) -> None:
     road = ROADS[road_name]
     limited = Path(home.path.parent / "cru-limited")
-    limited.write_text(f'#!/bin/sh\nulimit -f {limit}\nexec {program()} "$@"\n')
+    limited.write_text(f'#!/bin/sh\nulimit -f {limit}\nexec {cru_word()} "$@"\n')
     limited.chmod(0o755)
     with server(rule(road.tool)) as model:
         file = roads.install(home, road, name, GUESTS[name], model.url)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 from msgspec import json
 from tests.kit import Call, Done, HomeDir, Reply, cru, home, server
+from tests.kit.scripts import shebang
 
 from cru.events import payloads
 from cru.extensions.hooks import dialects
 from cru.extensions.hooks.model.mapping import Dialect
 
 FOLDER = Path(__file__).parent / "sixth_dialect"
-START = f"""#!{sys.executable}
-import sys
+START = f"""{shebang()}import sys
 from cru.extensions.hooks import dialects
 dialects.__path__.append({str(FOLDER)!r})
 from cru.extensions.hooks.dialects import relay

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 from tests.kit import Call, HomeDir, cru, trust_project
+from tests.kit.scripts import python_word, shebang
 
 PROJECT_ESCAPES = [
     "echo x > {out}/new",
@@ -45,8 +46,7 @@ import json, subprocess, sys
 print(run(json.load(sys.stdin)["tool_input"]["command"]), file=sys.stderr)
 sys.exit(2)
 """
-PLUGIN = f"""#!{sys.executable} -IS
-import json, subprocess, sys
+PLUGIN = f"""{shebang("-IS")}import json, subprocess, sys
 {RUN}
 if sys.argv[1:] == ["--schema"]:
     print(json.dumps({{"name": "run", "description": "runs", "parameters": {{"type": "object"}}}}))
@@ -87,7 +87,7 @@ class ProjectCode(Struct, frozen=True):
 
 def _install_hook(here: HomeDir) -> None:
     (here.project / "hook.py").write_text(HOOK)
-    command = f"{sys.executable} -IS $CLAUDE_PROJECT_DIR/hook.py"
+    command = f"{python_word()} -IS $CLAUDE_PROJECT_DIR/hook.py"
     hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]}
     (here.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
-from tests.sandbox.test_escapes import needs_sandbox, run
+from tests.sandbox.test_escapes import run
 
 POISONS = [
     "echo evil > ~/.cache/pip/wheel",
@@ -97,7 +98,7 @@ def old_bubblewrap(around: Surroundings) -> dict[str, str]:
     fake = around.out.parent / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text(
-        f'#!/bin/sh\ncase "$*" in *--overlay*) echo "Unknown option --overlay" >&2; exit 1;; esac\nexec {real} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *--overlay*) echo "Unknown option --overlay" >&2; exit 1;; esac\nexec "{real}" "$@"\n'
     )
     fake.chmod(0o755)
     return {"PATH": f"{fake.parent}:{around.here.env['PATH']}"}

@@ -12,10 +12,10 @@ import pytest
 from tests.faces.test_start import HEAVY, loaded
 from tests.kit import Call, HomeDir, Reply, cru, server, trust_project
 from tests.kit.run import program
+from tests.kit.sandbox import needs_sandbox
 from tests.kit.server import Server
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
-from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.permissions.paths import SECRET_AT_HOME
 from cru.sandbox.backends import backend_path, find_backend_program
@@ -45,7 +45,7 @@ def fake_bubblewrap(around: Surroundings) -> tuple[dict[str, str], Path]:
     switch, fake = around.out.parent / "broken", around.out.parent / "bin" / "bwrap"
     real = find_backend_program(backend_path(around.here.env))
     fake.parent.mkdir()
-    fake.write_text(f'#!/bin/sh\n[ -e {switch} ] && {{ echo "No permissions" >&2; exit 1; }}\nexec {real} "$@"\n')
+    fake.write_text(f'#!/bin/sh\n[ -e {switch} ] && {{ echo "No permissions" >&2; exit 1; }}\nexec "{real}" "$@"\n')
     fake.chmod(0o755)
     return {"PATH": f"{fake.parent}:{around.here.env['PATH']}"}, switch
 

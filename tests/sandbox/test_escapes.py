@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
 
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, pty, server, start, wait_until
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import ESCAPES, SECRET
 
 from cru.contexts.home import private_parents
-from cru.sandbox.backends import backend_path
-from cru.sandbox.detect import detect
 
-DETECTED = asyncio.run(detect({"PATH": backend_path(os.environ)}))
-needs_sandbox = pytest.mark.skipif(not DETECTED.backend, reason=f"no sandbox here: {DETECTED.why}")
 BATCH = 24
 
 

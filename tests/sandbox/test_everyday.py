@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, Reply, cru, server
-from tests.kit.run import program
+from tests.kit.sandbox import needs_sandbox
+from tests.kit.scripts import cru_word
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox
 
 SAME = """
 git status --short
@@ -165,9 +165,9 @@ def test_a_cru_that_a_confined_command_starts_says_what_it_cannot_and_works_with
     surroundings: Surroundings,
 ) -> None:
     (surroundings.here.project / "inner.txt").write_text("text: from inside\n")
-    inner = f"{program()} --no-sandbox --model scripted:inner.txt"
+    inner = f"{cru_word()} --no-sandbox --model scripted:inner.txt"
     own = "CRU_HOME=/tmp/home"
-    commands = [f"{inner} hi", f"{own} {inner} hi", f"{own} {program()} --sandbox --model scripted:inner.txt hi"]
+    commands = [f"{inner} hi", f"{own} {inner} hi", f"{own} {cru_word()} --sandbox --model scripted:inner.txt hi"]
     no_home, at_tmp, nested = play(surroundings, commands, "mode = 'on'")
     assert "this cru runs in a sandbox, and its home" in no_home and "`outside_sandbox`: true" in no_home
     assert at_tmp.startswith("from inside"), at_tmp

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from tests.kit import HomeDir, cru
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.host_requests import BAD_RULES, REFUSED
-from tests.sandbox.test_escapes import needs_sandbox, run
+from tests.sandbox.test_escapes import run
 
 from cru.sandbox.hosts import parse_rules
 from cru.sandbox.proxy import HostProxy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.kit import Call, Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox
 
 KILLS = (
     "kill -9 $PPID; echo x > after",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.permissions.gitlinks import find_gitlinks
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 from tests.kit import Call, Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
+from tests.kit.scripts import python_word
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
-from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.permissions.paths import named_secrets
 
@@ -92,7 +92,7 @@ def test_agents_that_listen_in_the_home_are_not_reached(surroundings: Surroundin
         "DBUS_SESSION_BUS_ADDRESS": f"unix:path={paths[3]},guid=1",
     }
     (here.project / "connect.py").write_text(CONNECT)
-    call = Call("bash", {"command": f"{sys.executable} -IS connect.py {' '.join(paths)}"})
+    call = Call("bash", {"command": f"{python_word()} -IS connect.py {' '.join(paths)}"})
     try:
         with server([Reply(calls=[call]), Reply("done")] * 2) as model:
             here.configure(url=model.url)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings, snapshot
 from tests.sandbox.escapes import SECRET
-from tests.sandbox.test_escapes import needs_sandbox
 
 READS = [
     "cat {home}/.cru/keys.json",

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.kit import Call, Reply, cru, server, trust_project
 from tests.kit.run import Done
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
 from tests.sandbox.project_code import SERVER, read_results
 from tests.sandbox.test_default import fake_bubblewrap
-from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.files.search_path import own_env, own_path
 

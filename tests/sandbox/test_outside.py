@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.kit import Call, Reply, cru, pty, server, start, wait_until
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS
-from tests.sandbox.test_escapes import OUTSIDE, needs_sandbox, runs
+from tests.sandbox.test_escapes import OUTSIDE, runs
 
 RUNS = "no rule permits a run outside of the sandbox while something in it could change"
 SLEEPS = "sleep 98765"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox, run
+from tests.sandbox.test_escapes import run
 
 PLACES = {
     "writable = ['~/nowhere']": "writable: `~/nowhere` is not there",

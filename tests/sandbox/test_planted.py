@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from tests.kit import Call, Reply, cru, server, start, wait_until
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox, runs
+from tests.sandbox.test_escapes import runs
 
 from cru.process.identity import process_identity
 

@@ -9,10 +9,12 @@ import sys
 
 import pytest
 from tests.kit import Call, Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
+from tests.kit.scripts import python_word
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
 from tests.sandbox.project_code import KINDS, PROJECT_ESCAPES, read_results, write_user_hook
-from tests.sandbox.test_escapes import needs_sandbox, runs
+from tests.sandbox.test_escapes import runs
 
 FLAGS = ("-t", "--hooks", "all", "-C", "c", "go")
 
@@ -85,7 +87,7 @@ def test_a_hook_keeps_its_contract_inside(surroundings: Surroundings) -> None:
     """It reads the transcript and sets variables, which commands inside have; what it wrote is run nowhere else."""
     here = surroundings.here
     (here.project / "hook.py").write_text(surroundings.fill(SESSION_HOOK))
-    command = f"{sys.executable} -IS $CLAUDE_PROJECT_DIR/hook.py"
+    command = f"{python_word()} -IS $CLAUDE_PROJECT_DIR/hook.py"
     hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event in ("SessionStart", "PreToolUse")}
     (here.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
     calls = [

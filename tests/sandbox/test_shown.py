@@ -6,8 +6,8 @@ import json
 
 import pytest
 from tests.kit import Reply, cru, server
+from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
-from tests.sandbox.test_escapes import needs_sandbox
 
 
 @needs_sandbox

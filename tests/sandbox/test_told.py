@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.kit import Call, Reply, cru, server
-from tests.kit.run import program
+from tests.kit.sandbox import needs_sandbox
+from tests.kit.scripts import cru_word
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
-from tests.sandbox.test_escapes import needs_sandbox
 
 from cru.sandbox.backends import sandbox_table
 from cru.sandbox.refusals import looks_refused
@@ -56,12 +56,14 @@ def test_of_a_run_that_waits_for_another_the_next_step_is_to_wait(surroundings: 
 @pytest.mark.slow
 @needs_sandbox
 def test_a_cru_that_is_confined_says_that_its_home_is_hidden(surroundings: Surroundings) -> None:
-    commands = [f"{program()} {words}" for words in ("plugin list", "plugin test rule", "doctor --offline", "-L", "hi")]
+    commands = [
+        f"{cru_word()} {words}" for words in ("plugin list", "plugin test rule", "doctor --offline", "-L", "hi")
+    ]
     results, _ = play(surroundings, [Call("bash", {"command": command}) for command in commands])
     for result in results:
         assert "this cru runs in a sandbox, and its home" in result and "`outside_sandbox`: true" in result, result
         assert "there is no plugin" not in result and "Traceback" not in result
-    assert "cru 0" in play(surroundings, [Call("bash", {"command": f"{program()} --version"})])[0][0]
+    assert "cru 0" in play(surroundings, [Call("bash", {"command": f"{cru_word()} --version"})])[0][0]
 
 
 @needs_sandbox
@@ -81,7 +83,10 @@ def test_output_of_the_background_can_be_read_by_commands(surroundings: Surround
     calls = [
         Call("bash", {"command": "echo first words", "background": True}),
         Call(
-            "bash", {"command": "until cat $CRU_HOME/contexts/c/tasks/*/output.log | grep words; do sleep 0.02; done"}
+            "bash",
+            {
+                "command": "until cat $CRU_HOME/contexts/c/tasks/*/output.log 2>/dev/null | grep words; do sleep 0.02; done"
+            },
         ),
         Call("bash", {"command": "echo x >> $CRU_HOME/contexts/c/tasks/*/output.log; ls $CRU_HOME/contexts/c"}),
     ]

@@ -138,7 +138,7 @@ async def project_sandbox(
     places = _places(start)
     env = bwrap_env(start, chosen)
     memory = DetectionMemory(start.home, env, is_kept=True)
-    sandbox = SessionSandbox(chosen, env, warn, has_worked=lambda: memory.recall() is not None)
+    sandbox = SessionSandbox(chosen, env, warn, has_worked=memory.has_worked)
     try:
         yield partial(sandbox.confine_project, places)
     finally:

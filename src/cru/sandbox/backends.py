@@ -28,12 +28,14 @@ class Detection(Struct, frozen=True):
     program: what is run for it
     why: why not, or why not a better one; "" if there is nothing to say
     hint: how to mend that
+    has_user_namespaces: whether confined commands can make user namespaces, since this bubblewrap cannot prevent it
     """
 
     backend: str = ""
     program: str = ""
     why: str = ""
     hint: str = ""
+    has_user_namespaces: bool = False
 
 
 def sandbox_table(env: Mapping[str, str]) -> dict[str, dict[str, object]]:

@@ -15,6 +15,8 @@ FORGOTTEN = ("DBUS_SESSION_BUS_ADDRESS", "GPG_AGENT_INFO", "SSH_AGENT_PID", "SSH
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf")
 """Where /etc/resolv.conf may lead: a network without names is of little use."""
 SHELL = "/bin/sh"
+DISABLE_USERNS = "--disable-userns"
+"""Since bubblewrap 0.8: in a namespace of its own a command would have capabilities again, and with them more of the kernel to attack."""
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 SOCKET, PORT = "/run/cru-proxy.sock", 31280
 """The proxy of hosts as it is inside: each command has a loopback of its own, so one number will do."""
@@ -22,15 +24,29 @@ RELAY = os.path.join(os.path.dirname(__file__), "relay.py")
 
 
 def command_line(
-    program: str, profile: Profile, argv: tuple[str, ...], *, outlives_us: bool = False
+    program: str,
+    profile: Profile,
+    argv: tuple[str, ...],
+    *,
+    outlives_us: bool = False,
+    has_user_namespaces: bool = False,
 ) -> tuple[str, ...]:
-    """What runs `argv` confined. Everything that it leaves running ends with it, unless it outlives this process."""
+    """What runs `argv` confined. Everything that it leaves running ends with it, unless it outlives this process.
+
+    has_user_namespaces: this bubblewrap cannot keep the command from making further ones
+    """
     words = [program, *_namespaces(profile, outlives_us=outlives_us), *_machine(profile)]
+    if not has_user_namespaces:
+        words.append(DISABLE_USERNS)
     words += ["--bind", profile.temporary, "/tmp"]
-    for mount in sorted(_mounts(profile), key=lambda mount: mount[-1].count("/")):
+    mounts = list(_mounts(profile))
+    between = _between([mount[-1] for mount in mounts])
+    mounts += [("--tmpfs", path) for path in between]
+    for mount in sorted(mounts, key=lambda mount: mount[-1].count("/")):
         words += mount
     # at last: in a folder that cannot be changed nothing can be mounted that is not there
-    words += [word for path in profile.hidden if os.path.isdir(path) for word in ("--remount-ro", path)]
+    shut = [*between, *(path for path in profile.hidden if os.path.isdir(path))]
+    words += [word for path in shut for word in ("--remount-ro", path)]
     for name in FORGOTTEN:
         words += ["--unsetenv", name]
     for name, value in profile.variables:
@@ -97,6 +113,17 @@ def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:
         yield ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path)
     for path in (*profile.readable, *profile.read_only):
         yield ("--ro-bind", path, path)
+
+
+def _between(places: Sequence[str]) -> list[str]:
+    """Return the folders of the session's /tmp in which something is mounted deeper down.
+
+    They are mounts, too: a command that put a link in the place of one would choose where the next command has what is mounted there.
+    """
+    if "/tmp" in places:  # the project is that of the machine
+        return []
+    tops = dict.fromkeys("/".join(place.split("/", 3)[:3]) for place in places if place.startswith("/tmp/"))
+    return [top for top in tops if top not in places]
 
 
 def _limited(limits: CommandLimits) -> tuple[str, ...]:

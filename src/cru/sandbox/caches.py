@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.detect import command_line
-from cru.sandbox.profile import CacheLayer, Profile
+from cru.sandbox.profile import SHAPES, CacheLayer, Profile, lies_in
 
 PLACE = "/tmp/.caches"
 SECONDS = 5.0
@@ -74,7 +75,7 @@ class SessionCaches:
         for kind in CACHES:
             named = self._env.get(kind.variable, "") if kind.variable else ""
             path = os.path.realpath(named if named.startswith("/") else os.path.join(places.user_home, kind.folder))
-            if any(is_inside(path, writable) for writable in profile.writable):
+            if lies_in(path, profile.writable):
                 continue
             if is_bubblewrap and _may_be_layered(path, profile, places) and await self._find_folder():
                 paths.append(path)
@@ -125,5 +126,9 @@ def _may_be_layered(path: str, profile: Profile, places: PathRoots) -> bool:
     """Whether it is a folder of its own: what is hidden stays so, and a variable does not make all of a home a cache."""
     if not os.path.isdir(path):
         return False
-    is_broad = any(is_inside(folder, path) for folder in (places.user_home, places.home, *places.roots))
-    return not is_broad and not any(is_inside(path, hidden) for hidden in profile.hidden)
+    return not _is_broad(path, places) and not lies_in(path, profile.hidden)
+
+
+@lru_cache(maxsize=len(CACHES) * SHAPES)
+def _is_broad(path: str, places: PathRoots) -> bool:
+    return any(is_inside(folder, path) for folder in (places.user_home, places.home, *places.roots))

@@ -21,9 +21,10 @@ from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import command_line, detect, with_variables
 from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
-from cru.sandbox.own_places import agent_sockets, session_folders
+from cru.sandbox.own_places import agent_sockets, session_folders, writable_folders
 from cru.sandbox.planted import is_accepted, look, new_modules, put_aside
 from cru.sandbox.profile import Modules, Profile, make_profile
+from cru.sandbox.programs import runtime_paths
 from cru.sandbox.refusals import looks_refused
 from cru.sandbox.texts import describe_failure, describe_limits, describe_missing, describe_network
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 MUCH_MEMORY = 2 << 30
 """Bytes that are free."""
+MOST_IDLE = 4
+"""Records of commands that have ended which are kept for the next ones."""
 NO_RETRIES = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RETRY": "0"}
 """What keeps package managers from trying for a minute where there is no network."""
 
@@ -69,6 +72,7 @@ class SessionSandbox:
         self._proxies: set[HostProxy] = set()
         self._closing: set[asyncio.Future[None]] = set()
         self._records: set[RecordedGuards] = set()
+        self._idle_records: list[RecordedGuards] = []
         self._before: list[dict[str, str]] = []
         """What was at the places of absent guards before each command that runs."""
         self._has_unrecorded = self._has_told_person = False
@@ -114,11 +118,13 @@ class SessionSandbox:
 
     def _profile(self, places: PathRoots, readable: Sequence[str], writable: Sequence[str] = ()) -> Profile:
         """Raises OSError."""
-        own = session_folders(self._env, places, self._settings)
+        opened = (*places.roots, *writable_folders(self._settings, places), *runtime_paths())
+        own = session_folders(self._env, opened)
         for path in own:  # what is not there cannot be hidden
             os.makedirs(path, mode=0o700, exist_ok=True)
         hidden = [*agent_sockets(self._env, places.user_home), *own]
-        return make_profile(places, self._settings, self._folder("tmp"), readable, writable, hidden)
+        search_path = self._env.get("PATH", os.defpath)
+        return make_profile(places, self._settings, self._folder("tmp"), readable, writable, hidden, search_path)
 
     async def _lend_caches(
         self, detection: Detection, profile: Profile, places: PathRoots
@@ -214,7 +220,9 @@ class SessionSandbox:
     ) -> RecordedGuards | None:
         """Raises OSError if nobody else is left to look."""
         try:
-            record = RecordedGuards(home, self._folder(""), before, modules, self._accepted)
+            record = self._resume_record(home, before, modules) or RecordedGuards(
+                home, self._folder(""), before, modules, self._accepted
+            )
         except OSError as error:
             if is_needed:
                 raise
@@ -233,10 +241,22 @@ class SessionSandbox:
             record.outlive(pid)
             end()
 
+    def _resume_record(self, home: str, before: dict[str, str], modules: Modules) -> RecordedGuards | None:
+        """Return the record of an earlier command that says the same. Raises OSError."""
+        for record in self._idle_records:
+            if record.resume(home, before, modules, self._accepted):
+                self._idle_records.remove(record)
+                return record
+        return None
+
     def _forget_guards(self, record: RecordedGuards | None) -> None:
-        if record is not None:
-            self._records.discard(record)
-            record.remove()
+        if record is None:
+            return
+        self._records.discard(record)
+        if record.rest():
+            self._idle_records.append(record)
+        while len(self._idle_records) > MOST_IDLE:
+            self._idle_records.pop(0).remove()
 
     def _session_caches(self, detection: Detection) -> SessionCaches:
         """Raises OSError."""
@@ -310,6 +330,8 @@ class SessionSandbox:
         """End what serves it, and remove /tmp."""
         for proxy in tuple(self._proxies):
             self._close_proxy(proxy)
+        while self._idle_records:
+            self._idle_records.pop().remove()
         await asyncio.gather(*self._closing)
         held, self._temporary, self._memory = (self._memory, self._temporary), None, None
         for folder in held:

@@ -20,6 +20,8 @@ from cru.values.errors import CruError
 SECONDS = 20.0
 """A busy machine is no reason to run unconfined."""
 
+CANNOT_DISABLE = (bubblewrap.DISABLE_USERNS, "max_user_namespaces")
+"""In the error of a bubblewrap that does not know the option (before 0.8, or setuid), or where it cannot write the kernel's limit."""
 
 _known: dict[str, Detection] = {}
 
@@ -40,7 +42,13 @@ def command_line(
 ) -> tuple[str, ...]:
     """What runs `argv` confined by what was found."""
     if detection.backend == BUBBLEWRAP:
-        return bubblewrap.command_line(detection.program, profile, argv, outlives_us=outlives_us)
+        return bubblewrap.command_line(
+            detection.program,
+            profile,
+            argv,
+            outlives_us=outlives_us,
+            has_user_namespaces=detection.has_user_namespaces,
+        )
     from cru.sandbox import seatbelt
 
     return seatbelt.command_line(detection.program, profile, argv, outlives_us=outlives_us)
@@ -63,6 +71,8 @@ async def _try_bubblewrap(path: str) -> Detection:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
     hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
     detection = await _try(Detection(BUBBLEWRAP, program), path, hint)
+    if not detection.backend and any(text in detection.why for text in CANNOT_DISABLE):
+        detection = await _try(Detection(BUBBLEWRAP, program, has_user_namespaces=True), path, hint)
     if not detection.backend and os.environ.get(VARIABLE) in BACKENDS:
         return Detection(
             why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED

@@ -21,6 +21,8 @@ from cru.sandbox.profile import Modules
 
 FOLDER = "sandbox"
 """In cru's home."""
+IDLE = ".idle"
+"""Ends the name of a record whose program has ended: it says that nothing runs, and waits for the next program."""
 _NUMBERS = count(1)
 
 
@@ -59,10 +61,12 @@ class RecordedGuards:
         self._path = Path(home, FOLDER, f"{os.path.basename(session)}-{os.getpid()}-{next(_NUMBERS)}.json")
         self._record = GuardRecord(session, before, {}, modules)
         self._record.accepted = {path: digest for path, digest in accepted.items() if self._concerns(path)}
+        self._accepted = dict(accepted)
         self._write()
 
     def accept(self, path: str, digest: bytes) -> None:
         """A file with this content stays. Raises OSError."""
+        self._accepted[path] = digest
         if self._concerns(path):
             self._record.accepted[path] = digest
             self._write()
@@ -72,11 +76,34 @@ class RecordedGuards:
         self._record.pid, self._record.identity = pid, process_identity(pid)
         self._write()
 
+    def rest(self) -> bool:
+        """Record that the program has ended, and return whether the record can serve another one. Raises OSError."""
+        if self._record.pid:
+            self.remove()
+            return False
+        os.rename(self._path, self._idle_path)
+        return True
+
+    def resume(self, home: str, before: dict[str, str], modules: Modules, accepted: Mapping[str, bytes]) -> bool:
+        """Record that another program runs, if this would be its record. Raises OSError."""
+        record = self._record
+        if (home, before, modules) != (str(self._path.parents[1]), record.before, record.modules):
+            return False
+        if accepted != self._accepted:
+            return False
+        os.rename(self._idle_path, self._path)
+        return True
+
     def remove(self) -> None:
         """Somebody has looked."""
         self._path.unlink(missing_ok=True)
+        self._idle_path.unlink(missing_ok=True)
         with suppress(OSError):  # others have theirs in it
             self._path.parent.rmdir()
+
+    @property
+    def _idle_path(self) -> Path:
+        return self._path.with_suffix(IDLE)
 
     def _concerns(self, path: str) -> bool:
         return any(is_inside(path, guard) for guard in self._record.before)
@@ -93,7 +120,7 @@ def runs_elsewhere(home: str, roots: Sequence[str], session: str) -> bool:
         names = os.listdir(folder)
     except OSError:  # none runs anywhere
         return False
-    return any(_runs_elsewhere(os.path.join(folder, name), roots, session) for name in names)
+    return any(_runs_elsewhere(os.path.join(folder, name), roots, session) for name in names if not name.endswith(IDLE))
 
 
 def _runs_elsewhere(path: str, roots: Sequence[str], session: str) -> bool:
@@ -122,7 +149,8 @@ def settle_records(home: str | Path) -> list[str]:
             record = msgspec.json.decode(read_regular(path), type=GuardRecord)
             if not record.is_over:
                 continue
-            moved += put_aside({**record.before, **new_modules(record.modules)}, record.accepted)
+            if not name.endswith(IDLE):
+                moved += put_aside({**record.before, **new_modules(record.modules)}, record.accepted)
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass  # a machine without power has torn it
         except OSError:

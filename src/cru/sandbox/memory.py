@@ -22,7 +22,7 @@ MOST = 1 << 14
 class DetectionRecord(Struct, frozen=True):
     """`cache/sandbox.json`.
 
-    tried: what worked, as it was then
+    tried: what was tried, as it was then
     detection: what came of it
     last_notice: the last of what a person is told once
     """
@@ -40,12 +40,20 @@ class DetectionMemory:
         self._record = self._read()
 
     def recall(self) -> Detection | None:
-        """What worked; None: nothing has, or it is not the same any more."""
+        """Return what came of it when this program was last tried; None if it was not, or if something has changed since."""
         return self._record.detection if self._record.tried and self._record.tried == self._identify() else None
 
+    def has_worked(self) -> bool:
+        """Return whether this program has confined something on this machine since its start."""
+        detection = self.recall()
+        return detection is not None and bool(detection.backend)
+
     def keep(self, detection: Detection) -> None:
-        """It has been tried. What worked stays known: that it does not now is no reason to do without."""
-        if detection.backend:
+        """Record what came of it. What worked stays known: that it does not now is no reason to do without.
+
+        What did not work is known, too, so that a start need not try it again: the first command does.
+        """
+        if detection.backend or not self.has_worked():
             self._write(DetectionRecord(self._identify(), detection, self._record.last_notice))
 
     def is_news(self, text: str) -> bool:
@@ -58,14 +66,13 @@ class DetectionMemory:
     def _identify(self) -> str:
         """The program with its age, the user and the start of the machine: rights of namespaces change with these."""
         program = find_backend_program(self._path)
-        if program is None:
-            return ""
         try:
-            status = os.stat(program)
+            status = os.stat(program) if program is not None else None
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip() if sys.platform == "linux" else ""
         except OSError:  # it is gone, or nobody may look: it is tried
             return ""
-        return f"{program} {status.st_ino} {status.st_size} {status.st_mtime_ns} {os.getuid()} {boot}"
+        state = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}" if status is not None else "missing"
+        return f"{program} {state} {os.getuid()} {boot}"
 
     def _read(self) -> DetectionRecord:
         try:

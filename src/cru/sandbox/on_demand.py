@@ -66,7 +66,7 @@ class SandboxOnDemand:
 
             self._loaded = SessionSandbox(
                 self.settings, self._env, self._warn, self._readable, self.outside, self._accepted, self._tell,
-                lambda: self._memory.recall() is not None,
+                self._memory.has_worked,
             )  # fmt: skip
         return self._loaded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cru.contexts.home import private_parents
 from cru.files import is_inside
@@ -47,32 +47,33 @@ _ADDRESS = re.compile(r"unix:(?:path=|//)?(/[^,;]+)")
 
 
 def agent_sockets(env: Mapping[str, str], user_home: str) -> list[str]:
-    """Where agents listen, but for /run and /tmp, which the sandbox has for itself."""
+    """Return where agents listen."""
     named = [value for name in SOCKET_VARIABLES if (value := env.get(name))]
     paths = [match[1] if (match := _ADDRESS.match(value)) else value for value in named]
     paths += [os.path.join(user_home, name) for name in AGENTS_AT_HOME]
     real = (os.path.realpath(path) for path in paths if path.startswith("/"))
-    return [path for path in real if not is_inside(user_home, path) and not _is_of_the_sandbox(path)]
+    return [path for path in real if not is_inside(user_home, path)]
 
 
-def session_folders(env: Mapping[str, str], places: PathRoots, settings: SandboxSettings) -> list[str]:
-    """Where sessions keep their /tmp, caches and what runs leave nothing of: who could change that would choose what is mounted. In the
-    sandbox's own /tmp and /dev there is none of it."""
-    opened = [*places.roots, *writable_folders(settings, places)]
+def session_folders(env: Mapping[str, str], opened: Sequence[str]) -> list[str]:
+    """Return where sessions keep their /tmp, caches and runs without a record: a command that could change these would choose what is
+    mounted. opened: what commands see of the sandbox's own /tmp and /dev, where there is none of it"""
     real = (os.path.realpath(path) for path in private_parents(env))
-    return [path for path in real if not _is_of_the_sandbox(path) or any(is_inside(path, root) for root in opened)]
+    return [path for path in real if is_visible(path, opened)]
 
 
-def _is_of_the_sandbox(path: str) -> bool:
-    return any(is_inside(path, place) for place in OF_THE_SANDBOX if place != "/")
+def is_visible(path: str, opened: Sequence[str]) -> bool:
+    """Return whether a command sees this place of the machine, and not only what the sandbox has there. opened: what is mounted in that"""
+    if not any(is_inside(path, place) for place in OF_THE_SANDBOX if place != "/"):
+        return True
+    return any(is_inside(path, folder) for folder in opened if folder != "/")
 
 
 def always_hidden(places: PathRoots) -> list[str]:
     """Of the user's home, and of that which the system has for the user, if HOME names another one."""
     homes = dict.fromkeys((places.user_home, login_home()))
     secrets = [os.path.join(home, name.rstrip("/")) for home in homes for name in SECRET_AT_HOME]
-    named = [path for path in places.secrets if not _is_of_the_sandbox(path)]
-    return [*secrets, *named, *SECRET_FILES, places.home]
+    return [*secrets, *places.secrets, *SECRET_FILES, places.home]
 
 
 def writable_folders(settings: SandboxSettings, places: PathRoots) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -14,7 +15,8 @@ from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.gitlinks import find_gitlinks
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.sandbox import SandboxSettings
-from cru.sandbox.own_places import always_hidden, hidden_paths, writable_folders
+from cru.sandbox.own_places import always_hidden, hidden_paths, is_visible, writable_folders
+from cru.sandbox.programs import visible_programs
 
 GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mcp.json", ".vscode")
 """Files and folders of a project that decide what runs later, or what may."""
@@ -22,6 +24,8 @@ GIT_GUARDS = ("commondir", "config", "config.worktree", "gitdir", "hooks")
 """The same in a folder of git."""
 Modules: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Work trees, and the places at which submodules of them have their `.git`."""
+SHAPES = 16
+"""Agents and states of their projects for which what follows from the names of paths is kept."""
 MOST_MODULES = 1000
 """Folders of submodules that are looked at."""
 
@@ -48,7 +52,7 @@ class Profile(Struct, frozen=True):
 
     root: of the project
     writable: what it may change; read_only: not that of it
-    hidden: what it cannot see; readable: that of it all the same
+    hidden: what it cannot see; readable: that of it all the same, and programs that the sandbox's own folders would mask, as they are named
     temporary: the folder that is its /tmp
     network: whether it reaches any
     absent: guards that are not there, or links, and must not be put there
@@ -83,40 +87,72 @@ def make_profile(
     readable: Iterable[str] = (),
     writable: Iterable[str] = (),
     sockets: Iterable[str] = (),
+    path: str = "",
 ) -> Profile:
-    """That of the agent that works at these places. `readable`, `writable`: further files that it may see, or change, although they lie in
-    what is hidden; `sockets`: what it must not reach."""
+    """Look at the places of one agent, and return its profile.
+
+    What a command can change is looked at for each command; what follows from it by the names of paths alone is computed once.
+
+    readable, writable: further files that it may see, or change, although they lie in what is hidden
+    sockets: what it must not reach
+    path: the user's PATH
+    """
     roots = [root for root in (*places.roots, *writable_folders(settings, places)) if os.path.isdir(root)]
     modules = tuple((root, submodules(root)) for root in roots)
     trees = [*roots, *(os.path.dirname(place) for _, places_of in modules for place in places_of)]
     git_folders = [folder for tree in trees for folder in (*_git_folders(tree), *repository_folders(tree))]
-    guards = [os.path.join(root, name) for root in roots for name in GUARDS]
-    guards += [os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS]
-    guards += [os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git"))]
-    guards += [place for _, places_of in modules for place in places_of if not os.path.isdir(place)]
-    guards += [place for root in roots for place in named_places(root)]
-    at_home = [os.path.join(places.user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
-    guards += [path for path in (*at_home, *places.guarded) if any(is_inside(path, root) for root in roots)]
-    hidden = _real((*always_hidden(places), *sockets, *hidden_paths(settings, places)))
     opened = _real((*roots, *git_folders))
-    # a guard that lies in what is hidden, or is that itself, would show it
-    read_only = tuple(
-        path
-        for path in _real(path for path in guards if not os.path.islink(path))
-        if _depth(path, hidden) < _depth(path, opened)
-    )
+    shut = _real((*always_hidden(places), *sockets))
+    named = _real(hidden_paths(settings, places))
+    programs = visible_programs(path, places, opened, (*shut, *named), temporary)
+    hidden = tuple(dict.fromkeys((*_visible(shut, (*opened, *programs)), *named)))
+    guards = list(_guards(places, roots, git_folders, modules))
+    existing = _real(guard for guard in guards if not os.path.islink(guard))
+    read_only, between = _arrange(existing, opened, hidden)
     return Profile(
         root=places.root,
-        writable=_real((*opened, *holders(opened, (*read_only, *hidden)), *writable)),
+        writable=_real((*opened, *between, *writable)),
         read_only=read_only,
         hidden=hidden,
-        readable=_real((*places.readable, *readable)),
+        readable=(*_real((*places.readable, *readable)), *programs),
         temporary=temporary,
         network=settings.reaches_network,
         limits=_limits(settings),
         modules=modules,
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
     )
+
+
+def _guards(places: PathRoots, roots: Sequence[str], git_folders: Sequence[str], modules: Modules) -> Iterator[str]:
+    """Yield the places of all guards, whether or not they exist."""
+    yield from (os.path.join(root, name) for root in roots for name in GUARDS)
+    yield from (os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS)
+    yield from (os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git")))
+    yield from (place for _, places_of in modules for place in places_of if not os.path.isdir(place))
+    yield from (place for root in roots for place in named_places(root))
+    yield from _guards_in(tuple(roots), places.user_home, places.guarded)
+
+
+@lru_cache(maxsize=SHAPES)
+def _guards_in(roots: tuple[str, ...], user_home: str, guarded: frozenset[str]) -> tuple[str, ...]:
+    """Return the guards of the user's home, and the further ones, that lie in these folders."""
+    at_home = [os.path.join(user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
+    return tuple(path for path in (*at_home, *guarded) if any(is_inside(path, root) for root in roots))
+
+
+@lru_cache(maxsize=SHAPES)
+def _visible(paths: tuple[str, ...], opened: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path for path in paths if is_visible(path, opened))
+
+
+@lru_cache(maxsize=SHAPES)
+def _arrange(
+    guards: tuple[str, ...], opened: tuple[str, ...], hidden: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return which guards are mounted read-only, and the folders around them. All paths are resolved."""
+    # a guard that lies in what is hidden, or is that itself, would show it
+    read_only = tuple(path for path in guards if _depth(path, hidden) < _depth(path, opened))
+    return read_only, tuple(holders(opened, (*read_only, *hidden)))
 
 
 def _limits(settings: SandboxSettings) -> CommandLimits:
@@ -131,6 +167,12 @@ def holders(opened: Sequence[str], shut: Sequence[str]) -> Iterator[str]:
             if folder not in opened and depth > _depth(folder, shut):
                 yield folder
             folder = os.path.dirname(folder)
+
+
+@lru_cache(maxsize=64 * SHAPES)
+def lies_in(path: str, folders: tuple[str, ...]) -> bool:
+    """Return whether the path is one of these folders or lies in one. All are resolved."""
+    return any(is_inside(path, folder) for folder in folders)
 
 
 def _depth(path: str, folders: Iterable[str]) -> int:

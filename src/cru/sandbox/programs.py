@@ -1,0 +1,137 @@
+"""Programs that stay visible although the sandbox has its own /tmp, /run and /dev/shm: what runs cru, and what is on the user's PATH.
+
+Everything here is mounted read-only. Elsewhere the machine is readable anyway, so nothing is done there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import cru
+from cru.files import is_inside
+from cru.files.login_home import login_home
+from cru.files.search_path import own_path
+from cru.permissions.paths import PathRoots, contains_secrets
+
+MASKED = ("/dev/shm", "/run", "/tmp")
+"""Folders of this machine that a confined command does not see."""
+KERNEL = ("/dev", "/proc", "/sys")
+"""Where no program lies: a link that leads there, such as /proc/self/root, could show anything."""
+BIN = ("bin", "sbin")
+INSTALLATION = ("lib", "lib64", "libexec", "pyvenv.cfg")
+"""What shows that the folder around `bin` is an installation, whose programs need more of it than `bin`."""
+
+
+def visible_programs(
+    path: str, places: PathRoots, opened: Sequence[str], hidden: Sequence[str], temporary: str
+) -> tuple[str, ...]:
+    """Return the masked folders and files of programs that commands must see.
+
+    path: the user's PATH; opened: folders that commands may change, which are visible anyway; hidden: what they must not see;
+    temporary: the session's /tmp
+    """
+    apart = (*opened, *hidden, temporary, login_home())
+    candidates = [place for place in _masked_runtime(places.home) if _may_show_runtime(place, places, hidden)]
+    # a folder to which a link in the project leads is none: a command could turn the link before the next command
+    for folder in _masked_folders(own_path(path, *opened)):
+        if _may_show_folder(folder, places, hidden, apart):
+            installation = _installation(folder)
+            is_whole = installation and _may_show_folder(installation, places, hidden, apart)
+            candidates.append(installation if is_whole else folder)
+    visible = [folder for folder in opened if folder != "/"]
+    shown: list[str] = []
+    for place in candidates:
+        around = shown if is_inside(place, places.home) else (*visible, *shown)
+        if not any(is_inside(place, folder) for folder in around):
+            shown.append(place)
+    return tuple(shown)
+
+
+@lru_cache(maxsize=1)
+def runtime_paths() -> tuple[str, ...]:
+    """Return the interpreter, its installation, the virtual environment, and the folder that cru is imported from."""
+    packages = os.path.dirname(os.path.dirname(os.path.abspath(cru.__file__)))
+    folders = [part for prefix in (sys.prefix, sys.base_prefix) for part in _parts(os.path.abspath(prefix))]
+    return tuple(dict.fromkeys(_spellings([*folders, packages, *_executables()])))
+
+
+def _parts(prefix: str) -> Iterator[str]:
+    """Yield an installation, or the parts of one that shares its folder with the user's files."""
+    if any(is_inside(home, os.path.realpath(prefix)) for home in (os.path.expanduser("~"), login_home(), *MASKED)):
+        yield from (os.path.join(prefix, name) for name in (*BIN, *INSTALLATION))
+    else:
+        yield prefix
+
+
+def _executables() -> Iterator[str]:
+    """Yield the interpreter and what each link on the way to it names."""
+    file = os.path.abspath(sys.executable)
+    for _ in range(10):
+        yield file
+        if not os.path.islink(file):
+            return
+        file = os.path.normpath(os.path.join(os.path.dirname(file), os.readlink(file)))
+
+
+def _spellings(paths: Iterable[str]) -> Iterator[str]:
+    """Yield each path as it is named, and as it is once its links are followed."""
+    for path in paths:
+        yield path
+        yield os.path.realpath(path)
+
+
+@lru_cache(maxsize=4)
+def _masked_runtime(home: str) -> tuple[str, ...]:
+    """Return what of the runtime is masked. cru may be installed in its own home, which is hidden."""
+    inner = f"{home.rstrip('/')}/"
+    return tuple(place for place in runtime_paths() if place.startswith(inner) or _is_masked(place))
+
+
+def _may_show_runtime(place: str, places: PathRoots, hidden: Sequence[str]) -> bool:
+    """Return whether this shows nothing else that is hidden."""
+    if not os.path.exists(place) or place in (places.home, *MASKED):
+        return False
+    real = os.path.realpath(place)
+    if any(is_inside(way, folder) for way in (place, real) for folder in hidden if folder != places.home):
+        return False
+    if is_inside(places.user_home, real):
+        return False
+    # below another name of a folder nothing hides what is hidden in it
+    return place == real or not any(is_inside(folder, real) for folder in hidden)
+
+
+@lru_cache(maxsize=16)
+def _masked_folders(path: str) -> tuple[str, ...]:
+    """Return the folders of a PATH that are masked, and those that links lead to."""
+    folders = [os.path.normpath(folder) for folder in path.split(os.pathsep) if folder.startswith("/")]
+    return tuple(dict.fromkeys(folder for folder in _spellings(folders) if _is_masked(folder)))
+
+
+def _may_show_folder(folder: str, places: PathRoots, hidden: Sequence[str], apart: Sequence[str]) -> bool:
+    """Return whether a masked folder is one of programs. What is hidden neither holds it nor lies in it, and none of `apart` lies in it."""
+    ways = (folder, os.path.realpath(folder))
+    real = ways[1]
+    if not os.path.isdir(folder) or any(is_inside(real, place) for place in KERNEL if not is_inside(real, "/dev/shm")):
+        return False
+    # sockets of the user's services lie all over /run
+    if is_inside(real, "/run") and os.path.basename(real) not in BIN:
+        return False
+    if any(is_inside(way, place) for way in ways for place in hidden):
+        return False
+    if any(is_inside(place, way) for way in ways for place in (*apart, *MASKED)):
+        return False
+    return not any(contains_secrets(way, places) for way in ways)
+
+
+def _installation(folder: str) -> str:
+    """Return the folder around `bin` whose programs need more of it than `bin`; "" if it is none."""
+    around, name = os.path.split(folder)
+    has_more = name in BIN and any(os.path.exists(os.path.join(around, part)) for part in INSTALLATION)
+    return around if has_more else ""
+
+
+def _is_masked(path: str) -> bool:
+    return any(is_inside(path, folder) for folder in MASKED)
