@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
+# pip shows its progress to whoever watches.
+PIP     = $(BIN)/python -m pip install $$([ -t 1 ] || echo -q) --disable-pip-version-check -c constraints.txt
 
 SOAK_SECONDS ?= 60
 SOAK_SEED ?= $(shell date +%s)
@@ -13,12 +15,16 @@ SOAK_SEED := $(SOAK_SEED)
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $(STAMP)
+	@echo "Set-up 1/2: creating the Python environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Set-up 2/2: installing cru and its development tools; this takes a minute or two"
+	@$(PIP) -e '.[dev]'
+	@touch $(STAMP)
+	@echo "Set-up done: . $(VENV)/bin/activate puts cru on your PATH"
 
+# abspath of make would take a path with a space for two.
 demo: $(STAMP)
-	BIN=$(abspath $(BIN)) sh docs/demo.sh
+	@BIN="$$(cd "$(BIN)" && pwd)" sh docs/demo.sh
 
 # Every promise at least once, in three minutes on two processors: without slow tests, and with samples of large tables.
 test: $(STAMP)
@@ -30,7 +36,7 @@ test-all: $(STAMP)
 
 # Fuzzing, so many seconds for each reader, then every hostile guest on every road (half an hour on two processors).
 soak: $(STAMP)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(PIP) -e '.[fuzz]'
 	@echo "make soak SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED)"
 	$(BIN)/python -m tests.fuzz --seconds $(SOAK_SECONDS) --seed $(SOAK_SEED); status=$$?; \
 	ulimit -Sn 1024; SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest -n 2 -m soak && exit $$status
@@ -54,7 +60,7 @@ docs: $(STAMP)
 
 # requirements.txt anew: what a plain install brings, with hashes.
 pins: $(STAMP)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[pins]'
+	$(PIP) -e '.[pins]'
 	$(BIN)/python -m tests.kit.pins
 
 # What of it is known to be vulnerable; its own environment, so that nothing of pip-audit is among what the tests see.

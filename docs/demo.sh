@@ -13,20 +13,22 @@ cd "$folder"
 mkdir -p "$CRU_HOME"
 [ -e "$CRU_HOME/config.toml" ] || printf '[api]\nmax_tokens = 60\ntemperature = 0.2\n' > "$CRU_HOME/config.toml"
 
-say "The embedded model: SmolLM2 with 135M parameters. It shows that everything works; it is no match for a real one."
-"$BIN/python" -c 'import xllamacpp' 2>/dev/null || "$BIN/python" -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[local]'
+say "Demo 1/4: installing what runs a model inside cru (34 MB, once)"
+quiet=-q; [ ! -t 1 ] || quiet=
+# shellcheck disable=SC2086
+"$BIN/python" -c 'import xllamacpp' 2>/dev/null || "$BIN/python" -m pip install $quiet --disable-pip-version-check -c constraints.txt -e '.[local]'
+
+say "Demo 2/4: fetching the model, SmolLM2 with 135M parameters (98 MB, once). It shows that everything works and is no match for a real one."
 CRU_HOME="$own" "$cru" models pull smollm2
 [ -e "$CRU_HOME/models" ] || ln -s "$own/models" "$CRU_HOME/models"
 
-say '$ head -c 600 docs/turn.md | cru -C demo -a "In one sentence: what is a leg?"'
+say 'Demo 3/4: a turn. $ head -c 600 docs/turn.md | cru -C demo -a "In one sentence: what is a leg?"'
 head -c 600 docs/turn.md | "$cru" -C demo -a "In one sentence: what is a leg?"
 
-say 'A turn with a tool: ls, its paths given as a list to choose from (docs/demo_ls.py)'
+say 'Demo 4/4: a turn with a tool. The model chooses a path for ls from a list (docs/demo_ls.py)'
 "$BIN/python" docs/demo_ls.py
 
 say '$ cru -C demo-ls trace      (what happened in that turn)'
 "$cru" -C demo-ls trace
 
-say 'From now on `cru "hi"` works: as long as nothing else is configured, it uses this model (. .venv/bin/activate puts cru on your PATH).'
-say "To use a real model: export OPENROUTER_API_KEY=… CRU_MODEL=provider/model, then: cru \"What is in this folder?\""
-echo "(or ANTHROPIC_API_KEY, OPENAI_API_KEY, or base_url of any OpenAI-compatible server: docs/getting-started.md)"
+say 'Demo done. Next: . .venv/bin/activate && cru "hi" uses this model; docs/getting-started.md says how to use a real one.'

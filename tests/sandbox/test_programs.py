@@ -44,6 +44,7 @@ PATHS = {
     "a link on a disk to a folder below /tmp": ("{disk}/near", ("{disk}/near/tool",), ("{tmp}/file",)),
     "a folder in the home": ("{home}/bin", ("{home}/bin/tool",), ("{home}/file", "{home}/.ssh/id_rsa")),
     "one beside secrets": ("{home}/.local/bin", ("{home}/.local/bin/tool",), ("{home}/.local/share/keyrings/key",)),
+    "one in which secrets may come to lie": ("{home}/.config", (), ("{home}/.config/tool",)),
     "/": ("/", (), ("{tmp}/file", "{home}/.ssh/id_rsa")),
     "/tmp": ("/tmp", (), ("{tmp}/file", "{home}/.ssh/id_rsa")),
     "/tmp, spelled otherwise": ("/tmp/../tmp/./", (), ("{tmp}/file",)),
@@ -55,7 +56,7 @@ PATHS = {
     "a link to keys": ("{tmp}/to-keys", (), ("{tmp}/to-keys/id_rsa",)),
     "a link to the home": ("{tmp}/to-home", (), ("{tmp}/to-home/file", "{tmp}/to-home/.ssh/id_rsa")),
     "a link to the whole disk": ("{tmp}/to-root", (), ("{tmp}/to-root/{home}/.ssh/id_rsa",)),
-    "the disk as a process has it": ("/proc/self/root/{home}/.ssh", (), ("{home}/.ssh/id_rsa",)),
+    "the disk as a process has it": ("/proc/self/root{home}/.ssh", (), ("{home}/.ssh/id_rsa",)),
     "a link to it": ("{tmp}/to-proc", (), ("{tmp}/to-proc/{home}/.ssh/id_rsa", "{home}/file")),
     "the home of cru": ("{home}/.cru", (), ("{home}/.cru/keys.json",)),
     "a folder in it": ("{home}/.cru/bin", (), ("{home}/.cru/bin/tool", "{home}/.cru/keys.json")),
@@ -73,8 +74,8 @@ FILES = (
 )  # fmt: skip
 SECRETS = (
     "{tmp}/file", "{shm}/file", "{tmp}/mixed/file", "{home}/file", "{home}/.ssh/id_rsa", "{home}/.ssh/bin/tool",
-    "{home}/.local/share/keyrings/key", "{home}/.cru/keys.json", "{home}/.cru/bin/tool", "{tmp}/kube/config", "{tmp}/around/kube",
-    "{tmp}/around/file",
+    "{home}/.local/share/keyrings/key", "{home}/.config/tool", "{home}/.cru/keys.json", "{home}/.cru/bin/tool",
+    "{tmp}/kube/config", "{tmp}/around/kube", "{tmp}/around/file",
 )  # fmt: skip
 LINKS = {
     "{tmp}/far": "{disk}/far", "{disk}/near": "{tmp}/near", "{tmp}/to-keys": "{home}/.ssh", "{tmp}/to-home": "{home}",
