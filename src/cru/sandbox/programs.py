@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-import cru
 from cru.files import is_inside
 from cru.files.login_home import login_home
 from cru.files.search_path import own_path
@@ -53,7 +52,7 @@ def visible_programs(
 @lru_cache(maxsize=1)
 def runtime_paths() -> tuple[str, ...]:
     """Return the interpreter, its installation, the virtual environment, and the folder that cru is imported from."""
-    packages = os.path.dirname(os.path.dirname(os.path.abspath(cru.__file__)))
+    packages = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     folders = [part for prefix in (sys.prefix, sys.base_prefix) for part in _parts(os.path.abspath(prefix))]
     return tuple(dict.fromkeys(_spellings([*folders, packages, *_executables()])))
 
