@@ -22,7 +22,7 @@ from cru.files import is_inside
 from cru.files.atomic import replace_file
 from cru.permissions.paths import PathRoots
 from cru.process.confined import ConfinedCommand
-from cru.sandbox import SandboxSettings, caches, profile, programs
+from cru.sandbox import SandboxSettings, caches, own_places, profile, programs
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox
 from cru.sandbox.guard_records import FOLDER, GuardRecord, runs_elsewhere, settle_records
@@ -127,6 +127,7 @@ def test_what_may_change_between_two_commands_is_looked_at(surroundings: Surroun
 def forget() -> None:
     """Forget all that is kept from one command to the next."""
     kept: list[Callable[..., object]] = [*vars(profile).values(), *vars(caches).values(), *vars(programs).values()]
+    kept += vars(own_places).values()
     clears = [clear for function in kept if (clear := getattr(function, "cache_clear", None)) is not None]
     assert len(clears) >= 6
     for clear in clears:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.kit import Call, HomeDir, Reply, server
 from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.escapes import SECRET
@@ -117,9 +118,15 @@ def machine() -> Iterator[Machine]:
             shutil.rmtree(folder)
 
 
-def run_all(machine: Machine, path: str, commands: list[str]) -> list[str]:
+def run_all(
+    machine: Machine,
+    path: str,
+    commands: list[str],
+    places: PathRoots | None = None,
+    more: Mapping[str, str] | None = None,
+) -> list[str]:
     """Run commands of one session, and return what each prints, with its errors."""
-    env = {"HOME": str(machine.home), "TMPDIR": str(machine.names["disk"])}
+    env = {"HOME": str(machine.home), "TMPDIR": str(machine.names["disk"]), **(more or {})}
     bwrap = backend_path(os.environ)
 
     async def run() -> list[str]:
@@ -127,7 +134,7 @@ def run_all(machine: Machine, path: str, commands: list[str]) -> list[str]:
         outputs = []
         try:
             for command in commands:
-                confined = await sandbox.confine(machine.places, ("/bin/sh", "-c", command))
+                confined = await sandbox.confine(places or machine.places, ("/bin/sh", "-c", command))
                 assert confined is not None
                 done = subprocess.run(
                     confined.argv, env={**env, "PATH": bwrap}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -176,6 +183,23 @@ def test_of_the_folders_in_run_only_a_bin_is_shown(machine: Machine, folder: str
         assert (outputs[0] == "plain\n") == is_shown and "plain" not in outputs[1]
     finally:
         shutil.rmtree(machine.names["run"])
+
+
+@needs_sandbox
+def test_keys_in_a_cache_are_hidden_wherever_it_lies(machine: Machine) -> None:
+    """A cache is mounted in the sandbox's own /tmp, too, if the home or a variable puts it there."""
+    token, credentials = machine.fill("{tmp}/xdg/huggingface/token"), machine.fill("{home}/.cargo/credentials.toml")
+    for file, text in ((token, SECRET), (credentials, SECRET), (machine.fill("{home}/.cargo/config"), "plain\n")):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(text)
+    places = replace(machine.places, secrets=(*machine.places.secrets, token))
+    commands = [
+        f"cat {token}; ls {machine.names['tmp']}/xdg",
+        f"cat {credentials}",
+        machine.fill("cat {home}/.cargo/config"),
+    ]
+    outputs = run_all(machine, "/usr/bin", commands, places, {"XDG_CACHE_HOME": machine.fill("{tmp}/xdg")})
+    assert SECRET not in str(outputs) and "huggingface" in outputs[0] and outputs[2] == "plain\n"
 
 
 @needs_sandbox

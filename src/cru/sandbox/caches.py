@@ -22,7 +22,8 @@ from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.detect import command_line
-from cru.sandbox.profile import SHAPES, CacheLayer, Profile, lies_in
+from cru.sandbox.own_places import SHAPES, lies_in
+from cru.sandbox.profile import CacheLayer, Profile
 
 PLACE = "/tmp/.caches"
 SECONDS = 5.0
@@ -84,7 +85,8 @@ class SessionCaches:
         layers = [self._layer(path) for path in paths]
         lent = {layer.changes for layer in layers} - self._lent
         self._lent |= lent
-        profile = replace(profile, caches=tuple(layers), variables=tuple(variables))
+        hidden = (*profile.hidden, *(path for path in profile.masked if lies_in(path, tuple(paths))))
+        profile = replace(profile, hidden=hidden, caches=tuple(layers), variables=tuple(variables))
         return profile, lambda: self._lent.difference_update(lent)
 
     def _layer(self, path: str) -> CacheLayer:
@@ -126,7 +128,7 @@ def _may_be_layered(path: str, profile: Profile, places: PathRoots) -> bool:
     """Whether it is a folder of its own: what is hidden stays so, and a variable does not make all of a home a cache."""
     if not os.path.isdir(path):
         return False
-    return not _is_broad(path, places) and not lies_in(path, profile.hidden)
+    return not _is_broad(path, places) and not lies_in(path, (*profile.hidden, *profile.masked))
 
 
 @lru_cache(maxsize=len(CACHES) * SHAPES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from cru.contexts.home import private_parents
 from cru.files import is_inside
@@ -16,6 +17,8 @@ SECRET_FILES = ("/etc/gshadow", "/etc/shadow")
 OF_THE_SANDBOX = ("/", "/dev", "/proc", "/run", "/sys", "/tmp")
 """What the sandbox has in its own way; a mount there would undo it."""
 
+SHAPES = 16
+"""Agents and states of their projects for which what follows from the names of paths is kept."""
 
 AGENTS_AT_HOME = (
     ".1password/agent.sock",
@@ -46,6 +49,12 @@ SOCKET_VARIABLES = (
 _ADDRESS = re.compile(r"unix:(?:path=|//)?(/[^,;]+)")
 
 
+@lru_cache(maxsize=64 * SHAPES)
+def lies_in(path: str, folders: tuple[str, ...]) -> bool:
+    """Return whether the path is one of these folders or lies in one, by their names."""
+    return any(is_inside(path, folder) for folder in folders)
+
+
 def agent_sockets(env: Mapping[str, str], user_home: str) -> list[str]:
     """Return where agents listen."""
     named = [value for name in SOCKET_VARIABLES if (value := env.get(name))]
@@ -64,9 +73,9 @@ def session_folders(env: Mapping[str, str], opened: Sequence[str]) -> list[str]:
 
 def is_visible(path: str, opened: Sequence[str]) -> bool:
     """Return whether a command sees this place of the machine, and not only what the sandbox has there. opened: what is mounted in that"""
-    if not any(is_inside(path, place) for place in OF_THE_SANDBOX if place != "/"):
+    if not lies_in(path, OF_THE_SANDBOX[1:]):
         return True
-    return any(is_inside(path, folder) for folder in opened if folder != "/")
+    return lies_in(path, tuple(folder for folder in opened if folder != "/"))
 
 
 def always_hidden(places: PathRoots) -> list[str]:

@@ -15,7 +15,7 @@ from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.gitlinks import find_gitlinks
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.sandbox import SandboxSettings
-from cru.sandbox.own_places import always_hidden, hidden_paths, is_visible, writable_folders
+from cru.sandbox.own_places import SHAPES, always_hidden, hidden_paths, is_visible, writable_folders
 from cru.sandbox.programs import visible_programs
 
 GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mcp.json", ".vscode")
@@ -24,8 +24,6 @@ GIT_GUARDS = ("commondir", "config", "config.worktree", "gitdir", "hooks")
 """The same in a folder of git."""
 Modules: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Work trees, and the places at which submodules of them have their `.git`."""
-SHAPES = 16
-"""Agents and states of their projects for which what follows from the names of paths is kept."""
 MOST_MODULES = 1000
 """Folders of submodules that are looked at."""
 
@@ -53,6 +51,7 @@ class Profile(Struct, frozen=True):
     root: of the project
     writable: what it may change; read_only: not that of it
     hidden: what it cannot see; readable: that of it all the same, and programs that the sandbox's own folders would mask, as they are named
+    masked: what would be hidden if the sandbox's own folders did not hide it already
     temporary: the folder that is its /tmp
     network: whether it reaches any
     absent: guards that are not there, or links, and must not be put there
@@ -78,6 +77,7 @@ class Profile(Struct, frozen=True):
     caches: tuple[CacheLayer, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     modules: Modules = ()
+    masked: tuple[str, ...] = ()
 
 
 def make_profile(
@@ -105,16 +105,19 @@ def make_profile(
     shut = _real((*always_hidden(places), *sockets))
     named = _real(hidden_paths(settings, places))
     programs = visible_programs(path, places, opened, (*shut, *named), temporary)
-    hidden = tuple(dict.fromkeys((*_visible(shut, (*opened, *programs)), *named)))
+    shown = (*_real((*places.readable, *readable)), *programs)
+    more = _real(writable)
+    hidden = tuple(dict.fromkeys((*_visible(shut, (*opened, *more, *shown)), *named)))
     guards = list(_guards(places, roots, git_folders, modules))
     existing = _real(guard for guard in guards if not os.path.islink(guard))
     read_only, between = _arrange(existing, opened, hidden)
     return Profile(
         root=places.root,
-        writable=_real((*opened, *between, *writable)),
+        writable=tuple(dict.fromkeys((*_real((*opened, *between)), *more))),
         read_only=read_only,
         hidden=hidden,
-        readable=(*_real((*places.readable, *readable)), *programs),
+        masked=tuple(path for path in shut if path not in hidden),
+        readable=shown,
         temporary=temporary,
         network=settings.reaches_network,
         limits=_limits(settings),
@@ -167,12 +170,6 @@ def holders(opened: Sequence[str], shut: Sequence[str]) -> Iterator[str]:
             if folder not in opened and depth > _depth(folder, shut):
                 yield folder
             folder = os.path.dirname(folder)
-
-
-@lru_cache(maxsize=64 * SHAPES)
-def lies_in(path: str, folders: tuple[str, ...]) -> bool:
-    """Return whether the path is one of these folders or lies in one. All are resolved."""
-    return any(is_inside(path, folder) for folder in folders)
 
 
 def _depth(path: str, folders: Iterable[str]) -> int:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from cru.files import is_inside
 from cru.files.login_home import login_home
 from cru.files.search_path import own_path
 from cru.permissions.paths import PathRoots, contains_secrets
+from cru.sandbox.own_places import SHAPES, lies_in
 
 MASKED = ("/dev/shm", "/run", "/tmp")
 """Folders of this machine that a confined command does not see."""
@@ -25,7 +26,7 @@ INSTALLATION = ("lib", "lib64", "libexec", "pyvenv.cfg")
 
 
 def visible_programs(
-    path: str, places: PathRoots, opened: Sequence[str], hidden: Sequence[str], temporary: str
+    path: str, places: PathRoots, opened: tuple[str, ...], hidden: tuple[str, ...], temporary: str
 ) -> tuple[str, ...]:
     """Return the masked folders and files of programs that commands must see.
 
@@ -40,10 +41,16 @@ def visible_programs(
             installation = _installation(folder)
             is_whole = installation and _may_show_folder(installation, places, hidden, apart)
             candidates.append(installation if is_whole else folder)
+    return _outermost(tuple(candidates), opened, places.home)
+
+
+@lru_cache(maxsize=SHAPES)
+def _outermost(candidates: tuple[str, ...], opened: tuple[str, ...], home: str) -> tuple[str, ...]:
+    """Return these without those that are visible in another one, or in what may be changed."""
     visible = [folder for folder in opened if folder != "/"]
     shown: list[str] = []
     for place in candidates:
-        around = shown if is_inside(place, places.home) else (*visible, *shown)
+        around = shown if is_inside(place, home) else (*visible, *shown)
         if not any(is_inside(place, folder) for folder in around):
             shown.append(place)
     return tuple(shown)
@@ -89,17 +96,25 @@ def _masked_runtime(home: str) -> tuple[str, ...]:
     return tuple(place for place in runtime_paths() if place.startswith(inner) or _is_masked(place))
 
 
-def _may_show_runtime(place: str, places: PathRoots, hidden: Sequence[str]) -> bool:
+def _may_show_runtime(place: str, places: PathRoots, hidden: tuple[str, ...]) -> bool:
     """Return whether this shows nothing else that is hidden."""
     if not os.path.exists(place) or place in (places.home, *MASKED):
         return False
     real = os.path.realpath(place)
-    if any(is_inside(way, folder) for way in (place, real) for folder in hidden if folder != places.home):
-        return False
-    if is_inside(places.user_home, real):
+    shut = tuple(folder for folder in hidden if folder != places.home)
+    if lies_in(place, shut) or lies_in(real, shut) or _holds(real, (places.user_home,)):
         return False
     # below another name of a folder nothing hides what is hidden in it
-    return place == real or not any(is_inside(folder, real) for folder in hidden)
+    return place == real or not _holds(real, hidden)
+
+
+@lru_cache(maxsize=64 * SHAPES)
+def _holds(folder: str, paths: tuple[str, ...]) -> bool:
+    """Return whether one of these paths is the folder or lies in it, by their names."""
+    return any(is_inside(path, folder) for path in paths)
+
+
+_contains_secrets = lru_cache(maxsize=64 * SHAPES)(contains_secrets)
 
 
 @lru_cache(maxsize=16)
@@ -109,20 +124,20 @@ def _masked_folders(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder for folder in _spellings(folders) if _is_masked(folder)))
 
 
-def _may_show_folder(folder: str, places: PathRoots, hidden: Sequence[str], apart: Sequence[str]) -> bool:
+def _may_show_folder(folder: str, places: PathRoots, hidden: tuple[str, ...], apart: tuple[str, ...]) -> bool:
     """Return whether a masked folder is one of programs. What is hidden neither holds it nor lies in it, and none of `apart` lies in it."""
     ways = (folder, os.path.realpath(folder))
     real = ways[1]
-    if not os.path.isdir(folder) or any(is_inside(real, place) for place in KERNEL if not is_inside(real, "/dev/shm")):
+    if not os.path.isdir(folder) or (lies_in(real, KERNEL) and not lies_in(real, MASKED)):
         return False
     # sockets of the user's services lie all over /run
-    if is_inside(real, "/run") and os.path.basename(real) not in BIN:
+    if lies_in(real, ("/run",)) and os.path.basename(real) not in BIN:
         return False
-    if any(is_inside(way, place) for way in ways for place in hidden):
+    if any(lies_in(way, hidden) for way in ways):
         return False
-    if any(is_inside(place, way) for way in ways for place in (*apart, *MASKED)):
+    if any(_holds(way, (*apart, *MASKED)) for way in ways):
         return False
-    return not any(contains_secrets(way, places) for way in ways)
+    return not any(_contains_secrets(way, places) for way in ways)
 
 
 def _installation(folder: str) -> str:
@@ -133,4 +148,4 @@ def _installation(folder: str) -> str:
 
 
 def _is_masked(path: str) -> bool:
-    return any(is_inside(path, folder) for folder in MASKED)
+    return lies_in(path, MASKED)
