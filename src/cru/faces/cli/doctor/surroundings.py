@@ -100,6 +100,12 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
     from cru.sandbox.texts import describe_network
 
     settings, chosen = patient.settings, chosen_sandbox(patient.settings, patient.start.env)
+    if settings is not None and chosen.mode == "off":
+        origin = settings.origin("sandbox.mode")
+        text = f"off, as {origin} says: commands may do all that you may"
+        if origin == "default":
+            text = "off, as this cru runs in a sandbox already, which confines its commands"
+        return [DoctorFinding("sandbox", "ok", text)]
     detection = await detect(bwrap_env(patient.start, chosen))
     if not detection.backend:
         text = f"nothing can confine commands here: {detection.why}"
@@ -108,12 +114,6 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
     if settings is None:
         text = f"not looked at: the settings cannot be used ({detection.backend} works here)"
         return [DoctorFinding("sandbox", "warn", text)]
-    if chosen.mode == "off":
-        origin = settings.origin("sandbox.mode")
-        text = f"off, as {origin} says: commands may do all that you may"
-        if origin == "default":
-            text = "off, as this cru runs in a sandbox already, which confines its commands"
-        return [DoctorFinding("sandbox", "ok", text)]
     covered = "the model's commands" + (
         ", and the hooks, programs and MCP servers of a project" if chosen.project else ""
     )
