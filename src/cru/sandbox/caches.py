@@ -26,7 +26,8 @@ from cru.sandbox.own_places import SHAPES, lies_in
 from cru.sandbox.profile import CacheLayer, Profile
 
 PLACE = "/tmp/.caches"
-SECONDS = 5.0
+SECONDS = 20.0
+"""How long the trial of a layer may take, as long as that of the sandbox itself (detect.py): a trial that fails counts for the session."""
 
 
 class CacheKind(Struct, frozen=True):

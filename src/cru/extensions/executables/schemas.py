@@ -26,7 +26,8 @@ from cru.files import atomic
 from cru.files.regular import make_private_folder
 from cru.process.errors import StartError, has_windows_line_end
 
-SECONDS = 10.0
+SECONDS = 30.0
+"""How long a program may take for its schema. That it took longer is remembered, so the limit must not be reached on a busy machine."""
 LONGEST_OUTPUT = 4 << 20
 """Bytes that a schema may have."""
 EARLY = (b"CHIBI_TOOL_ARGS", b"CHIBI_HOOK_DATA")

@@ -49,8 +49,9 @@ WRITERS = (
 MOST_RULES = 2_000
 """Of one file: every call is held against each of them. The largest that people write have some hundred."""
 _RULE = re.compile(r"([A-Za-z_][\w*-]*)(?:\((.*)\))?", re.DOTALL)
-_SPECIAL = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\?")
-"""What a pattern of gitignore has and ours has not."""
+_SPECIAL = re.compile(r"\[[^\]]*(?:\]|\Z)|\{[^}]*(?:\}|\Z)|\?")
+"""What a pattern of gitignore has and ours has not. A bracket that is not closed reaches to the end: looking for the end of each
+of many such brackets would take a time that grows with the square of their number."""
 
 
 def read_permissions(reading: Reading, facts: SessionFacts) -> tuple[RuleLists, dict[tuple[str, str], int]]:
