@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from tests.kit.forked import processor_time
 
-LIMIT = 30.0
-"""Seconds of a processor, of the test and the programs that it waited for."""
+LIMIT = 120.0
+"""Seconds of a processor, of the test and the programs that it waited for: a guard against what does not end, not a measure of speed.
+A slow machine must not reach it."""
 LONG = 60.0
 """Seconds on the clock."""
 BUSY = "cru seconds of a processor"

@@ -1,6 +1,8 @@
 """`python -m tests.kit.limits`: files and functions that are too long, names that tell nothing or mean two things, and words that do not
 belong into the project.
 
+Tests look at no clock: what they measure on it depends on the machine and on what else runs there.
+
 A file may have 400 lines, a function 40 (decorators and docstring not counted). `# long: reason` on the line of the `def`
 excuses one function, `# vague: reason` the names of one line.
 tests/data and tests/programs hold other programs' code, so their length is theirs.
@@ -27,6 +29,15 @@ VAGUE = frozenset({"one", "found", "said", "given", "odd", "made", "told", "want
 """Names of variables and parameters that say nothing of what they hold."""
 # Made by tools, not by people.
 SKIPPED = ("__pycache__", ".egg-info", ".mypy_cache", ".ruff_cache", ".pytest_cache")
+
+CLOCKS = frozenset({"monotonic", "perf_counter", "process_time", "thread_time", "getrusage"})
+CLOCKS |= {f"{name}_ns" for name in CLOCKS} | {"processor_time", "loop.time"}
+"""Functions whose results are no stamps but serve to measure; `processor_time` is that of tests/kit/forked.py."""
+MAY_LOOK_AT_CLOCKS = {
+    "tests/kit/": "the helpers that tests use instead: growth.py, waiting.py and what waits for a program",
+    "tests/fuzz/__main__.py": "is not a test: it notes texts that took long, for a person",
+    "tests/kit_tests/test_server.py": "compares the times that the server noted with each other",
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -128,12 +139,89 @@ def check_words(root: Path, report: Report) -> None:
                     report.offences.append(f"{path.relative_to(root).as_posix()}:{number}: names {word!r}")
 
 
+def is_clock(node: ast.AST, clocks: frozenset[str] | set[str]) -> bool:
+    """Whether it is a call of a clock: `time.monotonic()`, `monotonic()`, `loop.time()`, or a function that returns such a time."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id in clocks
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    owner, name = ast.unparse(node.func.value), node.func.attr
+    is_loop = name == "time" and (owner.endswith("loop") or "get_running_loop" in owner)
+    return is_loop or (owner in ("time", "resource", "forked") and name in clocks)
+
+
+def compared_times(function: ast.AST, clocks: set[str]) -> Iterator[tuple[int, str]]:
+    """(line, source) of each comparison of what comes from a clock, in a function or module."""
+    nodes = list(ast.walk(function))
+    names: set[str] = set()
+
+    def is_time(node: ast.AST) -> bool:
+        return any(
+            is_clock(part, clocks) or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(node)
+        )
+
+    while True:
+        before = len(names)
+        for node in nodes:
+            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    names.update(bound.id for bound, value in pairs(target, node.value) if is_time(value))
+        if len(names) == before:
+            break
+    for node in nodes:
+        if isinstance(node, ast.Compare) and is_time(node):
+            yield node.lineno, ast.unparse(node)
+
+
+def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """Each name of an assignment and what it becomes."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        is_alike = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+        values = value.elts if is_alike and isinstance(value, (ast.Tuple, ast.List)) else [value] * len(target.elts)
+        for part, its_value in zip(target.elts, values, strict=True):
+            yield from pairs(part, its_value)
+    elif isinstance(target, ast.Name):
+        yield target, value
+
+
+def clock_functions(tree: ast.Module) -> set[str]:
+    """The clocks, and the functions of this module that return a time."""
+    clocks = set(CLOCKS)
+    for node in ast.walk(tree):
+        returns_float = isinstance(node, Function) and node.returns and "float" in ast.unparse(node.returns)
+        if isinstance(node, Function) and returns_float and any(is_clock(part, clocks) for part in ast.walk(node)):
+            clocks.add(node.name)
+    return clocks
+
+
+def check_clocks(root: Path, report: Report) -> None:
+    """Of the tests: no comparison looks at a clock, outside of MAY_LOOK_AT_CLOCKS."""
+    for path in files(root, ("tests",), "*.py"):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(("tests/data/", *MAY_LOOK_AT_CLOCKS)):
+            continue
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except SyntaxError:
+            continue  # reported by check_lengths, or not a test
+        clocks = clock_functions(tree)
+        scopes = [node for node in tree.body if isinstance(node, Function | ast.ClassDef)]
+        others = ast.Module([node for node in tree.body if node not in scopes], [])
+        for line, source in sorted({found for scope in (*scopes, others) for found in compared_times(scope, clocks)}):
+            report.offences.append(
+                f"{name}:{line}: looks at a clock: `{source}`; see tests/kit/growth.py and waiting.py"
+            )
+
+
 def check(root: Path) -> Report:
     """Look at a checkout."""
     report = Report()
     check_lengths(root, report)
     check_names(root, report)
     check_words(root, report)
+    check_clocks(root, report)
     return report
 
 

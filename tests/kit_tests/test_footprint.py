@@ -10,8 +10,7 @@ FILES, FUNCTIONS = 52, 225
 and before an end of the guardian was noticed; 50 files before it was asked whether a command runs in a git work tree (decision 0059),
 51 before looking for a program on the PATH was told from running one;
 217 functions before the gate noted files that run later, and before it was asked whether a command is confined and whether the paths
-still lead where they led behind the handlers; 223 before keys of other programs were withheld. Two of them are crossed only where a busy
-machine takes so long that the age of a file is looked at (contexts/line_file.py)."""
+still lead where they led behind the handlers; 223 before keys of other programs were withheld."""
 
 
 def test_a_hooked_tool_call_crosses_few_files_and_functions(home: HomeDir) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,40 @@ def test_a_vague_name_is_told(tmp_path: Path, source: str) -> None:
 def test_a_class_name_has_one_meaning(tmp_path: Path) -> None:
     report = limits.check(tree(tmp_path, src__a_py="class A: ...\n", src__b_py="class _A: ...\nclass B: ...\n"))
     assert report.offences == ["src/b.py:1: there is another class _A at src/a.py:1"]
+
+
+CLOCKS: dict[str, tuple[str, int]] = {
+    "time that passed": ("start = time.monotonic()\n    work()\n    assert time.monotonic() - start < 5", 1),
+    "processor time": (
+        "start = process_time()\n    work()\n    spent = process_time() - start\n    assert spent < 1.5",
+        1,
+    ),
+    "the least": ("start = time.perf_counter()\n    assert time.perf_counter() - start > 0.2", 1),
+    "a time limit": ("end = time.monotonic() + 30\n    while time.monotonic() < end: pass", 1),
+    "the clock of a loop": ("start = loop.time()\n    assert loop.time() - start < 1", 1),
+    "a list of times": (
+        "spent = [(time.thread_time(), x) for x in y]\n    assert [row for row in spent if row[0] > 2] == []",
+        1,
+    ),
+    "two names at once": (
+        "room, start = Room(), time.monotonic()\n    assert room.count == 1\n    assert 9 > start",
+        1,
+    ),
+    "a function that measures": ("assert measured() < 2", 1),
+    "no comparison": ("start = time.monotonic()\n    print(time.monotonic() - start)", 0),
+    "a stamp": ("before = time.time()\n    assert before <= stamp()", 0),
+    "a clock that the test holds": ("clock = Clock()\n    assert clock.monotonic() == 2.5", 0),
+    "the same name elsewhere": ("assert start < 3", 0),
+}
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_a_test_that_looks_at_a_clock_is_named(tmp_path: Path, name: str) -> None:
+    body, count = CLOCKS[name]
+    text = f"def measured() -> float:\n    return time.monotonic()\ndef other():\n    start = measured()\ndef test_x():\n    {body}\n"
+    report = limits.check(tree(tmp_path, tests__test_py=text, tests__kit__waiting_py=text, src__a_py=text))
+    assert len(report.offences) == count
+    assert all(re.match(r"tests/test\.py:\d+: looks at a clock: `", offence) for offence in report.offences)
 
 
 @pytest.mark.parametrize("word", limits.WORDS)
