@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
-from time import process_time
 from typing import Any, NamedTuple
 
 import pytest
-from tests.kit.processor_time import processor_seconds
+from tests.kit.growth import MOST, assert_linear, growth
 
 import cru
 
 SIZE = 6_000
-SECONDS = 0.15
 PIECES = [
     "a", "0", " ", "\n", "\t", "a ", "-", "_", "/", "\\", '"', "'", "(", "[", "{", "<", "$", "=", "a=", "a.", "a:", "*", "a-", "--",
     "é", "#", "@", "!", "[[", "](", "`", "\n\n", "a\n", " a", "://", "http://", "x,", "/a", "$a", "${", 'a"', '"\\', "sk-", "key=",
@@ -27,7 +27,7 @@ BOUNDED = {
     "cru.vault.semantic.passages._LINK": 1_400,
     "cru.vault.semantic.passages._BREAK": 700,
 }
-"""Characters of the longest text that it is given."""
+"""Expressions that may take a time that grows with the square: the characters of the longest text that each is given."""
 TRIED_ONCE = {"match", "fullmatch"}
 """Methods that try the beginning of a text, or a place where the last match ended."""
 
@@ -91,17 +91,14 @@ def methods_of_names(root: Path) -> dict[str, set[str]]:
     return methods
 
 
-def seconds_of(expression: Expression, text: str) -> float:
+def try_texts(expression: Expression, texts: list[str]) -> None:
     pattern = expression.pattern
-    raw: Any = text.encode() if isinstance(pattern.pattern, bytes) else text
-    begin = process_time()
-    pattern.match(raw)
-    pattern.fullmatch(raw)
-    if expression.is_searched:
-        for _ in pattern.finditer(raw):
-            if process_time() - begin > SECONDS:
-                break
-    return process_time() - begin
+    for text in texts:
+        raw: Any = text.encode() if isinstance(pattern.pattern, bytes) else text
+        pattern.match(raw)
+        pattern.fullmatch(raw)
+        if expression.is_searched:
+            deque(pattern.finditer(raw), maxlen=0)
 
 
 @pytest.mark.slow
@@ -115,12 +112,15 @@ def test_how_an_expression_is_used_is_seen() -> None:
 def test_no_expression_of_cru_takes_a_time_that_grows_with_the_square_of_a_text() -> None:
     every = expressions()
     assert len(every) > 150
-    slow = [
-        (expression.name, piece)
-        for expression in every
-        for piece in PIECES
-        if seconds_of(expression, piece * (BOUNDED.get(expression.name, SIZE) // len(piece)) + "!\0") > SECONDS
-    ]
+    slow = []
+    for expression in every:
+
+        def work(size: int, expression: Expression = expression) -> Callable[[], object]:
+            texts = [piece * (size // len(piece)) + "!\0" for piece in PIECES]
+            return lambda: try_texts(expression, texts)
+
+        if expression.name not in BOUNDED and (ratio := growth(work, SIZE)) > MOST:
+            slow.append((expression.name, round(ratio, 1)))
     assert slow == []
 
 
@@ -128,7 +128,28 @@ def test_fields_of_an_annotation_and_texts_of_fennel_are_read_in_time() -> None:
     from cru.extensions.lua.annotations import parse_annotations
     from cru.extensions.lua.fennel import end_of_form
 
-    assert processor_seconds(lambda: parse_annotations("-- @tool " + "a" * 100_000 + "\nfunction f() end\n")) < 1.5
-    assert processor_seconds(lambda: end_of_form("(" + '"\\' * 100_000, 0)) < 1.5
+    def read_annotations(size: int) -> Callable[[], object]:
+        text = "-- @tool " + "a" * size + "\nfunction f() end\n"
+        return lambda: parse_annotations(text)
+
+    def read_form(size: int) -> Callable[[], object]:
+        text = "(" + '"\\' * size
+        return lambda: end_of_form(text, 0)
+
+    assert_linear(read_annotations, 100_000)
+    assert_linear(read_form, 100_000)
     assert end_of_form('(a "(" ; (\n (b)) (c)', 0) == len('(a "(" ; (\n (b))')
     assert end_of_form('(a "b) (c)', 0) == len('(a "b) (c)')
+
+
+@pytest.mark.parametrize("piece", ["[", "{", "${"])
+def test_brackets_that_are_not_closed_are_read_in_time(piece: str) -> None:
+    from cru.extensions.hooks.dialects.claude.permissions import _SPECIAL
+
+    def work(size: int) -> Callable[[], object]:
+        text = piece * size
+        return lambda: _SPECIAL.sub("*", text)
+
+    assert_linear(work, 20_000)
+    assert _SPECIAL.sub("*", f"src/{piece}a") == f"src/{piece[:-1]}*"
+    assert _SPECIAL.sub("*", "a[bc]d{e,f}g?h") == "a*d*g*h"

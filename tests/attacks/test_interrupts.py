@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from tests.kit import Call, HomeDir, Reply, server, start
 from tests.kit.waiting import wait_until
@@ -22,8 +20,6 @@ def test_one_interrupt_ends_a_search_that_does_not_end(home: HomeDir) -> None:
         home.configure(url=model.url)
         with start("hi", home=home, env={"PATH": "/nowhere"}) as run:
             wait_until(lambda: children(run.pid))
-            begin = time.monotonic()
             run.interrupt()
-            done = run.wait()
+            done = run.wait(30)  # the search would end after a minute
     assert done.code == 130 and "interrupted" in done.err
-    assert time.monotonic() - begin < 10  # a second, on a machine that has nothing else to do; the search has a minute

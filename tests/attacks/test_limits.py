@@ -1,15 +1,15 @@
-"""Texts of strangers that cost a reader more than their length: each is read in a time that the loop can spare. What is measured is the
-processor's time, on a machine as usual; the bar is three times the half second that is promised, and what was mended took ten and more."""
+"""Texts from strangers that once cost a reader more than their length: reading them grows with the length, not with its square."""
 
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.extensions.hooks.dialect_world import about, source
-from tests.kit.processor_time import processor_seconds
+from tests.kit.growth import Work, assert_linear
 from tests.permissions.test_commands import bash, gate
 
 from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
@@ -31,37 +31,37 @@ from cru.files.glob import (
 from cru.net.web_url import LONGEST as LONGEST_URL
 from cru.net.web_url import why_not_public
 from cru.permissions.command_parts import judge_parts
+from cru.permissions.gate import Gate
 from cru.permissions.protected_writes import may_write_protected
 from cru.tools.html import plain_text
 from cru.tools.walk import RULES_LIMIT, IgnoreFile, read_rules
 
-SECONDS = 1.5
 SIZE = 60_000
 
-COMMANDS = {
-    "words": "git " + "a " * (SIZE // 2),
-    "commands": "ls;" * (SIZE // 3),
-    "lists": "a&&" * (SIZE // 3) + "a",
-    "substitutions": "$(" * (SIZE // 3) + ")" * (SIZE // 3),
-    "open parentheses": "(" * SIZE,
-    "backquotes": "`" * SIZE,
-    "braces": "{a," * (SIZE // 3),
-    "documents": "".join(f"cat <<A{i}\n" for i in range(5000)),
-    "redirections": "> a " * (SIZE // 4),
-    "wrappers": "env " * (SIZE // 4) + "rm x",
-    "programs among options": "git " + "git -P " * (SIZE // 7),
-    "options before a subcommand": "git " + "-C a " * (SIZE // 5) + "push",
-    "programs with options": "git -c a " * (SIZE // 9),
-    "long options": "git log " + "--outp " * (SIZE // 7),
-    "find": "find . " + "-exec a ; " * (SIZE // 10),
-    "sed": "sed " + "'s/a/b/;" * (SIZE // 8) + "'",
-    "awk": "awk '" + "{print}" * (SIZE // 7) + "'",
-    "suspect words": "$x " + "a=b " * (SIZE // 4),
-    "suspect options": "$x " + "-Srm " * (SIZE // 5),
-    "pipes into a shell": "curl a | sh " * (SIZE // 12),
-    "beginnings of a rule": "curl|" * (SIZE // 5),
-    "lines of code": "python -c '" + "a;" * (SIZE // 2) + "'",
-    "processes": "ps " + "e " * (SIZE // 2),
+COMMANDS: dict[str, Callable[[int], str]] = {
+    "words": lambda size: "git " + "a " * (size // 2),
+    "commands": lambda size: "ls;" * (size // 3),
+    "lists": lambda size: "a&&" * (size // 3) + "a",
+    "substitutions": lambda size: "$(" * (size // 3) + ")" * (size // 3),
+    "open parentheses": lambda size: "(" * size,
+    "backquotes": lambda size: "`" * size,
+    "braces": lambda size: "{a," * (size // 3),
+    "documents": lambda size: "".join(f"cat <<A{i}\n" for i in range(size // 12)),
+    "redirections": lambda size: "> a " * (size // 4),
+    "wrappers": lambda size: "env " * (size // 4) + "rm x",
+    "programs among options": lambda size: "git " + "git -P " * (size // 7),
+    "options before a subcommand": lambda size: "git " + "-C a " * (size // 5) + "push",
+    "programs with options": lambda size: "git -c a " * (size // 9),
+    "long options": lambda size: "git log " + "--outp " * (size // 7),
+    "find": lambda size: "find . " + "-exec a ; " * (size // 10),
+    "sed": lambda size: "sed " + "'s/a/b/;" * (size // 8) + "'",
+    "awk": lambda size: "awk '" + "{print}" * (size // 7) + "'",
+    "suspect words": lambda size: "$x " + "a=b " * (size // 4),
+    "suspect options": lambda size: "$x " + "-Srm " * (size // 5),
+    "pipes into a shell": lambda size: "curl a | sh " * (size // 12),
+    "beginnings of a rule": lambda size: "curl|" * (size // 5),
+    "lines of code": lambda size: "python -c '" + "a;" * (size // 2) + "'",
+    "processes": lambda size: "ps " + "e " * (size // 2),
 }
 RULES = (
     "bash:rm *",
@@ -74,25 +74,37 @@ RULES = (
 
 
 @pytest.mark.slow
+def on_text(make_text: Callable[[int], str], read: Callable[[str], object]) -> Work:
+    def work(size: int) -> Callable[[], object]:
+        text = make_text(size)
+        return lambda: read(text)
+
+    return work
+
+
+def judge_commands(judge: Gate, name: str) -> Work:
+    return on_text(COMMANDS[name], lambda text: bash(judge, text))
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_long_command_is_judged_in_time(name: str) -> None:
-    judge, text = gate(allow=("bash:git *", "bash:*a*b*c*"), deny=RULES, ask=("bash:sudo *",)), COMMANDS[name]
-    assert processor_seconds(lambda: bash(judge, text)) < SECONDS
-    assert processor_seconds(lambda: judge_parts(judge, "bash", text)) < SECONDS
-    assert processor_seconds(lambda: may_write_protected(text, judge.places)) < SECONDS
+    judge = gate(allow=("bash:git *", "bash:*a*b*c*"), deny=RULES, ask=("bash:sudo *",))
+    assert_linear(on_text(COMMANDS[name], lambda text: bash(judge, text)), SIZE)
+    assert_linear(on_text(COMMANDS[name], lambda text: judge_parts(judge, "bash", text)), SIZE)
+    assert_linear(on_text(COMMANDS[name], lambda text: may_write_protected(text, judge.places)), SIZE)
 
 
 @pytest.mark.slow
 def test_a_star_before_an_option_costs_no_square_of_the_programs() -> None:
     judge = gate(mode="trust", deny=("bash:* --force *",))
-    assert processor_seconds(lambda: bash(judge, COMMANDS["programs among options"])) < SECONDS
+    assert_linear(judge_commands(judge, "programs among options"), SIZE)
     assert bash(judge, "git git -P --force x").decision == bash(judge, "git -P --forc x").decision == "deny"
 
 
 @pytest.mark.slow
 def test_a_long_command_is_judged_as_a_short_one() -> None:
     judge = gate(mode="trust", deny=RULES)
-    for text in (COMMANDS["wrappers"], COMMANDS["suspect options"], "ls;" * 20_000 + "rm x"):
+    for text in (COMMANDS["wrappers"](SIZE), COMMANDS["suspect options"](SIZE), "ls;" * 20_000 + "rm x"):
         assert bash(judge, text).decision == "deny", text[-20:]
     assert bash(judge, "git " + "-C a " * 12_000 + "push --force x").decision == "deny"
     assert bash(judge, "git -C a push --force x").decision == bash(judge, "git -C a push x").decision == "deny"
@@ -105,7 +117,7 @@ def test_a_long_command_is_judged_in_time_by_many_rules(name: str) -> None:
     others = [f"bash:program{number} *" for number in range(500)]
     near = [f"bash:git a{number} *" for number in range(250)] + [f"bash:ls --option{number}" for number in range(250)]
     judge = gate(mode="trust", deny=tuple(others), ask=tuple(near))
-    assert processor_seconds(lambda: bash(judge, COMMANDS[name])) < SECONDS
+    assert_linear(judge_commands(judge, name), SIZE)
 
 
 @pytest.mark.slow
@@ -122,40 +134,43 @@ def test_fifteen_thousand_rules_are_not_tried_on_a_long_command() -> None:
     """As many as fit into a project's config.toml."""
     judge = gate(mode="trust", deny=tuple(f"bash:program{number} *" for number in range(15_000)))
     assert bash(judge, "ls x").decision == "allow" and bash(judge, "program14999 x").decision == "deny"
-    verdicts = []
-    assert processor_seconds(lambda: verdicts.append(bash(judge, "true " + "; `a`" * 12_000))) < SECONDS
-    assert "the command is too long to be tried against every rule" in verdicts[0].reason
+    assert_linear(on_text(lambda size: "true " + "; `a`" * (size // 5), lambda text: bash(judge, text)), SIZE)
+    verdict = bash(judge, "true " + "; `a`" * 12_000)
+    assert "the command is too long to be tried against every rule" in verdict.reason
 
 
 def test_text_that_looks_like_the_beginning_of_a_tag_is_read_in_time() -> None:
-    assert processor_seconds(lambda: plain_text("<" * 1_000_000)) < 0.5
+    assert_linear(on_text(lambda size: "<" * size, plain_text), 1_000_000)
     assert plain_text("a < b, 3<4 <b>c</b>") == "a < b, 3<4 c"
 
 
 def test_of_a_long_command_few_parts_are_judged_one_by_one() -> None:
-    parts = judge_parts(gate(), "bash", COMMANDS["substitutions"])
+    parts = judge_parts(gate(), "bash", COMMANDS["substitutions"](SIZE))
     assert len(parts.parts) <= 2 and parts.unclear
     many = judge_parts(gate(), "bash", "; ".join(f"ls {i}" for i in range(60)))
     assert (len(many.parts), many.more) == (50, 10)
 
 
-GLOBS: dict[str, Callable[[], object]] = {
-    "stars": lambda: matches_text(parse_glob("*a" * 5000 + "b"), "a" * SIZE),
-    "folders": lambda: matches_path(parse_path_glob("**/a/" * 200 + "b"), ("a",) * 2000),
-    "stars in a name": lambda: compile_name("*a" * 2000 + "b")("a" * 250),
-    "classes in a name": lambda: compile_name("*[ab]" * 1000 + "c")("a" * 250),
-    "folders of a search": lambda: matches_search(parse_search_glob(["**", "*a" * 100 + "b"] * 50), ("a" * 200,) * 200),
-    "stars in an identifier": lambda: matches_identifier("*a" * 20 + "b", "a" * 4000),
-    "folders of an identifier": lambda: matches_identifier("**/a" * 20 + "b", "a/" * 2000),
-    "choices in an identifier": lambda: matches_identifier("{a,a}" * 40 + "b", "a" * 40),
-    "open braces": lambda: expand_braces("{" * SIZE),
-    "open braces with commas": lambda: expand_braces("{a," * (SIZE // 3)),
+GLOBS: dict[str, Callable[[int], object]] = {
+    "stars": lambda size: matches_text(parse_glob("*a" * (size // 12) + "b"), "a" * SIZE),
+    "a text for stars": lambda size: matches_text(parse_glob("*a" * 5000 + "b"), "a" * size),
+    "folders": lambda size: matches_path(parse_path_glob("**/a/" * 200 + "b"), ("a",) * (size // 30)),
+    "stars in a name": lambda size: compile_name("*a" * (size // 30) + "b")("a" * 250),
+    "classes in a name": lambda size: compile_name("*[ab]" * (size // 60) + "c")("a" * 250),
+    "folders of a search": lambda size: matches_search(
+        parse_search_glob(["**", "*a" * 100 + "b"] * 50), ("a" * 200,) * (size // 300)
+    ),
+    "stars in an identifier": lambda size: matches_identifier("*a" * 20 + "b", "a" * (size // 15)),
+    "folders of an identifier": lambda size: matches_identifier("**/a" * 20 + "b", "a/" * (size // 30)),
+    "choices in an identifier": lambda size: matches_identifier("{a,a}" * (size // 1500) + "b", "a" * 40),
+    "open braces": lambda size: expand_braces("{" * size),
+    "open braces with commas": lambda size: expand_braces("{a," * (size // 3)),
 }
 
 
 @pytest.mark.parametrize("name", GLOBS)
 def test_a_glob_of_many_stars_or_braces_is_read_in_time(name: str) -> None:
-    assert processor_seconds(GLOBS[name]) < SECONDS
+    assert_linear(lambda size: lambda: GLOBS[name](size), SIZE)
 
 
 @pytest.mark.parametrize(
@@ -183,16 +198,18 @@ LINES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_a_gitignore_of_as_many_patterns_as_fit_into_it_is_read_in_time(tmp_path: Path, name: str) -> None:
-    lines = (LINES[name].replace("{}", str(number)) for number in range(RULES_LIMIT // (len(LINES[name]) + 12)))
-    (tmp_path / ".gitignore").write_text("\n".join(("*.log", *lines)))
+    def work(size: int) -> Callable[[], object]:
+        lines = (LINES[name].replace("{}", str(number)) for number in range(size // (len(LINES[name]) + 12)))
+        (tmp_path / f"{size}.gitignore").write_text("\n".join(("*.log", *lines)))
+        return lambda: look(tmp_path / f"{size}.gitignore")
 
-    def look() -> None:
-        file = IgnoreFile(read_rules(str(tmp_path / ".gitignore")))
+    def look(path: Path) -> None:
+        file = IgnoreFile(read_rules(str(path)))
         assert file.find_match(("a.log",), False)
         for number in range(100):
             file.find_match((f"d{number}", "x"), False)
 
-    assert processor_seconds(look) < SECONDS
+    assert_linear(work, RULES_LIMIT)
 
 
 def test_of_a_usual_gitignore_no_line_is_passed_over(tmp_path: Path) -> None:
@@ -201,76 +218,86 @@ def test_of_a_usual_gitignore_no_line_is_passed_over(tmp_path: Path) -> None:
     assert len(read_rules(str(tmp_path / ".gitignore"))) == len(lines)
 
 
-@pytest.mark.parametrize("line", ["[" * 200_000, "*x" * 100_000, "**/a/" * 40_000 + "b"], ids=["[", "*", "**"])
-def test_a_line_of_gitignore_that_no_path_can_match_is_passed_over(tmp_path: Path, line: str) -> None:
-    (tmp_path / ".gitignore").write_text(f"{line}\n*.log\n")
-    rules: list[object] = []
-    assert processor_seconds(lambda: rules.extend(read_rules(str(tmp_path / ".gitignore")))) < SECONDS
-    assert len(rules) == 1
+@pytest.mark.parametrize("piece", ["[", "*x", "**/a/"])
+def test_a_line_of_gitignore_that_no_path_can_match_is_passed_over(tmp_path: Path, piece: str) -> None:
+    def work(size: int) -> Callable[[], object]:
+        (tmp_path / f"{size}").write_text(f"{piece * (size // len(piece))}b\n*.log\n")
+        return lambda: rule_counts.add(len(read_rules(str(tmp_path / f"{size}"))))
+
+    rule_counts: set[int] = set()
+    assert_linear(work, 200_000)
+    assert rule_counts == {1}
 
 
 def test_a_gitignore_of_four_gigabytes_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / ".gitignore").open("wb") as file:
         os.truncate(file.fileno(), 4 << 30)
-    assert processor_seconds(lambda: IgnoreFile(read_rules(str(tmp_path / ".gitignore")))) < SECONDS
-    assert read_rules(str(tmp_path / ".gitignore")) == ()
+    tracemalloc.start()
+    try:
+        assert read_rules(str(tmp_path / ".gitignore")) == ()
+        assert tracemalloc.get_traced_memory()[1] < 2 * RULES_LIMIT
+    finally:
+        tracemalloc.stop()
 
 
 # hooks of strangers ------------------------------------------------------------------------------------------------------------------
 
 CLAUDE, CRUSH, CODEX = ".claude/settings.json", "crush.json", ".codex/config.toml"
 HANDLER = '{"hooks":[{"type":"command","command":"a"}]}'
+FILES: dict[str, tuple[str, Callable[[int], str]]] = {
+    "hooks": (CRUSH, lambda count: '{"hooks":{"PreToolUse":[' + ",".join(['{"command":"a"}'] * count) + "]}}"),
+    "hooks of groups": (CLAUDE, lambda count: '{"hooks":{"PreToolUse":[' + ",".join([HANDLER] * count) + "]}}"),
+    "hooks of one group": (CLAUDE, lambda count: '{"hooks":{"PreToolUse":[{"hooks":[' + ",".join(["{}"] * count) + "]}]}}"),
+    "values": (CLAUDE, lambda count: '{"hooks":{},"x":[' + ",".join("1" * count) + "]}"),
+    "keys": (CLAUDE, lambda count: '{"hooks":{},"x":{' + ",".join(f'"{n:05}":1' for n in range(count)) + "}}"),
+    "misspelt events": (CLAUDE, lambda count: '{"hooks":{' + ",".join(f'"PreToolUs{n:05}":[{{}}]' for n in range(count)) + "}}"),
+    "misspelt keys": (CLAUDE, lambda count: "{" + ",".join(f'"hook{n:05}":1' for n in range(count)) + "}"),
+    "tables": (CODEX, lambda count: '[[hooks.PreToolUse]]\ncommand="a"\n' * count),
+    "lines": (CODEX, lambda count: "\n".join(f"a{n:05}.b.c.d=1" for n in range(count))),
+}  # fmt: skip
+"""name → (file, its text with so many of them)"""
 MANY = {
-    "hooks": (CRUSH, '{"hooks":{"PreToolUse":[' + ",".join(['{"command":"a"}'] * 60_000) + "]}}"),
-    "hooks of groups": (CLAUDE, '{"hooks":{"PreToolUse":[' + ",".join([HANDLER] * 20_000) + "]}}"),
-    "hooks of one group": (CLAUDE, '{"hooks":{"PreToolUse":[{"hooks":[' + ",".join(["{}"] * 89_000) + "]}]}}"),
-    "values": (CLAUDE, '{"hooks":{},"x":[' + ",".join("1" * 500_000) + "]}"),
-    "keys": (CLAUDE, '{"hooks":{},"x":{' + ",".join(f'"{number}":1' for number in range(90_000)) + "}}"),
-    "misspelt events": (
-        CLAUDE,
-        '{"hooks":{' + ",".join(f'"PreToolUs{number}":[{{}}]' for number in range(30_000)) + "}}",
-    ),
-    "misspelt keys": (CLAUDE, "{" + ",".join(f'"hook{number}":1' for number in range(60_000)) + "}"),
-    "tables": (CODEX, '[[hooks.PreToolUse]]\ncommand="a"\n' * 30_000),
-    "lines": (CODEX, "\n".join(f"a{number}.b.c.d=1" for number in range(60_000))),
-}
+    "hooks": 60_000, "hooks of groups": 20_000, "hooks of one group": 89_000, "values": 500_000, "keys": 90_000,
+    "misspelt events": 30_000, "misspelt keys": 60_000, "tables": 30_000, "lines": 60_000,
+}  # fmt: skip
 ALLOWED = {
-    "hooks": (CRUSH, '{"hooks":{"PreToolUse":[' + ",".join(['{"command":"a"}'] * (MAX_CONFIG_TABLES - 10)) + "]}}"),
-    "groups": (CLAUDE, '{"hooks":{"PreToolUse":[' + ",".join([HANDLER] * (MAX_CONFIG_TABLES // 3 - 10)) + "]}}"),
-    "values": (CLAUDE, '{"hooks":{},"x":[' + ",".join("1" * (MAX_CONFIG_VALUES - 10)) + "]}"),
-    "misspelt events": (
-        CLAUDE, '{"hooks":{' + ",".join(f'"PreToolUs{number}":[{{}}]' for number in range(MAX_CONFIG_TABLES // 2 - 10)) + "}}",
-    ),
-    "misspelt keys": (CLAUDE, "{" + ",".join(f'"hook{number}":1' for number in range(MAX_CONFIG_VALUES - 10)) + "}"),
+    "hooks": MAX_CONFIG_TABLES - 10, "hooks of groups": MAX_CONFIG_TABLES // 3 - 10, "values": MAX_CONFIG_VALUES - 10,
+    "misspelt events": MAX_CONFIG_TABLES // 2 - 10, "misspelt keys": MAX_CONFIG_VALUES - 10,
 }  # fmt: skip
 
 
-def read_hooks(root: Path, name: str, text: str) -> tuple[float, list[str]]:
-    """How long a start reads a project's file of hooks, and what is wrong with it as a whole."""
-    (root / name).parent.mkdir(exist_ok=True)
-    (root / name).write_text(text)
+def read_hooks(root: Path, name: str, problems: dict[int, list[str]]) -> Work:
+    """Read a project's file of hooks as a start does. What is wrong with it as a whole goes to `problems`, by the number of hooks."""
+    file, make_text = FILES[name]
+    (root / file).parent.mkdir(exist_ok=True)
     facts, dialects = about(root), load_dialects(["claude", "crush", "codex"])
-    problems: list[str] = []
 
-    def read() -> None:
+    def work(count: int) -> Callable[[], object]:
+        (root / file).write_text(make_text(count))
+        return lambda: read(count)
+
+    def read(count: int) -> None:
         sources, refused = loader.read_sources(dialects.values(), facts)
         loader.load_hooks(sources, dialects, LoadPolicy(), facts)
-        problems.extend(str(problem) for problem in refused)
+        problems[count] = [str(problem) for problem in refused]
 
-    return processor_seconds(read), problems
+    return work
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_a_file_of_more_hooks_than_anybody_writes_is_not_read(tmp_path: Path, name: str) -> None:
-    seconds, problems = read_hooks(tmp_path, *MANY[name])
-    assert seconds < SECONDS and len(problems) == 1 and "it holds more than" in problems[0]
+    problems: dict[int, list[str]] = {}
+    assert_linear(read_hooks(tmp_path, name, problems), MANY[name])
+    (problem,) = problems[max(problems)]
+    assert "it holds more than" in problem
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_file_of_as_many_hooks_as_are_read_is_read_in_time(tmp_path: Path, name: str) -> None:
-    seconds, problems = read_hooks(tmp_path, *ALLOWED[name])
-    assert seconds < SECONDS and problems == []
+    problems: dict[int, list[str]] = {}
+    assert_linear(read_hooks(tmp_path, name, problems), ALLOWED[name])
+    assert problems[max(problems)] == []
 
 
 @pytest.mark.sample(9)
@@ -281,12 +308,15 @@ def test_a_matcher_that_has_many_ways_is_tried_in_time(dialect: str, matcher: st
         id="x", dialect=dialect, event="PreToolUse", source=source(dialect, "", "x"), line=1, matcher=matcher, name="x"
     )
     fits = load_dialects([dialect])[dialect].matching.matcher_fits
-    calls = [
-        (synthetic_events.make_call(tool), tool) for tool in ("mcp_" + "_" * 3000, "a" * 4000, "mcp_" + "abc" * 1000)
-    ]
-    results: list[bool] = []
-    assert processor_seconds(lambda: results.extend(fits(entry, call, tool) for call, tool in calls)) < SECONDS
-    assert results == [False] * 3
+    results: set[bool] = set()
+
+    def work(size: int) -> Callable[[], object]:
+        tools = ("mcp_" + "_" * size, "a" * size, "mcp_" + "abc" * (size // 3))
+        calls = [(synthetic_events.make_call(tool), tool) for tool in tools]
+        return lambda: results.update(fits(entry, call, tool) for call, tool in calls)
+
+    assert_linear(work, 4_000)
+    assert results == {False}
 
 
 def test_a_name_that_is_longer_than_any_is_seen_by_every_guard() -> None:
@@ -299,24 +329,29 @@ def test_a_name_that_is_longer_than_any_is_seen_by_every_guard() -> None:
 
 # addresses ---------------------------------------------------------------------------------------------------------------------------
 
-HOSTS = {
-    "one label": "à" * 16_000,
-    "labels": "à." * 8_000,
-    "punycode": "xn--" + "a" * 16_000,
-    "digits of punycode": "xn--" + "9" * 16_000,
-    "labels of punycode": "xn--a." * 2_600,
-    "combining characters": "a" + "\u0301" * 16_000,
-    "dots of another script": "．" * 16_000,
-    "percent signs": "%C3%A0" * 2_600,
-    "different characters": "".join(chr(0x4E00 + number) for number in range(16_000)),
-    "a longer one": "à" * 1_000_000,
+HOSTS: dict[str, Callable[[int], str]] = {
+    "one label": lambda size: "à" * size,
+    "labels": lambda size: "à." * (size // 2),
+    "punycode": lambda size: "xn--" + "a" * size,
+    "digits of punycode": lambda size: "xn--" + "9" * size,
+    "labels of punycode": lambda size: "xn--a." * (size // 6),
+    "combining characters": lambda size: "a" + "\u0301" * size,
+    "dots of another script": lambda size: "．" * size,
+    "percent signs": lambda size: "%C3%A0" * (size // 6),
+    "different characters": lambda size: "".join(chr(0x4E00 + number % 20_000) for number in range(size)),
 }
 
 
 @pytest.mark.sample(4)
+@pytest.mark.parametrize("size", [16_000, 1_000_000])
 @pytest.mark.parametrize("name", HOSTS)
-def test_a_long_host_is_judged_in_time(name: str) -> None:
-    judge, url = gate(mode="trust", deny=("fetch:https://*.evil.example/*",)), f"https://{HOSTS[name]}/x"
-    assert processor_seconds(lambda: why_not_public(url)) < SECONDS
-    assert processor_seconds(lambda: judge.judge("fetch", "fetch", url)) < SECONDS
+def test_a_long_host_is_judged_in_time(name: str, size: int) -> None:
+    judge = gate(mode="trust", deny=("fetch:https://*.evil.example/*",))
+
+    def make_url(size: int) -> str:
+        return f"https://{HOSTS[name](size)}/x"
+
+    assert_linear(on_text(make_url, why_not_public), size)
+    assert_linear(on_text(make_url, lambda url: judge.judge("fetch", "fetch", url)), size)
+    url = make_url(size)
     assert len(url) < LONGEST_URL or why_not_public(url) == "the address cannot be understood"

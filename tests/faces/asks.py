@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
 from tests.kit import HomeDir, Terminal, pty
+from tests.kit.waiting import wait_until
 
 HELLO = "by: order\ntext: Hello\n"
 WAY = 'cru.ui.ask(nil, { header = "Way", question = "Which way?", choices = { "left", "right", "back" } })'
@@ -57,6 +57,4 @@ def answer(terminal: Terminal, text: str) -> None:
 
 
 def last_line(terminal: Terminal, end: str) -> None:
-    until = time.monotonic() + 30
-    while not terminal.screen().rstrip().endswith(end):
-        assert time.monotonic() < until, f"no {end!r} at the end of:\n{terminal.screen()}"
+    wait_until(lambda: terminal.screen().rstrip().endswith(end), what=f"{end!r} at the end of the screen")

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -187,7 +186,7 @@ def test_a_command_that_reads_nothing_does_not_hold_up_the_run(home: HomeDir) ->
     def work(request: Received) -> Reply:
         results = [m["content"] for m in request.body["messages"] if m["role"] == "tool"]
         if not results:
-            return Reply(calls=[background("exec sleep 60", stdin=True)])
+            return Reply(calls=[background("exec sleep 600", stdin=True)])
         task = re.search(r"as task (\w+)", results[0])
         if len(results) > 2 or task is None:
             return Reply("done")
@@ -195,10 +194,9 @@ def test_a_command_that_reads_nothing_does_not_hold_up_the_run(home: HomeDir) ->
 
     with server(work) as model:
         home.configure(url=model.url)
-        begin = time.monotonic()
         done = cru("-t", "go", home=home)
         results = [m["content"] for m in model.requests[-1].body["messages"] if m["role"] == "tool"]
-    assert done.code == 0 and time.monotonic() - begin < 25
+    assert done.code == 0
     assert "does not read its input; a part of the text may have gone in" in results[1]
     assert "has got the last text in part" in results[2]
 

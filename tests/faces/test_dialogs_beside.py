@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import msgspec
@@ -164,10 +163,8 @@ def test_ctrl_z_at_a_dialog_stops_and_the_dialog_is_still_there(home: HomeDir) -
 
 
 def until_state(pid: int, state: str) -> None:
-    end = time.monotonic() + 30
-    while (now := Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) != state:
-        assert time.monotonic() < end, f"still {now}"
-        time.sleep(0.01)
+    stat = Path(f"/proc/{pid}/stat")
+    wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == state, what=f"the state {state}")
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from tests.extensions.lua.support import until_gone
 from tests.kit import HomeDir, start
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.real_start
 
@@ -64,8 +64,5 @@ def test_a_plugin_that_blocks_does_not_make_it_immortal(home: HomeDir, command: 
 
 
 def number_in(path: Path) -> int:
-    end = time.monotonic() + 30
-    while not path.exists() or not path.read_text().strip():
-        assert time.monotonic() < end, "it never began"
-        time.sleep(0.005)
+    wait_until(lambda: path.exists() and path.read_text().strip(), what="its begin")
     return int(path.read_text())

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from tests.faces.hooks_home import CALLS, TOUCH, model, project, ran, rows, seen, trust, trust_all, turn
 from tests.kit import HomeDir, cru, pty
-from tests.kit.forked import processor_time
 
 GUARD: dict[str, Any] = {"event": "tool:before_call", "command": "true", "name": "guard"}
 WRITES = CALLS.replace("true", "echo x >> done").partition("\n")[2]
@@ -231,11 +230,9 @@ def test_a_strangers_words_do_not_hold_up_a_start(home: HomeDir) -> None:
     for number in range(60):
         (home.project / f"d{number}").mkdir()
     project(home, *(f"{words} {number}" for number in range(60)))
-    start = processor_time()
     assert "60 project hooks await trust" in turn(home).err
     run = cru("hooks", "review", home=home)
     assert run.out.count("it names more files than cru looks at") == 60
-    assert processor_time() - start < 8  # it was half a minute of looking up
     word = run.out.split()[0]
     run = cru("hooks", "review", "--trust", word, home=home)
     assert run.code == 2 and "names more files than cru looks at, so it is not accepted" in run.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -10,6 +9,7 @@ import pytest
 from tests.faces.hooked import claude, crush, hooks, ids, model
 from tests.faces.hooks_home import trust
 from tests.kit import HomeDir, cru, start
+from tests.kit.waiting import wait_until
 
 DENY = "echo nothing is deleted here >&2; exit 2"
 ASK = """echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'"""
@@ -143,9 +143,7 @@ def test_one_that_was_interrupted_is_accounted_for(home: HomeDir) -> None:
     model(home)
     crush(home, {"name": "sleepy", "command": "touch begun; sleep 30"})
     with start("clean up", home=home) as run:
-        end = time.monotonic() + 30
-        while not (home.project / "begun").exists() and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until((home.project / "begun").exists)
         run.interrupt()
         run.wait()
     out = why(home)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit import Call, Hang, HomeDir, Received, Reply, Step, cru, server, start
+from tests.kit.waiting import wait_until
 
 VARIABLES = "CHIBI_TOOL_ARGS CHIBI_TOOL_NAME CHIBI_HOOK CHIBI_HOOK_DATA CHIBI_VERBOSE"
 
@@ -201,10 +201,7 @@ def test_ending_the_outer_run_ends_the_inner_one_and_what_it_started(home: HomeD
     with server(answer) as model:
         home.configure(url=model.url)
         with start("-t", "outer", home=home) as run:
-            deadline = time.monotonic() + 30
-            while not alive(f"sleep {marker}"):
-                assert time.monotonic() < deadline, run.err
-                time.sleep(0.02)
+            wait_until(lambda: alive(f"sleep {marker}"))
             run.interrupt()
             assert run.wait().code == 130
             assert alive(marker) == []

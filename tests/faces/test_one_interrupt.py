@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server
 from tests.kit.pty import Terminal
+from tests.kit.waiting import wait_until
 
 PYTHON = "import asyncio, time, cru\nfrom cru import on\ndef begin():\n    open('begun', 'w').write('x')\n"
 HANDLER = PYTHON + "@on('message:received')\n"
@@ -67,10 +67,11 @@ def place(home: HomeDir, name: str, source: str) -> None:
 
 
 def wait_for_begin(home: HomeDir, terminal: Terminal) -> None:
-    end = time.monotonic() + 20
-    while not (home.project / "begun").exists():
-        assert time.monotonic() < end, terminal.screen()
-        terminal.screen()
+    def has_begun() -> bool:
+        terminal.screen()  # what is printed has to be read, else the program waits for room in the terminal
+        return (home.project / "begun").exists()
+
+    wait_until(has_begun)
 
 
 def interrupted(home: HomeDir, terminal: Terminal) -> None:

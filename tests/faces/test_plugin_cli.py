@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server, start
+from tests.kit.waiting import wait_until
 
 
 def plugin(home: HomeDir, name: str, **files: str) -> Path:
@@ -372,10 +373,7 @@ READY = 'cru.fs.write("ready", "")'
 
 
 def until_ready(home: HomeDir) -> None:
-    end = time.monotonic() + 30
-    while not (home.project / "ready").exists():
-        assert time.monotonic() < end, "it never began"
-        time.sleep(0.005)
+    wait_until((home.project / "ready").exists)
 
 
 def test_a_signal_ends_what_waits(home: HomeDir) -> None:

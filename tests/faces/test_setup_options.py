@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
+from tests.kit.waiting import ends_soon
 from tests.models.wire import serve, status, stream, whole
 
 from cru.faces.cli.setup import options
@@ -22,18 +22,14 @@ def test_servers_of_this_machine_are_asked_at_once_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main() -> list[str]:
-        async with serve(whole(MODELS)) as here, serve(stream(b"{", pause=9.0)) as slow, serve(status(404)) as other:
+        async with serve(whole(MODELS)) as here, serve(stream(b"{", pause=600)) as slow, serve(status(404)) as other:
             rows = [
                 Provider(name, "openai", wire.url) for name, wire in (("slow", slow), ("other", other), ("vllm", here))
             ]
             monkeypatch.setattr(options, "ALL_SERVERS", rows)
-            began = time.monotonic()
-            lines = [
-                f"{o.label}: {o.about}"
-                for o in await find_options(ModelSettings(), {}, tmp_path)
-                if o.kind == "provider"
-            ]
-            assert time.monotonic() - began < 2.0
+            with ends_soon():
+                options_found = await find_options(ModelSettings(), {}, tmp_path)
+            lines = [f"{o.label}: {o.about}" for o in options_found if o.kind == "provider"]
             return [line.replace(here.url, "URL") for line in lines]
 
     assert asyncio.run(main()) == ["vllm: qwen3:8b, llama, … at URL"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -16,13 +15,6 @@ from tests.kit.scripts import cru_word
 pytestmark = pytest.mark.real_start
 
 CHILDREN = "sh -c 'sleep 60 & echo $! >grandchild; wait' & echo $! >child; wait"
-
-
-def until(ready: Callable[[], object], timeout: float = 30.0) -> None:
-    end = time.monotonic() + timeout
-    while not ready():
-        assert time.monotonic() < end, "the moment did not come"
-        time.sleep(0.01)
 
 
 def number_in(path: Path) -> int:
@@ -72,12 +64,12 @@ def test_while_a_tool_runs_its_children_and_theirs_go_too(home: HomeDir, number:
         home.configure(url=model.url)
         with start("-t", "hi", home=home) as run:
             pids = [home.project / name for name in ("child", "grandchild")]
-            until(lambda: all(number_in(path) for path in pids))
+            wait_until(lambda: all(number_in(path) for path in pids))
             run.signal(number)
             done = run.wait()
         assert done.code == (128 + number if number in EXITS else -number)
         ended_well(home, done)
-        until(lambda: all(gone(number_in(path)) for path in pids))
+        wait_until(lambda: all(gone(number_in(path)) for path in pids))
     calls = [e["tool_call_id"] for e in home.log() if e["entry_type"] == "tool_call"]
     assert calls == [e["tool_call_id"] for e in home.log() if e["entry_type"] == "tool_result"]
 
@@ -154,7 +146,7 @@ def test_a_stop_and_a_continue_are_announced(home: HomeDir) -> None:
         with start("--json", "hi", home=home) as run:
             run.wait_for("so far")
             run.signal(signal.SIGTSTP)
-            until(lambda: Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+            wait_until(lambda: Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
             assert types(run)[-1] == "session:paused"
             run.signal(signal.SIGCONT)
             run.wait_for("session:resumed")
@@ -168,7 +160,7 @@ def test_an_interrupted_tool_is_told_to_the_model_when_resumed(home: HomeDir) ->
     with server([Reply(calls=[Call("bash", {"command": "echo >ran; sleep 60"})]), Reply("understood")]) as model:
         home.configure(url=model.url)
         with start("-t", "hi", home=home) as run:
-            until((home.project / "ran").exists)
+            wait_until((home.project / "ran").exists)
             run.interrupt()
             assert run.wait().code == 130
         assert cru("--resume", home=home).out == "understood\n"
@@ -185,10 +177,10 @@ def test_what_moved_into_a_session_of_its_own_goes_too(home: HomeDir) -> None:
         home.configure(url=model.url)
         with start("-t", "hi", home=home) as run:
             pids = [home.project / name for name in ("moved", "below")]
-            until(lambda: all(number_in(path) for path in pids))
+            wait_until(lambda: all(number_in(path) for path in pids))
             run.interrupt()
             assert run.wait().code == 130
-    until(lambda: all(gone(number_in(path)) for path in pids))
+    wait_until(lambda: all(gone(number_in(path)) for path in pids))
 
 
 @pytest.mark.sample(2)
@@ -217,7 +209,7 @@ def test_a_plugin_has_its_own_alarm(home: HomeDir) -> None:
         home.configure(url=model.url)
         with start("hi", home=home) as run:
             run.wait_for("so far")
-            until((home.project / "rang").exists)
+            wait_until((home.project / "rang").exists)
             run.signal(signal.SIGTERM)
             done = run.wait()
     assert done.code == 143
@@ -236,11 +228,11 @@ def test_while_the_session_says_good_bye(home: HomeDir, number: int) -> None:
     with server([Reply("fine")]) as model:
         home.configure(url=model.url)
         with start("hi", home=home) as run:
-            until(lambda: number_in(home.project / "child"))
+            wait_until(lambda: number_in(home.project / "child"))
             run.signal(number)
             done = run.wait()
     assert done.code == (143 if number == signal.SIGTERM else -number) and done.out == "fine\n"
-    until(lambda: gone(number_in(home.project / "child")))
+    wait_until(lambda: gone(number_in(home.project / "child")))
 
 
 @pytest.mark.slow
@@ -252,9 +244,9 @@ def test_while_the_loop_waits_for_a_computation(home: HomeDir, is_late: bool) ->
     with server([Hang("so far")]) as model:
         home.configure(url=model.url)
         with start("hi", home=home) as run:
-            until((home.project / "begun").exists)
+            wait_until((home.project / "begun").exists)
             children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
-            until(lambda: not is_late or children.read_text())
+            wait_until(lambda: not is_late or children.read_text())
             run.signal(signal.SIGINT)
             done = run.wait()
     assert done.code == 130 and "cru.oq.query: interrupted" in done.err

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.kit import Hang, HomeDir, Received, Reply, Step, cru, pty, server, start
+from tests.kit.waiting import wait_until
 
 
 def hang_on_first(request: Received) -> Step:
@@ -285,10 +285,8 @@ def test_pause_hands_control_over_and_comes_back(here: HomeDir) -> None:
         terminal.line("hi")
         terminal.expect("hello")
         terminal.line("/pause")
-        end = time.monotonic() + 30
-        while Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-            assert time.monotonic() < end, terminal.screen()
-            time.sleep(0.02)
+        stat = Path(f"/proc/{terminal.pid}/stat")
+        wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
         assert not (here.context() / ".lock").exists()
         subprocess.run(["kill", "-CONT", str(terminal.pid)], check=True)
         terminal.line("again")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 from tests.fuzz.seeds import FOUND, found, seeds
 from tests.fuzz.targets import TARGETS
-from tests.kit.processor_time import processor_seconds
+from tests.kit.growth import MOST as MOST_GROWTH
+from tests.kit.growth import growth
 
 MOST = 40
 """Seeds of a target that are played here."""
@@ -16,10 +18,6 @@ PIECES = (
     "<", "&a *a ", "\t", "a=", "\0", "é",
 )  # fmt: skip
 LARGE = 100_000
-SECONDS = 1.5
-"""Of the processor for a text of that size; what grows with the square takes many times as much."""
-TIMES = {"rules": 3, "shell": 2}
-"""Of targets that read a text more than once: how many times."""
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -40,8 +38,10 @@ def test_a_text_of_one_piece_is_read_in_a_time_that_grows_with_it(target: str) -
     slow = []
     for head in ("", '{"a": "', "---\n", "bash\n", "data: "):
         for piece in PIECES:
-            text = (head + piece * (LARGE // len(piece))).encode()
-            spent = processor_seconds(partial(TARGETS[target], text))
-            if spent > SECONDS * TIMES.get(target, 1):
-                slow.append((head, piece, round(spent, 1)))
+
+            def work(size: int, head: str = head, piece: str = piece) -> Callable[[], object]:
+                return partial(TARGETS[target], (head + piece * (size // len(piece))).encode())
+
+            if (ratio := growth(work, LARGE)) > MOST_GROWTH:
+                slow.append((head, piece, round(ratio, 1)))
     assert slow == []

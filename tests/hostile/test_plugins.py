@@ -8,7 +8,6 @@ import pytest
 from tests.hostile import checks
 from tests.hostile.plugins import PLUGIN_ROWS
 from tests.kit import Call, HomeDir, Received, Reply, cru, server
-from tests.kit.forked import processor_time
 
 LANGUAGES = {"lua": "lua", "python": "py"}
 ROWS = [(name, language) for name, row in PLUGIN_ROWS.items() for language in LANGUAGES if getattr(row, language)]
@@ -42,10 +41,8 @@ def check(home: HomeDir, name: str, language: str) -> None:
         file = home.cru / "plugins" / f"bad.{LANGUAGES[language]}"
         file.parent.mkdir()
         file.write_text(plugin(language, getattr(row, language)))
-        before = processor_time()
         done = cru("hello", home=home)
-        spent = processor_time() - before
-        print(str(done)[:3000], spent)
+        print(str(done)[:3000])
         try:
             checks.check_messages(done, row.codes, passed_on=1 << 20, may_be_defect=row.is_defect)
             said = done.err.replace(str(home.path.parent), "")
@@ -55,7 +52,6 @@ def check(home: HomeDir, name: str, language: str) -> None:
             checks.check_processes(home)
         finally:
             checks.kill_started(home)
-        assert spent < row.seconds
         file.unlink()
         home.project.mkdir(exist_ok=True)
         checks.check_next_run(home)

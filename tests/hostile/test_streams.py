@@ -6,10 +6,7 @@ import pytest
 from tests.hostile import checks
 from tests.hostile.streams import SHORT_STREAMS, STREAMS
 from tests.kit import HomeDir, Raw, Received, Reply, cru, server
-from tests.kit.forked import processor_time
 
-SECONDS = 15.0
-"""Of processor time, the server's own share included."""
 CONFIG = 'mode = "trust"\nrequest_tries = 1\nidle_timeout = 2\nfirst_byte_timeout = 2\nstall_timeout = 10\nreply_size_limit = 1_000_000\n'
 
 
@@ -21,12 +18,9 @@ def check(home: HomeDir, name: str) -> None:
 
     with server(answer) as model:
         home.configure(CONFIG, model.url)
-        before = processor_time()
         done = cru("hello", home=home)
-        spent = processor_time() - before
-        print(str(done)[:3000], spent)
+        print(str(done)[:3000])
         checks.check_messages(done, (0, 1))
-        assert spent < SECONDS
         checks.check_next_run(home)
     checks.check_log(home, ["hello", "again"])
     checks.check_files(home)

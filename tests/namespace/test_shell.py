@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import pkgutil
-import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.waiting import wait_until
 from tests.namespace.support import Room
 
 import cru
@@ -91,10 +91,7 @@ def test_a_cancelled_exec_ends_everything_that_it_started(tmp_path: Path) -> Non
         return int((room.root / "pid").read_text())
 
     pid = room(main)
-    deadline = time.monotonic() + 30
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not alive(pid)
+    wait_until(lambda: not alive(pid))
 
 
 def alive(pid: int) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kit import wait_until
@@ -27,7 +29,9 @@ from cru.process.sweep import Watched, read_table, sweep
 
 OWNER = """
 import asyncio, sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from cru.process.child import Child, Program
 
 class Loop(asyncio.SelectorEventLoop):
@@ -136,8 +140,22 @@ def test_a_shell_that_was_ended_is_started_anew(loop: GuardedLoop) -> None:
     finish(loop)
 
 
-def test_a_shell_that_was_ended_while_commands_run_is_replaced_at_once_and_told_once(loop: GuardedLoop) -> None:
-    guardian = loop.guardian
+def test_a_shell_that_was_ended_while_commands_run_is_replaced_at_once_and_told_once(
+    loop: GuardedLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guardian, pauses = loop.guardian, []
+    monkeypatch.setattr(guardian_module, "PAUSE", 3600.0)
+    monkeypatch.setattr(guardian, "_restarted", -math.inf)
+    call_later = loop.call_later
+
+    def hurry(delay: float, callback: Callable[..., object], *args: Any, **more: Any) -> asyncio.TimerHandle:
+        if delay == guardian_module.PAUSE:
+            pauses.append(delay)
+            monkeypatch.setattr(guardian, "_restarted", -math.inf)  # as if the time had passed
+            delay = 0.0
+        return call_later(delay, callback, *args, **more)
+
+    monkeypatch.setattr(loop, "call_later", hurry)
 
     async def end_shell() -> int:
         before = guardian.pid
@@ -148,14 +166,13 @@ def test_a_shell_that_was_ended_while_commands_run_is_replaced_at_once_and_told_
         return guardian.pid
 
     guardian.expect("/1.1")
-    began = time.monotonic()
     second = loop.run_until_complete(end_shell())
-    assert time.monotonic() - began < guardian_module.PAUSE / 2  # nothing ran unwatched for long
+    assert pauses == []  # nothing ran unwatched for long
     assert is_running(second)
     assert loop.heard == [f"{ENDED}; another one watches them now"]
     assert [child.mark for child in read_table(table_of(guardian))] == ["/1.1"]
     third = loop.run_until_complete(end_shell())
-    assert time.monotonic() - began > guardian_module.PAUSE  # not as fast as somebody can end them
+    assert pauses == [guardian_module.PAUSE]  # not as fast as somebody can end them
     assert is_running(third) and len(loop.heard) == 1
     guardian.remove("/1.1")
     finish(loop)

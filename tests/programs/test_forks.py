@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.kit import Call, Done, Hang, HomeDir, Reply, cru, server, start
+from tests.kit.waiting import wait_until
 
 HEAD = "import multiprocessing, os, subprocess, sys, time\nfrom cru import on\n"
 CHILD = """
@@ -38,16 +38,9 @@ def plugin(home: HomeDir, source: str) -> None:
     (home.cru / "plugins" / "forking.py").write_text(HEAD + source)
 
 
-def until(ready: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not ready():
-        assert time.monotonic() < end, "the moment did not come"
-        time.sleep(0.005)
-
-
 def child_of(home: HomeDir) -> int:
     path = home.project / "child"
-    until(lambda: path.exists() and path.read_text())
+    wait_until(lambda: path.exists() and path.read_text())
     return int(path.read_text())
 
 

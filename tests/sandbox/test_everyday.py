@@ -50,7 +50,7 @@ trap 'echo bye' EXIT; sleep 0.01 & wait; exit 3
 echo $0 $# $HOME $PWD | sed 's/[0-9]//g'
 printf '#!/bin/sh\\necho run\\n' >run.sh && chmod 700 run.sh && ./run.sh
 df . >/dev/null && du -s . >/dev/null && ps >/dev/null && free >/dev/null; echo $?
-timeout 1 sleep 0.01; perl -e 'print 1'; jq -n 1; awk 'BEGIN{{print 2}}'
+timeout 60 sleep 0.01; perl -e 'print 1'; jq -n 1; awk 'BEGIN{{print 2}}'
 """
 DIFFERENT = {
     "a work tree beside the project": "git worktree add -q ../side2",

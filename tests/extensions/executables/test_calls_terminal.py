@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 from tests.extensions.executables.programs import calls, results, script, shape, tool
-from tests.extensions.executables.test_calls import gone, until
+from tests.extensions.executables.test_calls import until, wait_until_gone
 from tests.kit import HomeDir, Terminal, pty
+from tests.kit.waiting import wait_until
 
 BOTH = pytest.mark.parametrize("name", ["run_command", "run_command_later"])
 COMMAND = '{"command": "echo it ran"}'
@@ -103,7 +105,7 @@ def test_ctrl_c_at_a_program_that_asks_nothing_ends_it_with_all_that_it_started(
         until(home.project / "started")
         terminal.key("c-c")
         assert terminal.wait() == 130
-    assert gone(home.project / "child")
+    wait_until_gone(home.project / "child")
 
 
 def test_two_that_ask_are_asked_one_after_the_other(home: HomeDir) -> None:
@@ -182,17 +184,9 @@ def test_ctrl_z_stops_both_and_both_go_on(home: HomeDir) -> None:
 
 def asked(terminal: Terminal) -> None:
     """Wait until the terminal is the program's, so that keys that are signals go there."""
-    deadline = time.monotonic() + 30
-    while os.tcgetpgrp(terminal.descriptor) == terminal.pid:
-        assert time.monotonic() < deadline, "the terminal is never handed over"
-        time.sleep(0.01)
+    wait_until(lambda: os.tcgetpgrp(terminal.descriptor) != terminal.pid, what="the terminal for the program")
 
 
 def wait_state(pid: int, state: str) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        with open(f"/proc/{pid}/stat") as file:
-            if file.read().rpartition(")")[2].split()[0] == state:
-                return
-        assert time.monotonic() < deadline, f"{pid} is never in the state {state}"
-        time.sleep(0.01)
+    stat = Path(f"/proc/{pid}/stat")
+    wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == state, what=f"the state {state} of {pid}")

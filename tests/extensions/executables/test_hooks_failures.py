@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from tests.extensions.executables.hooked import ERAS, ask, heard, model, plugin, results, spy
 from tests.kit import HomeDir, start
+from tests.kit.waiting import wait_until
 
 from cru.extensions.executables.hooks.table import TABLE
 
@@ -203,9 +202,7 @@ def test_ctrl_c_ends_a_hook_and_the_turn(home: HomeDir) -> None:
     model(home, TURN)
     plugin(home, {"pre_tool": "sleep 60"})
     with start("hello", home=home) as run:
-        end = time.monotonic() + 30
-        while not heard(home) and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: heard(home))
         run.interrupt()
         done = run.wait()
     assert done.code == 130 and "Traceback" not in done.err

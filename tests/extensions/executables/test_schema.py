@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.extensions.executables.programs import IMPATIENT, calls, listed, program, results, script, tool
 from tests.kit import HomeDir, cru
+from tests.kit.processes import is_running
+from tests.kit.waiting import wait_until
 
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables import schemas
@@ -55,25 +56,13 @@ def test_a_broken_schema_is_told_and_the_run_goes_on(home: HomeDir, what: str) -
     assert "Traceback" not in run.err and len(run.err) < 2000
 
 
-def is_gone(pid: int) -> bool:
-    """An orphan that was killed is there until somebody collects it."""
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def test_one_that_never_ends_is_ended_and_the_run_goes_on(home: HomeDir, tmp_path: Path) -> None:
     program(home, "hangs", f"#!/bin/bash\nsleep 300 & echo $! >{tmp_path}/child; wait\n")
     tool(home, "good", "echo fine")
     run = calls(home, "good", script=IMPATIENT)
     assert run.code == 0 and "`--schema` does not end within 0.3 s" in run.err
     assert results(home) == ["fine\n"]
-    assert is_gone(int((tmp_path / "child").read_text()))
+    wait_until(lambda: not is_running(int((tmp_path / "child").read_text())))
 
 
 def test_the_health_of_one_that_never_ends(home: HomeDir) -> None:
@@ -94,7 +83,7 @@ def test_at_the_limit_all_that_it_started_is_ended(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(schemas, "SECONDS", 0.5)
     where = ProgramContext(tmp_path, tmp_path, tmp_path, dict(os.environ), "main", lambda text: None)
     assert asyncio.run(schemas.ask_schema(path, where)).failure == "`--schema` does not end within 0.5 s"
-    assert is_gone(int((tmp_path / "child").read_text()))
+    wait_until(lambda: not is_running(int((tmp_path / "child").read_text())))
 
 
 @pytest.mark.parametrize(

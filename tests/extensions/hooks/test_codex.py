@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 
 import msgspec
 import pytest
 from tests.extensions.hooks.dialect_world import about, calls, event, moment, parsed, results, said, stdin, turn
 from tests.kit import HomeDir, Reply
+from tests.kit.waiting import wait_until
 
 from cru.events.payloads import SessionEnded, SessionStarted, ToolBeforeCall, ToolCompleted, ToolFailed, TurnComplete
 from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
@@ -214,9 +214,7 @@ def test_notify_gets_its_json_as_the_last_argument_and_nobody_waits(home: HomeDi
     put(home, f'notify = ["{script}", "{heard}"]\n', "config.toml")
     done, _ = turn(home, Reply("Done it."), config=ON)
     assert done.code == 0
-    until = time.monotonic() + 30
-    while not heard.exists() and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(heard.exists)
     said = msgspec.json.decode(heard.read_bytes())
     assert (said["type"], said["input-messages"], said["last-assistant-message"]) == (
         "agent-turn-complete",

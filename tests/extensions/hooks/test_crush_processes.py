@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.extensions.hooks.crush_world import Call, Made, call, config
+from tests.kit.waiting import ends_soon
 
 
 def fired(path: Path, *commands: str | dict[str, Any], tool: str = "bash", args: dict[str, Any] | None = None) -> Call:
@@ -54,9 +54,9 @@ def test_r5_other_ends_say_nothing_and_are_told(tmp_path: Path, command: str) ->
 
 
 def test_r6_a_hook_that_takes_too_long(tmp_path: Path) -> None:
-    began = time.monotonic()
-    got = fired(tmp_path, {"command": "sleep 60", "timeout": 1})
-    assert got.decision == "none" and time.monotonic() - began < 30
+    with ends_soon():
+        got = fired(tmp_path, {"command": "sleep 600", "timeout": 1})
+    assert got.decision == "none"
     assert any("no answer within 1 s" in text for text in got.notices)
 
 
@@ -111,10 +111,10 @@ def test_r16_a_rewrite_keeps_the_other_arguments(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_r17_a_hook_that_will_not_end_is_left_behind(tmp_path: Path) -> None:
-    began = time.monotonic()
-    command = """trap "" INT TERM; end=$((SECONDS+30)); while [ $SECONDS -lt $end ]; do sleep 0.1; done; echo '{"decision":"deny"}'"""
-    got = fired(tmp_path, {"command": command, "timeout": 1})
-    assert got.decision == "none" and time.monotonic() - began < 15
+    command = """trap "" INT TERM; end=$((SECONDS+600)); while [ $SECONDS -lt $end ]; do sleep 0.1; done; echo '{"decision":"deny"}'"""
+    with ends_soon():
+        got = fired(tmp_path, {"command": command, "timeout": 1})
+    assert got.decision == "none"
 
 
 def test_r17_one_that_ends_by_itself_in_time_is_judged_by_how_it_ended(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import gc
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from tests.extensions.hooks.running import Hooks, alive
+from tests.kit.waiting import ends_soon, wait_until
 
 from cru.extensions.hooks.model.result import HookRun
 
@@ -30,22 +30,16 @@ def _pids(hooks: Hooks) -> list[int]:
     return [int(pid) for pid in (hooks.cwd / "pids").read_text().split()]
 
 
-def _all_gone(hooks: Hooks) -> bool:
-    end = time.monotonic() + 30
-    while any(alive(pid) for pid in _pids(hooks)):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
+def _wait_until_gone(hooks: Hooks) -> None:
+    wait_until(lambda: not any(alive(pid) for pid in _pids(hooks)), what=f"the end of {_pids(hooks)}")
 
 
 @pytest.mark.sample(2)
 def test_r6_at_the_limit_everything_is_ended(hooks: Hooks) -> None:
-    began = time.monotonic()
-    made = hooks.run("echo $$ > pids; sleep 100 & echo $! >> pids; timeout 90 sleep 80", timeout=1)
+    with ends_soon():
+        made = hooks.run("echo $$ > pids; sleep 600 & echo $! >> pids; timeout 600 sleep 600", timeout=1)
     assert (made.exit, made.timed_out) == (None, True)
-    assert time.monotonic() - began < 30
-    assert _all_gone(hooks)
+    _wait_until_gone(hooks)
 
 
 def test_r6_who_ends_by_itself_in_the_grace_is_judged_by_its_own_status(hooks: Hooks) -> None:
@@ -66,20 +60,18 @@ def test_an_exit_status_that_only_repeats_the_signal_is_no_answer(hooks: Hooks) 
 
 @pytest.mark.sample(2)
 def test_r17_who_does_not_listen_is_killed_and_its_late_words_are_never_read(hooks: Hooks) -> None:
-    command = "echo $$ > pids; trap '' INT TERM; echo early; sleep 20; echo late; sleep 90"
-    began = time.monotonic()
-    made = hooks.run(command, timeout=LIMIT)
+    command = "echo $$ > pids; trap '' INT TERM; echo early; sleep 600; echo late"
+    with ends_soon():
+        made = hooks.run(command, timeout=LIMIT)
     assert (made.exit, made.timed_out) == (None, True)
     assert "late" not in made.stdout
-    assert time.monotonic() - began < 15
-    assert _all_gone(hooks)
+    _wait_until_gone(hooks)
 
 
 def test_t7_a_child_in_the_background_is_left_alone_and_not_waited_for(hooks: Hooks) -> None:
-    began = time.monotonic()
-    made = hooks.run("sleep 30 & echo $! > pids; echo said")
+    with ends_soon():
+        made = hooks.run("sleep 600 & echo $! > pids; echo said")
     assert (made.exit, made.stdout, made.timed_out) == (0, "said\n", False)
-    assert time.monotonic() - began < 20
     (pid,) = _pids(hooks)
     assert alive(pid)
     os.kill(pid, 9)
@@ -87,9 +79,9 @@ def test_t7_a_child_in_the_background_is_left_alone_and_not_waited_for(hooks: Ho
 
 def test_t7_a_child_in_the_background_that_prints_without_end(hooks: Hooks) -> None:
     made = hooks.run("(echo $BASHPID > pids; exec yes) & sleep 0.05; exit 0")
-    (pid,) = _pids(hooks)
+    assert len(_pids(hooks)) == 1
     assert made.exit == 0 or made.error == "printed more than 16 MiB"
-    assert _all_gone(hooks), pid  # its pipe is closed
+    _wait_until_gone(hooks)  # its pipe is closed
 
 
 def test_t7_a_daemon_lives_on(hooks: Hooks) -> None:
@@ -100,27 +92,26 @@ def test_t7_a_daemon_lives_on(hooks: Hooks) -> None:
     os.kill(pid, 9)
 
 
-@pytest.mark.parametrize("command", ["while :; do :; done", "sleep 60", "trap '' TERM INT; sleep 60 | cat"])
+@pytest.mark.parametrize("command", ["while :; do :; done", "sleep 600", "trap '' TERM INT; sleep 600 | cat"])
 def test_s8_s9_t12_cancelled_it_ends_at_once_with_everything(hooks: Hooks, command: str) -> None:
-    async def main() -> float:
+    async def main() -> None:
         task = asyncio.create_task(hooks.arun(f"echo $$ > pids; {command}"))
         while not (hooks.cwd / "pids").exists() or not (hooks.cwd / "pids").read_text():
             await asyncio.sleep(0.01)
-        began = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return time.monotonic() - began
 
-    assert asyncio.run(main()) < 20
-    assert _all_gone(hooks)
+    with ends_soon():
+        asyncio.run(main())
+    _wait_until_gone(hooks)
 
 
 def test_a_hundred_megabytes_end_it(hooks: Hooks) -> None:
     made = hooks.run("echo $$ > pids; head -c 100000000 /dev/zero; echo end")
     assert (made.exit, made.error, made.truncated) == (None, "printed more than 16 MiB", True)
     assert len(made.stdout) == 1 << 20
-    assert _all_gone(hooks)
+    _wait_until_gone(hooks)
 
 
 def test_t13_the_same_hook_in_two_sessions_at_once(tmp_path: Path) -> None:

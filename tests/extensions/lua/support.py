@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.waiting import wait_until
 
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaVM
@@ -40,7 +40,4 @@ def gone(pid: int) -> bool:
 
 
 def until_gone(pid: int) -> None:
-    end = time.monotonic() + 30
-    while not gone(pid):
-        assert time.monotonic() < end, f"{pid} still runs"
-        time.sleep(0.01)
+    wait_until(lambda: gone(pid), what=f"the end of {pid}")
