@@ -58,3 +58,26 @@ def test_what_it_raises_is_raised_in_who_waits() -> None:
             await log.finish()
 
     asyncio.run(run())
+
+
+def test_where_no_thread_can_start_it_is_done_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def sync() -> None:
+        synced.append(threading.current_thread())
+        if len(synced) == 2:
+            raise OSError("no room")
+
+    async def run() -> None:
+        log = LogSync(sync)
+        log.begin_soon()
+        await log.wait()
+        log.begin_soon()
+        with pytest.raises(OSError, match="no room"):
+            await log.finish()
+
+    synced: list[threading.Thread] = []
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert synced == [threading.main_thread()] * 2

@@ -32,11 +32,23 @@ class LogSync:
         self._due = self._loop.call_soon(self._begin)
 
     def _begin(self) -> None:
-        self._due, self._is_running = None, True
+        self._due = None
         if self._thread is None:
-            self._thread = Thread(target=self._run, name="cru-log-sync", daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._run, name="cru-log-sync", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no other thread: the loop waits for the disk, rather than for ever
+                self._sync_here()
+                return
+            self._thread = thread
+        self._is_running = True
         self._go.release()
+
+    def _sync_here(self) -> None:
+        try:
+            self._sync()
+        except Exception as error:  # noqa: BLE001  raised again in the task that waits
+            self._error = error
 
     async def wait(self) -> None:
         """Wait until what was begun is done, and raise what it raised."""
