@@ -124,6 +124,7 @@ def test_no_expression_of_cru_takes_a_time_that_grows_with_the_square_of_a_text(
     assert slow == []
 
 
+@pytest.mark.slow
 def test_fields_of_an_annotation_and_texts_of_fennel_are_read_in_time() -> None:
     from cru.extensions.lua.annotations import parse_annotations
     from cru.extensions.lua.fennel import end_of_form
@@ -142,6 +143,7 @@ def test_fields_of_an_annotation_and_texts_of_fennel_are_read_in_time() -> None:
     assert end_of_form('(a "b) (c)', 0) == len('(a "b) (c)')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["[", "{", "${"])
 def test_brackets_that_are_not_closed_are_read_in_time(piece: str) -> None:
     from cru.extensions.hooks.dialects.claude.permissions import _SPECIAL

@@ -86,6 +86,7 @@ def judge_commands(judge: Gate, name: str) -> Work:
     return on_text(COMMANDS[name], lambda text: bash(judge, text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_long_command_is_judged_in_time(name: str) -> None:
     judge = gate(allow=("bash:git *", "bash:*a*b*c*"), deny=RULES, ask=("bash:sudo *",))
@@ -139,6 +140,7 @@ def test_fifteen_thousand_rules_are_not_tried_on_a_long_command() -> None:
     assert "the command is too long to be tried against every rule" in verdict.reason
 
 
+@pytest.mark.slow
 def test_text_that_looks_like_the_beginning_of_a_tag_is_read_in_time() -> None:
     assert_linear(on_text(lambda size: "<" * size, plain_text), 1_000_000)
     assert plain_text("a < b, 3<4 <b>c</b>") == "a < b, 3<4 c"
@@ -168,6 +170,7 @@ GLOBS: dict[str, Callable[[int], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GLOBS)
 def test_a_glob_of_many_stars_or_braces_is_read_in_time(name: str) -> None:
     assert_linear(lambda size: lambda: GLOBS[name](size), SIZE)
@@ -218,6 +221,7 @@ def test_of_a_usual_gitignore_no_line_is_passed_over(tmp_path: Path) -> None:
     assert len(read_rules(str(tmp_path / ".gitignore"))) == len(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["[", "*x", "**/a/"])
 def test_a_line_of_gitignore_that_no_path_can_match_is_passed_over(tmp_path: Path, piece: str) -> None:
     def work(size: int) -> Callable[[], object]:
@@ -284,6 +288,7 @@ def read_hooks(root: Path, name: str, problems: dict[int, list[str]]) -> Work:
     return work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_a_file_of_more_hooks_than_anybody_writes_is_not_read(tmp_path: Path, name: str) -> None:
     problems: dict[int, list[str]] = {}
@@ -300,7 +305,7 @@ def test_a_file_of_as_many_hooks_as_are_read_is_read_in_time(tmp_path: Path, nam
     assert problems[max(problems)] == []
 
 
-@pytest.mark.sample(9)
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["cru", "crush", "claude", "codex", "gemini"])
 @pytest.mark.parametrize("matcher", [".*_.*_.*_.*_!", "(.*)(.*)(.*)(.*)!", "mcp_.*a.*b.*c!", "(a+)+!", r"(\w+_?)*!"])
 def test_a_matcher_that_has_many_ways_is_tried_in_time(dialect: str, matcher: str) -> None:
@@ -342,7 +347,7 @@ HOSTS: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [16_000, 1_000_000])
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_long_host_is_judged_in_time(name: str, size: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
 from tests.events.world import World
 from tests.kit.growth import assert_linear
 
@@ -131,6 +132,7 @@ def test_what_waits_for_a_slow_handler_is_bounded_and_told_once() -> None:
     assert len(world.warnings) == 1
 
 
+@pytest.mark.slow
 def test_many_small_parts_are_merged_quickly() -> None:
     lengths = set()
 

@@ -50,6 +50,7 @@ def test_comments_and_other_fields_alone_are_no_event() -> None:
     assert decode(b": OPENROUTER PROCESSING\n\nevent: ping\n\nretry: 10\n\n") == []
 
 
+@pytest.mark.slow
 def test_a_line_in_many_pieces_takes_time_in_proportion_to_its_length() -> None:
     lengths: list[int] = []
 

@@ -105,6 +105,7 @@ def test_the_proxy_refuses(row: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert web.seen == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_blanks_in_a_header_are_read_in_one_go() -> None:
     def work(blanks: int) -> Callable[[], object]:
         head = b"GET http://known.example/ HTTP/1.1\r\nx: \t a" + b" " * blanks + b"b \t\r\ny:"

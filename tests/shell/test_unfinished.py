@@ -86,6 +86,7 @@ def test_a_long_text_takes_no_long_time() -> None:
     assert unfinished_part("print(1)\n" * 300) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["a", "a[", "a[]", "a[] ", ")", "( )"])
 def test_an_error_in_a_long_line_is_found_in_time(piece: str) -> None:
     def work(size: int) -> Callable[[], object]:
