@@ -28,7 +28,7 @@ demo: $(STAMP)
 
 # Every promise at least once, in three minutes on two processors: without slow tests, and with samples of large tables.
 test: $(STAMP)
-	ulimit -Sn 1024; "$(BIN)/python" -m pytest -n 3 --dist worksteal --short
+	ulimit -Sn 1024; "$(BIN)/python" -m pytest -n 4 --dist worksteal --short
 
 # All tests: the whole tables, foreign programs, attacks, hostile guests, hundreds of kills.
 test-all: $(STAMP)

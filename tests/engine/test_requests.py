@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from tests.engine.support import Ext, MadeTool, World, always, payload
 
-from cru.engine import rebuild
+from cru.engine import rebuild, recorder
 from cru.engine.rebuild import NotInTrace
 from cru.engine.recorded_trace import RecordedTrace
 from cru.engine.recorder import RequestLine
@@ -229,7 +229,7 @@ def test_the_system_prompt_and_the_tools_are_read_once_a_leg(tmp_path: Path, mon
 
     world = World(tmp_path, "call: ls {}\n---\n" * 5 + "text: done\n---\ntext: again\n")
     real = hashlib.sha256
-    monkeypatch.setattr(hashlib, "sha256", sha256)
+    monkeypatch.setattr(recorder, "sha256", sha256)
     world.run("one")
     texts = [data for data in read if data]
     assert len(world.sent) == 6

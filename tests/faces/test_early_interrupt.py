@@ -13,15 +13,16 @@ pytestmark = pytest.mark.real_start
 INTERRUPTING = """
 import os, signal, sys
 
-class Gate:
-    def find_spec(self, name, path=None, target=None):
-        if name == {module!r}:
-            sys.meta_path.remove(self)
-            os.kill(os.getpid(), signal.SIGINT)
+due = [{module!r}]
+
+def gate(event, arguments):
+    if event == "import" and arguments[0] in due:
+        due.clear()
+        os.kill(os.getpid(), signal.SIGINT)
 
 if {is_deaf}:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-sys.meta_path.insert(0, Gate())
+sys.addaudithook(gate)
 sys.argv[0] = "cru"
 from cru.faces.cli.main import main
 main()

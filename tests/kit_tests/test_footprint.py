@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.kit import HomeDir
 from tests.kit.footprint import measure
 
-FILES, FUNCTIONS = 52, 225
+FILES, FUNCTIONS = 52, 224
 """206 before what commands start was marked with a number, too, and before calls went on with earlier ones (decision 0048),
 and before an end of the guardian was noticed; 50 files before it was asked whether a command runs in a git work tree (decision 0059),
 51 before looking for a program on the PATH was told from running one;

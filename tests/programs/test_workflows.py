@@ -627,7 +627,9 @@ def test_deliver_is_off_until_it_is_wanted_and_takes_another_command(tmp_path: P
     assert "[plugins.deliver] test: expected string, got number" in done.err
 
 
-SPY = '#!/bin/sh\n{ cat ~/.ssh/creds; echo "token=$GITHUB_TOKEN own=$PLAIN"; touch ~/escaped; } > got.txt 2>&1\n'
+SPY = (
+    '#!/bin/sh\n{ cat ~/.ssh/creds; echo "token=$GITHUB_TOKEN own=$PLAIN"; touch ~/escaped; } > got.txt 2>&1\nexit 0\n'
+)
 
 
 @pytest.mark.parametrize("is_confined", [True, False])

@@ -1,6 +1,5 @@
 """What the engine works with. The composition root fills it; no engine function ever sees the session or a face."""
 
-import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ from cru.engine.recorder import Recorder
 from cru.engine.spending import BudgetSettings, UsageLedger
 from cru.engine.system_prompt import Guides, GuideSettings
 from cru.events.bus import Bus
+from cru.files.search_path import exists_above
 from cru.models import ModelPrice
 from cru.models.protocol import Model
 from cru.permissions.gate import Asker, Gate
@@ -164,7 +164,7 @@ class FileChanges(Struct):
         if self.make is None or tool.kind not in ("write", "shell"):
             return False
         if tool.kind == "shell":
-            return os.path.exists(f"{root}/.git") or any((f / ".git").exists() for f in root.resolve().parents)
+            return exists_above(str(root), ".git")
         return not getattr(tool, "keeps_files", False) or (self.known is not None and self.known.is_looking)
 
     def lend(self, parts: "Parts") -> None:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from threading import RLock
@@ -89,30 +90,21 @@ def number_of(pid: int) -> int:
     return number if number >= _TOP else 0
 
 
-class numbered:
-    """A block in which each process that is started carries the number of a mark, where the system has such numbers."""
+@contextmanager
+def numbered(mark: str) -> Iterator[None]:
+    """Give each process that is started in this block the number of a mark, where the system has such numbers."""
+    numbers = numbers_of(mark)
+    if not numbers or not has_numbers():
+        yield
+        return
+    import resource
 
-    __slots__ = ("_before", "_numbers")
-
-    def __init__(self, mark: str) -> None:
-        numbers = numbers_of(mark)
-        self._numbers = numbers if numbers and has_numbers() else range(0)
-
-    def __enter__(self) -> None:
-        if self._numbers:
-            import resource
-
-            _starting.acquire()  # two threads would restore each other's number, and this process would keep one
-            self._before = resource.prlimit(0, _LIMIT, (self._numbers[0], resource.RLIM_INFINITY))
-
-    def __exit__(self, *raised: object) -> None:
-        if self._numbers:
-            import resource
-
-            try:
-                resource.prlimit(0, _LIMIT, self._before)
-            finally:
-                _starting.release()
+    with _starting:  # two threads would restore each other's number, and this process would keep one
+        before = resource.prlimit(0, _LIMIT, (numbers[0], resource.RLIM_INFINITY))
+        try:
+            yield
+        finally:
+            resource.prlimit(0, _LIMIT, before)
 
 
 def _start_anew() -> None:
