@@ -170,7 +170,7 @@ GLOBS: dict[str, Callable[[int], object]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", GLOBS)
 def test_a_glob_of_many_stars_or_braces_is_read_in_time(name: str) -> None:
     assert_linear(lambda size: lambda: GLOBS[name](size), SIZE)

@@ -48,6 +48,7 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return request.param, Started(played.done, b"".join(request.raw for request in played.requests), played.results)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("name", FILES)
 def test_what_stands_in_the_place_of_a_file_stops_nobody(started: tuple[str, Started], name: str) -> None:
     kind, run = started

@@ -81,6 +81,7 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return request.param, "".join(text.split("\n")).replace("\r", "")
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=[ascii(text) for text in ROWS])
 def test_what_cannot_be_seen_is_shown_as_its_number(shown: tuple[str, str], number: int) -> None:
     place, text = shown

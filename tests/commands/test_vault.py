@@ -38,6 +38,7 @@ def vault_world(tmp_path: Path, notes: dict[str, str] = NOTES) -> World:
 
 
 @pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("words", "shown"),
     [

@@ -356,6 +356,7 @@ def setup(cru):
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_tasks_of_its_own_end_with_a_plugin_in_python(tmp_path: Path, stubborn: bool) -> None:
     shelf = Shelf(tmp_path)

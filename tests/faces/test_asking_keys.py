@@ -97,7 +97,7 @@ def test_escape_refuses_and_the_model_goes_on(home: HomeDir) -> None:
     assert "n no > no\r\n" in terminal.text or "n no > no\n" in terminal.text
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
@@ -123,7 +123,7 @@ def test_what_is_no_single_key_answers_nothing(home: HomeDir, keys: str, told: s
     assert result(model).startswith("The user refused") and not (home.cru / "grants.json").exists()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("text", ["y", "y\n", "y\r", "a", "session\n", "y\r\ny\r\n"])
 def test_what_is_pasted_answers_nothing_and_the_terminal_is_asked_to_mark_it(home: HomeDir, text: str) -> None:
     with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
@@ -182,6 +182,7 @@ def test_a_terminal_that_hands_over_lines_wants_enter(home: HomeDir) -> None:
     assert (home.project / "made").exists() and len(model.requests) == 2
 
 
+@pytest.mark.slow
 def test_help_names_what_has_effect_only(home: HomeDir) -> None:
     _, terminal = ask(home, "?", "n")
     assert "e       edit the rule" in terminal.text and "r       refuse, with a reason" in terminal.text

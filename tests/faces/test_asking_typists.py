@@ -78,7 +78,7 @@ def test_a_prompt_that_is_typed_when_a_question_comes_is_no_answer(tmp_path: Pat
     assert text in prompts(here)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "words", ["a test for it", "yes, and add tests", "s as a test for it", "y\rand more", "a\rb\rc"]
 )
@@ -129,6 +129,7 @@ def test_what_is_typed_during_a_turn_is_no_answer_and_stands_in_the_next_prompt(
     assert (here.project / "w0").exists() and prompts(here)[-1] == text.strip().replace("\r", "\n")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rate", [10, 100])
 def test_keys_that_are_pressed_when_a_run_asks_are_no_answer(home: HomeDir, rate: float) -> None:
     with server([Reply(calls=[Call("bash", {"command": "touch made"})], delay=0.3), Reply("ok")]) as model:

@@ -180,6 +180,7 @@ def cmdline(pid: int) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 def test_a_command_that_reads_nothing_does_not_hold_up_the_run(home: HomeDir) -> None:
     text = "x" * 500_000
 

@@ -50,7 +50,7 @@ def test_a_plugin_that_waits_ends_at_once(home: HomeDir, command: tuple[str, ...
     until_gone(int(shell.read_text()))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one[:2] != ("plugin", "test")], ids=" ".join)
 def test_a_plugin_that_blocks_does_not_make_it_immortal(home: HomeDir, command: tuple[str, ...]) -> None:
     home.configure('model = "scripted:x"\n')

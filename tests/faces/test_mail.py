@@ -155,6 +155,7 @@ def test_what_cannot_be_read_is_told_to_the_model(home: HomeDir, args: dict[str,
     assert {path.name for path in (home.cru / "contexts").iterdir()} == {"default", "other"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rule", ["read_context", "read_context:oth*", "read:~/.cru/contexts/other/**"])
 def test_a_rule_keeps_contexts_from_being_read(home: HomeDir, rule: str) -> None:
     other(home)

@@ -120,7 +120,7 @@ def test_a_view_that_cannot_be_drawn_is_told_with_its_name(
         assert terminal.wait() != 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @PLUGINS
 @pytest.mark.parametrize(
     ("key", "told"),

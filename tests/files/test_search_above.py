@@ -22,3 +22,10 @@ def test_it_is_looked_for_up_to_the_root(tmp_path: Path, folder: str, found: boo
 def test_the_root_is_looked_at_too() -> None:
     assert exists_above("/", "etc") and exists_above("/no/such/folder", "etc")
     assert not exists_above("/", "no-such-entry")
+
+
+def test_a_link_is_followed_first(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / ".mark").mkdir()
+    (tmp_path / "link").symlink_to("a/b")
+    assert exists_above(str(tmp_path / "link"), ".mark")

@@ -26,6 +26,7 @@ def check(home: HomeDir, name: str) -> None:
     checks.check_files(home)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", SHORT_STREAMS)
 def test_short(home: HomeDir, name: str) -> None:
     check(home, name)

@@ -179,6 +179,7 @@ def test_a_health_report_is_unhealthy_only_by_an_error(tmp_path: Path) -> None:
     assert room(health.get_results)["healthy"] is False
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("target", sorted({*NAMES.values(), *(t for pair in INDEXED.values() for t in pair if t)}))
 def test_every_name_leads_to_a_documented_function_with_an_example(target: str) -> None:
     function = load_target(target)

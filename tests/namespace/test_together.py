@@ -95,7 +95,7 @@ def counts(word: str, event: str, outcome: Outcome[Any]) -> bool:
     return found[known(word)]
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(("event", "one", "other"), PAIRS)
 def test_two_words_do_what_the_page_says(tmp_path: Path, event: str, one: str, other: str) -> None:
     fields = {"fields": CHANGED.get(event, {})}

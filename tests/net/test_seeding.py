@@ -55,7 +55,7 @@ def test_it_begins_where_a_key_of_a_provider_stands_in_the_environment(home: Hom
     assert FIRST in run(home, "hi", OPENROUTER_API_KEY="k", HTTPS_PROXY=f"http://{nobody}")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("settings", ['base_url = "http://{nobody}/v1"\nmodel = "m"\n', 'model = "scripted:/none"\n'])
 def test_it_does_not_begin_for_a_model_on_this_machine(home: HomeDir, nobody: str, settings: str) -> None:
     home.configure(settings.format(nobody=nobody))

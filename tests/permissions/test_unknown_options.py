@@ -43,6 +43,7 @@ def test_the_tables_of_commands_are_large() -> None:
     assert len(UNKNOWN) >= 130
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("key", TABLES)
 def test_a_table_of_harmless_options_can_be_read_and_lists_none_that_does_more(key: str) -> None:
     program, *rest = key.split()

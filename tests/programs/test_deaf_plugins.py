@@ -75,7 +75,7 @@ RUNS = [(road, "ever", signal.SIGTERM) for road in ROADS if road != "a teardown"
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("road", "how", "number"), RUNS)
 def test_one_signal_ends_the_run(home: HomeDir, road: str, how: str, number: int) -> None:
     with server([Reply(calls=(Call("mend"),)), Reply("never")] * 2) as model:
@@ -94,6 +94,7 @@ def test_one_signal_ends_the_run(home: HomeDir, road: str, how: str, number: int
         assert calls == [e["tool_call_id"] for e in home.log() if e["entry_type"] == "tool_result"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", HOWS)
 def test_a_teardown_that_does_not_end_ends(home: HomeDir, how: str) -> None:
     with server([Reply("fine")]) as model:
@@ -103,6 +104,7 @@ def test_a_teardown_that_does_not_end_ends(home: HomeDir, how: str) -> None:
     assert (done.code, done.out) == (0, "fine\n") and "it took longer than 5 s and was ended" in done.err
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", HOWS)
 def test_a_setup_that_does_not_end_is_not_loaded(home: HomeDir, how: str) -> None:
     with server([Reply("fine")]) as model:
@@ -120,6 +122,7 @@ def test_a_setup_that_does_not_end_is_not_loaded(home: HomeDir, how: str) -> Non
     assert "plugin deaf is not loaded" in done.err and "deaf.py: it was not ready after 0.5 s" in done.err
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", HOWS)
 def test_in_the_chat_one_ctrl_c_stops_the_answer(home: HomeDir, how: str) -> None:
     source = "on('message:received', lambda ctx, event: {how}() if event['content'] == 'a' else None)\n"
@@ -136,6 +139,7 @@ def test_in_the_chat_one_ctrl_c_stops_the_answer(home: HomeDir, how: str) -> Non
             assert terminal.eof() in (0, 130)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", HOWS)
 def test_a_guard_that_is_not_done_in_time_does_not_pass(home: HomeDir, how: str) -> None:
     with server([Reply(calls=(Call("workflow", {"to": "b"}),)), Reply("stuck"), *[Reply("stuck")] * 5]) as model:
@@ -156,6 +160,7 @@ def test_nor_does_one_that_blocks(home: HomeDir) -> None:
     assert "the check took longer than 1 s and was ended, so it did not pass" in said
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", HOWS)
 def test_nor_does_one_that_is_interrupted(home: HomeDir, how: str) -> None:
     with server([Reply(calls=(Call("workflow", {"to": "b"}),)), Reply("never")]) as model:

@@ -19,7 +19,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("language", ["lua", "py"])
 @pytest.mark.parametrize("how", ANSWERS)
 def test_what_is_typed_is_what_the_plugin_works_with(tmp_path: Path, language: str, how: str) -> None:

@@ -90,6 +90,7 @@ def test_a_card_of_the_project_reads_no_file_that_may_not_be_read(home: HomeDir)
 OLLAMA = task("ollama:evil")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("config", "needs_leave"), [("", True), ('[models.far]\nmodel = "ollama:evil"\n', False)])
 def test_another_server_needs_leave_unless_the_settings_name_it(home: HomeDir, config: str, needs_leave: bool) -> None:
     named = task("far") if config else OLLAMA

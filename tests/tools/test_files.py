@@ -86,7 +86,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_page_read_at_once_is_the_one_read_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -113,6 +113,7 @@ TREE = (
 )
 
 
+@pytest.mark.sample(1)
 def test_a_timeout_ends_everything_that_was_started(box: Box) -> None:
     with pytest.raises(ToolTimeout):
         box.call("bash", command=TREE, timeout=1.5)

@@ -68,11 +68,20 @@ def find_program(name: str, path: str) -> str | None:
     return None
 
 
+_resolve = lru_cache(maxsize=8)(os.path.realpath)
+
+
 def exists_above(folder: str, name: str) -> bool:
-    """Return whether an absolute folder, or one above it by its name, has an entry of this name."""
-    while True:  # before each command: texts and one system call a folder, since pathlib takes ten times as long
-        if os.access(f"{folder}/{name}", os.F_OK):
+    """Return whether a folder, or one above the place that it leads to, has an entry of this name.
+
+    Where a folder leads is looked up once. It is asked before each command, hence texts and one system call a folder: pathlib takes ten
+    times as long.
+    """
+    if os.access(f"{folder}/{name}", os.F_OK):
+        return True
+    above = _resolve(folder)
+    while above:
+        above = above.rpartition("/")[0]
+        if os.access(f"{above}/{name}", os.F_OK):
             return True
-        if not folder:
-            return False
-        folder = folder.rpartition("/")[0]
+    return False

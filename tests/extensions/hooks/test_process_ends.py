@@ -34,7 +34,7 @@ def _wait_until_gone(hooks: Hooks) -> None:
     wait_until(lambda: not any(alive(pid) for pid in _pids(hooks)), what=f"the end of {_pids(hooks)}")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_r6_at_the_limit_everything_is_ended(hooks: Hooks) -> None:
     with ends_soon():
         made = hooks.run("echo $$ > pids; sleep 600 & echo $! >> pids; timeout 600 sleep 600", timeout=1)
@@ -58,7 +58,7 @@ def test_an_exit_status_that_only_repeats_the_signal_is_no_answer(hooks: Hooks) 
     assert (made.exit, made.timed_out) == (None, True)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_r17_who_does_not_listen_is_killed_and_its_late_words_are_never_read(hooks: Hooks) -> None:
     command = "echo $$ > pids; trap '' INT TERM; echo early; sleep 600; echo late"
     with ends_soon():

@@ -136,7 +136,7 @@ def read(dialect: str, name: str, text: str) -> tuple[list[HookEntry], list[Hook
 CASES = [(index, at) for index, (_, _, document) in enumerate(FILES) for at in places(document)]
 
 
-@pytest.mark.sample(26)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(("index", "at"), CASES, ids=lambda value: str(value))
 def test_a_wrong_type_is_a_problem_with_its_place(index: int, at: At) -> None:
     dialect, name, document = FILES[index]

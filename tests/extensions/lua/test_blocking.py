@@ -33,6 +33,7 @@ cru.spawn(child)
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("number", "times", "code"), [(signal.SIGTERM, 1, 143), (signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130)]
 )
