@@ -20,7 +20,6 @@ def _param(page: Path) -> ParameterSet:
     return pytest.param(page, marks=() if page.name in SHORT else pytest.mark.slow)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "page", [_param(page) for page in pages(ROOT)], ids=lambda page: page.relative_to(ROOT).as_posix()
 )

@@ -104,7 +104,7 @@ def test_the_chat_loads_the_line_editor_and_nothing_for_rendering_before_an_answ
     report = REPORT.replace("os.write(2", "os.write(os.open('modules.txt', os.O_CREAT | os.O_WRONLY)")
     script.write_text(f"{shebang()}{report}")
     script.chmod(0o755)
-    with pty(home=home, script=script) as terminal:
+    with pty(home=home, script=script, env={"TMPDIR": str(home.path)}) as terminal:
         terminal.expect("> ")
         assert terminal.eof() == 0
     modules = set((home.project / "modules.txt").read_text().split()) - bare(home)
