@@ -54,9 +54,24 @@ HOW = """
 - **Tasks of a queue** (`bench/fleet.py`): each is a run of cru with two requests and a command; afterwards each result is there once, and no command ran twice.
 - **The vault** (`bench/vault.py`): wall clock in one process on notes of a fixed seed, with words as uneven as in a language: the commonest is in 98 % of
   them. The fixed loop is half a million additions in Python, timed before and after: divide by it to compare machines.
-- **No sandbox**, nobody's: peers that have one run without it, and so does cru. A confined command starts 13 ms later ([the sandbox](sandbox.md)).
+- **The sandbox** is off in all rows but its own: peers that have one run without it, and so does cru.
+- **A writing command** (`echo N >> notes.txt`) is one after which undo looks at the work tree: processor time of cru and all that it starts.
+- **Instructions and calls** (`bench/instructions.py`): user-space instructions of cru's own process, Python functions and system calls of its main
+  thread (without waits of threads for one another), in a git project. They are the same on every run, so tests hold them
+  (`tests/faces/test_budgets.py`); [decision 104](decisions/0104-start-and-rounds.md) says what they consist of.
 - **Beyond the bare interpreter**: less what `python -c pass` takes in the same environment.
-- The tests hold what a clock cannot: which modules a start loads (`tests/faces/test_start.py`), how often something is encoded, read or judged.
+- The tests hold what a clock cannot: which modules a start loads (`tests/faces/test_budgets.py`), how often something is encoded, read or judged.
+
+## Bars that are missed, and why
+
+- **A round beside the bare harness.** It takes fewer instructions than that of the bare harness, and seven system calls more: the log is forced to
+  the disk by a thread, each command is written to a table from which it is ended if cru is killed, it carries a mark that finds what it leaves
+  running, and its exit is awaited. The bare harness does none of this. Over 1,000 rounds cru is faster, since it encodes each message once.
+- **A start beside the bare harness.** Of 310 million instructions 245 are those of the bare harness (the interpreter, asyncio, JSON); the rest reads
+  settings, hooks and the log, and prepares the tools.
+- **A function of Python that changes 1 kB.** The bar is that of a machine on which each handler takes four fifths of the time; beside the bare
+  bridge to Lua the figure has not changed.
+- **300 Lua plugins.** See above: each has its own copy of the standard library, and must run at the start.
 
 ## Where the time goes
 
