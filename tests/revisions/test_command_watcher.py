@@ -350,3 +350,51 @@ def test_who_waits_for_a_look_waits_for_one_that_begins_meanwhile_too(place: Pla
 
     asyncio.run(run())
     assert watcher.seen == ["first", "second"] and not watcher.is_looking
+
+
+def test_a_command_that_ends_during_the_look_behind_another_one_is_looked_behind(place: Place) -> None:
+    """The first one has changed so much that its look would take the work tree in again."""
+
+    async def run() -> None:
+        watcher = place.watcher
+        await watcher.before(origin("c1"))
+        for number in range(LONG_LIST + 1):
+            write(f"new{number}")(place.root)
+        watcher.after(origin("c1"), "much")
+        await watcher.before(origin("c2"))
+        find = watcher._index.contents
+
+        async def contents(*arguments: object) -> dict[str, bytes]:
+            append("kept")(place.root)
+            watcher.after(origin("c2"), "append")
+            return await find(*arguments)  # type: ignore[arg-type]
+
+        watcher._index.contents = contents  # type: ignore[method-assign,assignment]
+        watcher.begin_look()
+        await watcher._wait()
+        watcher._index.contents = find  # type: ignore[method-assign]
+        await watcher.settle()
+
+    with place.running() as runner:
+        runner.run(run())
+    assert str(place.root / "kept") in [change.path for change in place.store.changes()]
+
+
+def test_a_turn_that_begins_beside_a_command_of_another_one_loses_no_command(place: Place) -> None:
+    async def run() -> None:
+        watcher, background = place.watcher, origin("b1", "P1", "agent")
+        first, second = origin("m1", "P2"), origin("m2", "P2")
+        await watcher.before(background)
+        await watcher.before(first)
+        watcher.after(background, "sleep")
+        await watcher.settle()
+        append("kept")(place.root)
+        watcher.after(first, "append")
+        await watcher.before(second)
+        append("draft")(place.root)
+        watcher.after(second, "append")
+        await watcher.settle()
+
+    with place.running() as runner:
+        runner.run(run())
+    assert {str(place.root / name) for name in ("kept", "draft")} <= {change.path for change in place.store.changes()}

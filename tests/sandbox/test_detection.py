@@ -118,3 +118,19 @@ def test_what_confines_again_confines_the_next_command(surroundings: Surrounding
             switch.unlink(missing_ok=True)
     assert read_results(here, "c") == ["-", "bubblewrap-", "bubblewrap-"]
     assert ["outside_sandbox" in str(request.body["tools"]) for request in model.requests] == [False] * 4 + [True] * 2
+
+
+@needs_sandbox
+def test_a_failure_that_is_remembered_lets_no_command_out(surroundings: Surroundings) -> None:
+    """A call that asks for a run outside needs a rule of that name or a person, whether or not something confined at the last look."""
+    here = surroundings.here
+    env, switch = break_bubblewrap(surroundings)
+    switch.touch()
+    outside = Call("bash", {"command": surroundings.fill("echo x > {out}/new"), "outside_sandbox": True})
+    with server([Reply("hi"), Reply(calls=[outside]), Reply("done")]) as model:
+        here.configure("[permissions]\nallow = ['bash:*']\n", url=model.url)
+        assert cru("-C", "a", "go", home=here, env=env).code == 0
+        switch.unlink()
+        assert cru("-C", "c", "go", home=here, env=env).code == 0
+    (result,) = read_results(here, "c")
+    assert "outside_sandbox" in result and not (surroundings.out / "new").exists()

@@ -42,7 +42,7 @@ PATHS = {
     "an installation": ("{tmp}/whole/bin", ("{tmp}/whole/bin/tool", "{tmp}/whole/lib/data"), ("{tmp}/file",)),
     "a `bin` beside other things": ("{tmp}/mixed/bin", ("{tmp}/mixed/bin/tool",), ("{tmp}/mixed/file",)),
     "a link to a folder on a disk": ("{tmp}/far", ("{tmp}/far/tool",), ("{tmp}/file",)),
-    "a link on a disk to a folder below /tmp": ("{disk}/near", ("{disk}/near/tool",), ("{tmp}/file",)),
+    "a link on a disk to a `bin` below /tmp": ("{disk}/near", ("{disk}/near/tool",), ("{tmp}/file",)),
     "a folder in the home": ("{home}/bin", ("{home}/bin/tool",), ("{home}/file", "{home}/.ssh/id_rsa")),
     "one beside secrets": ("{home}/.local/bin", ("{home}/.local/bin/tool",), ("{home}/.local/share/keyrings/key",)),
     "one in which secrets may come to lie": ("{home}/.config", (), ("{home}/.config/tool",)),
@@ -71,7 +71,7 @@ PATHS = {
 """A PATH; what can be read; what cannot. Nothing that can be read can be written."""
 FILES = (
     "{tmp}/tools/tool", "{tmp}/a b ü/bin/tool", "{shm}/bin/tool", "{tmp}/whole/bin/tool", "{tmp}/whole/lib/data", "{tmp}/mixed/bin/tool",
-    "{disk}/far/tool", "{home}/bin/tool", "{home}/.local/bin/tool", "{tmp}/around/bin/tool", "{tmp}/around/lib/data", "{tmp}/near/tool",
+    "{disk}/far/tool", "{home}/bin/tool", "{home}/.local/bin/tool", "{tmp}/around/bin/tool", "{tmp}/around/lib/data", "{tmp}/near/bin/tool",
 )  # fmt: skip
 SECRETS = (
     "{tmp}/file", "{shm}/file", "{tmp}/mixed/file", "{home}/file", "{home}/.ssh/id_rsa", "{home}/.ssh/bin/tool",
@@ -79,7 +79,7 @@ SECRETS = (
     "{tmp}/kube/config", "{tmp}/around/kube", "{tmp}/around/file",
 )  # fmt: skip
 LINKS = {
-    "{tmp}/far": "{disk}/far", "{disk}/near": "{tmp}/near", "{tmp}/to-keys": "{home}/.ssh", "{tmp}/to-home": "{home}",
+    "{tmp}/far": "{disk}/far", "{disk}/near": "{tmp}/near/bin", "{tmp}/to-keys": "{home}/.ssh", "{tmp}/to-home": "{home}",
     "{tmp}/to-root": "/", "{tmp}/to-proc": "/proc/self/root", "{tmp}/link": "{disk}", "{project}/link": "{tmp}/whole",
 }  # fmt: skip
 
@@ -267,3 +267,58 @@ def test_what_runs_cru_is_seen_and_not_changed(machine: Machine, case: str) -> N
     assert SECRET not in results[2] and "entry_type" not in results[2]
     assert "Read-only file system" in results[3] and source.read_bytes() == before
     assert not (folder / "venv" / "new").exists()
+
+
+@needs_sandbox
+def test_of_another_project_only_its_programs_are_shown(machine: Machine) -> None:
+    """A PATH may have the `bin` of a project; its other files, and whatever its links lead to, are not programs."""
+    other = Path(machine.fill("{tmp}"), "other")
+    for name in ("bin/tool", "lib/code", ".env", "config/key"):
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("plain\n")
+    sockets = Path(machine.fill("{tmp}"), "sockets")
+    sockets.mkdir()
+    (sockets / "tool").write_text("plain\n")
+    (other / "turned").symlink_to(sockets)
+    path = f"{other}/bin:{other}/turned"
+    files = [
+        other / "bin/tool",
+        other / "lib/code",
+        other / ".env",
+        other / "config/key",
+        other / "turned/tool",
+        sockets / "tool",
+    ]
+    outputs = run_all(machine, path, [f"cat '{file}'" for file in files])
+    assert [output == "plain\n" for output in outputs] == [True, True, False, False, False, False]
+
+
+@needs_sandbox
+@pytest.mark.parametrize("when", ["while a command runs", "between two commands"])
+def test_a_record_that_someone_removes_ends_nothing(machine: Machine, when: str) -> None:
+    records = machine.home / ".cru"
+
+    def remove() -> None:
+        for record in records.rglob("*"):
+            if record.suffix in (".json", ".idle"):
+                record.unlink()
+
+    async def run() -> list[bool]:
+        env = {"HOME": str(machine.home), "TMPDIR": str(machine.names["disk"]), "PATH": backend_path(os.environ)}
+        sandbox = SessionSandbox(SandboxSettings(mode="on"), env, pytest.fail)
+        had_record = []
+        try:
+            for _ in range(3):
+                confined = await sandbox.confine(machine.places, ("/bin/sh", "-c", "true"))
+                assert confined is not None
+                had_record.append(any(records.rglob("*.json")))
+                if when == "while a command runs":
+                    remove()
+                assert confined.settle() == []
+                if when == "between two commands":
+                    remove()
+        finally:
+            await sandbox.close()
+        return had_record
+
+    assert asyncio.run(run()) == [True, True, True]

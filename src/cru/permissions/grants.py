@@ -59,7 +59,7 @@ class Grants:
 
     def lists(self) -> GrantedLists:
         """The same object as long as nothing changes."""
-        if self._file is None and os.path.exists(self._name):  # else the usual case; nothing is imported for it
+        if self._file is None and _exists(self._name):  # else the usual case; nothing is imported for it
             from cru.permissions.stored import GrantFile, load_stored
 
             self._keep(*load_stored(self._path, GrantFile))
@@ -235,3 +235,12 @@ class Grants:
 
 def _without(rules: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(rule for rule in rules if rule != text)
+
+
+def _exists(name: str) -> bool:
+    """Return whether the file exists. Raises OSError where that cannot be told, since it may hold rules that deny."""
+    try:
+        os.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

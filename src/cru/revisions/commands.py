@@ -80,16 +80,21 @@ class CommandWatcher:
     async def before(self, origin: ChangeOrigin) -> None:
         """Prepare for a command that is about to run: it is compared with what exists now."""
         async with self._entering:  # commands that begin together all wait for the work tree to be taken in
-            if self._pending and _turn(self._pending[-1].origin) == _turn(origin):
+            if self._pending and _turn(self._pending[-1].origin) == _turn(origin) and not self._is_first(origin):
                 self._start_timer(LONGEST)
             else:
                 self.begin_look()
             await self._wait()
-            if self._prompt != origin.prompt and not self._running:
+            if self._is_first(origin):
+                await self.settle()  # what ended meanwhile is compared with what was taken in before it
                 if not self._is_given_up:
                     await self._take_in()
                 self._prompt = origin.prompt
             self._running += 1
+
+    def _is_first(self, origin: ChangeOrigin) -> bool:
+        """Return whether the work tree is taken in before this command: the first one of its prompt, while no other runs."""
+        return self._prompt != origin.prompt and not self._running
 
     def after(self, origin: ChangeOrigin, command: str, why: str = "") -> None:
         """Note that a command has ended, and look behind it soon. why: it may still change files, or its effects cannot be known."""
@@ -167,7 +172,7 @@ class CommandWatcher:
             self._head = head
         except StoreFailed as error:
             self._warn(error)
-        if self._is_stale and not self._running and not self._is_given_up:
+        if self._is_stale and not self._running and not self._pending and not self._is_given_up:
             await self._take_in()
 
     async def _try_to_find(self, origin: ChangeOrigin) -> tuple[list[FileChange], dict[str, SeenFile], str]:

@@ -176,8 +176,10 @@ class SessionSandbox:
             finally:
                 with suppress(ValueError):
                     self._before.remove(before)
-                self._forget_guards(record)
-                end()
+                try:
+                    self._forget_guards(record)
+                finally:
+                    end()
 
         words = command_line(detection, profile, argv, outlives_us=outlives_us)
         explain, outlive = partial(self._explain, proxy, command, describe), partial(self._outlive, record, end)

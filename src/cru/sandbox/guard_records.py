@@ -81,8 +81,7 @@ class RecordedGuards:
         if self._record.pid:
             self.remove()
             return False
-        os.rename(self._path, self._idle_path)
-        return True
+        return _rename(self._path, self._idle_path)
 
     def resume(self, home: str, before: dict[str, str], modules: Modules, accepted: Mapping[str, bytes]) -> bool:
         """Record that another program runs, if this would be its record. Raises OSError."""
@@ -91,8 +90,7 @@ class RecordedGuards:
             return False
         if accepted != self._accepted:
             return False
-        os.rename(self._idle_path, self._path)
-        return True
+        return _rename(self._idle_path, self._path)
 
     def remove(self) -> None:
         """Somebody has looked."""
@@ -110,6 +108,15 @@ class RecordedGuards:
 
     def _write(self) -> None:
         replace_file(self._path, msgspec.json.encode(self._record), make_folders=True, sync=False)
+
+
+def _rename(path: Path, name: Path) -> bool:
+    """Return whether the record still existed: whoever has removed it has looked."""
+    try:
+        os.rename(path, name)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def runs_elsewhere(home: str, roots: Sequence[str], session: str) -> bool:

@@ -50,12 +50,15 @@ class SandboxOnDemand:
         return detection
 
     async def _recall(self) -> Detection:
-        detection = self._memory.recall()
-        if detection is None:
-            from cru.sandbox.detect import detect
+        remembered = self._memory.recall()
+        if remembered is not None:
+            # a failure may be over by now, which the first command finds out: until then a run outside needs approval
+            self.outside.is_confined = True
+            return remembered
+        from cru.sandbox.detect import detect
 
-            detection = await detect(self._env)
-            self._memory.keep(detection)
+        detection = await detect(self._env)
+        self._memory.keep(detection)
         self.outside.is_confined = bool(detection.backend)
         return detection
 

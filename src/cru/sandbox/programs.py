@@ -37,10 +37,9 @@ def visible_programs(
     candidates = [place for place in _masked_runtime(places.home) if _may_show_runtime(place, places, hidden)]
     # a folder to which a link in the project leads is none: a command could turn the link before the next command
     for folder in _masked_folders(own_path(path, *opened)):
-        if _may_show_folder(folder, places, hidden, apart):
-            installation = _installation(folder)
-            is_whole = installation and _may_show_folder(installation, places, hidden, apart)
-            candidates.append(installation if is_whole else folder)
+        if os.path.isdir(folder) and _may_show(folder, places, hidden, apart):
+            candidates.append(folder)
+            candidates += [part for part in _installation(folder) if _may_show(part, places, hidden, apart)]
     return _outermost(tuple(candidates), opened, places.home)
 
 
@@ -119,19 +118,21 @@ _contains_secrets = lru_cache(maxsize=64 * SHAPES)(contains_secrets)
 
 @lru_cache(maxsize=16)
 def _masked_folders(path: str) -> tuple[str, ...]:
-    """Return the folders of a PATH that are masked, and those that links lead to."""
-    folders = [os.path.normpath(folder) for folder in path.split(os.pathsep) if folder.startswith("/")]
-    return tuple(dict.fromkeys(folder for folder in _spellings(folders) if _is_masked(folder)))
+    """Return the folders of a PATH that are masked, and those named `bin` that links lead to."""
+    named = [os.path.normpath(folder) for folder in path.split(os.pathsep) if folder.startswith("/")]
+    led_to = [real for real in map(os.path.realpath, named) if os.path.basename(real) in BIN]
+    return tuple(dict.fromkeys(folder for folder in (*named, *led_to) if _is_masked(folder)))
 
 
-def _may_show_folder(folder: str, places: PathRoots, hidden: tuple[str, ...], apart: tuple[str, ...]) -> bool:
-    """Return whether a masked folder is one of programs. What is hidden neither holds it nor lies in it, and none of `apart` lies in it."""
-    ways = (folder, os.path.realpath(folder))
+def _may_show(place: str, places: PathRoots, hidden: tuple[str, ...], apart: tuple[str, ...]) -> bool:
+    """Return whether a masked place is one of programs. What is hidden neither holds it nor lies in it, and none of `apart` lies in it."""
+    ways = (place, os.path.realpath(place))
     real = ways[1]
-    if not os.path.isdir(folder) or (lies_in(real, KERNEL) and not lies_in(real, MASKED)):
+    if not os.path.exists(place) or (lies_in(real, KERNEL) and not lies_in(real, MASKED)):
         return False
-    # sockets of the user's services lie all over /run
-    if lies_in(real, ("/run",)) and os.path.basename(real) not in BIN:
+    # sockets of the user's services lie all over /run, and a link in another project may lead to those in /tmp
+    is_in_run, is_turned = lies_in(real, ("/run",)), real != place and lies_in(real, MASKED)
+    if (is_in_run or is_turned) and os.path.basename(real) not in (BIN if is_in_run else (*BIN, *INSTALLATION)):
         return False
     if any(lies_in(way, hidden) for way in ways):
         return False
@@ -140,11 +141,10 @@ def _may_show_folder(folder: str, places: PathRoots, hidden: tuple[str, ...], ap
     return not any(_contains_secrets(way, places) for way in ways)
 
 
-def _installation(folder: str) -> str:
-    """Return the folder around `bin` whose programs need more of it than `bin`; "" if it is none."""
+def _installation(folder: str) -> list[str]:
+    """Return what programs in a folder `bin` need beside it. All that is around it may be somebody's project."""
     around, name = os.path.split(folder)
-    has_more = name in BIN and any(os.path.exists(os.path.join(around, part)) for part in INSTALLATION)
-    return around if has_more else ""
+    return [os.path.join(around, part) for part in INSTALLATION] if name in BIN else []
 
 
 def _is_masked(path: str) -> bool:
