@@ -59,10 +59,15 @@ class Grants:
 
     def lists(self) -> GrantedLists:
         """The same object as long as nothing changes."""
-        if self._file is None and _exists(self._name):  # else the usual case; nothing is imported for it
-            from cru.permissions.stored import GrantFile, load_stored
+        if self._file is None:
+            try:
+                os.stat(self._name)  # any other error is raised: the file may hold rules that deny
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # the usual case; nothing is imported for it
+            else:
+                from cru.permissions.stored import GrantFile, load_stored
 
-            self._keep(*load_stored(self._path, GrantFile))
+                self._keep(*load_stored(self._path, GrantFile))
         if self._lists is None:
             self._lists = self._collect() if self._file or self._session or self._session_hooks else NOTHING
         return self._lists
@@ -235,12 +240,3 @@ class Grants:
 
 def _without(rules: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(rule for rule in rules if rule != text)
-
-
-def _exists(name: str) -> bool:
-    """Return whether the file exists. Raises OSError where that cannot be told, since it may hold rules that deny."""
-    try:
-        os.stat(name)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
