@@ -142,7 +142,7 @@ def _may_show(place: str, places: PathRoots, hidden: tuple[str, ...], apart: tup
 
 
 def _installation(folder: str) -> list[str]:
-    """Return what programs in a folder `bin` need beside it. All that is around it may be somebody's project."""
+    """Return what programs in a folder `bin` need beside it. What else is around it may be a project."""
     around, name = os.path.split(folder)
     return [os.path.join(around, part) for part in INSTALLATION] if name in BIN else []
 
