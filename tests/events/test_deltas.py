@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.events.world import World
-from tests.kit.growth import assert_linear
+from tests.kit.growth import TIMES, assert_linear
 
 from cru.events.answers import transform
 from cru.events.bus import purpose
@@ -149,7 +149,7 @@ def test_many_small_parts_are_merged_quickly() -> None:
         return lambda: run(world, body)
 
     assert_linear(work, MOST // 16)
-    assert lengths == {MOST // 4, MOST // 8}
+    assert lengths == {MOST // 4, MOST // 4 // TIMES}
 
 
 def test_a_handler_of_deltas_that_flushes_does_not_wait_for_itself() -> None:

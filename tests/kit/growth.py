@@ -10,8 +10,12 @@ from math import inf
 from time import process_time
 from typing import TypeAlias
 
-MOST = 2.6
-"""Times the cost of half the input. Linear work costs 2.0 times as much, sorting 2.1, quadratic work 4.0."""
+TIMES = 8
+"""How much larger the larger of the two inputs is."""
+MOST = 2.6**3
+"""Times the cost of the smaller input, which is 2.6 for each doubling. Linear work costs 8 times as much, sorting 9, quadratic work 64.
+
+A single doubling would leave 2.0, 2.1 and 4.0, too near to each other for a busy machine."""
 ROUNDS = 12
 RESOLUTION = 50e-6
 """Seconds that are added to both costs, so that two costs near nothing count as equal."""
@@ -21,24 +25,24 @@ Work: TypeAlias = Callable[[int], Callable[[], object]]
 
 
 def growth(work: Work, size: int) -> float:
-    """Return how many times as much processor time the work takes for `size` as for half of it.
+    """Return how many times as much processor time the work takes for `size` as for an eighth of it.
 
     The two are measured in turn, and the fastest of each counts, because other programs only ever make a measurement slower. At least
     two rounds are measured, and more while the ratio is above MOST.
     """
-    half = whole = inf
+    small = large = inf
     for round_number in range(ROUNDS):
-        half = min(half, _cost(work(size // 2)) + RESOLUTION)
-        whole = min(whole, _cost(work(size // 2 * 2)) + RESOLUTION)
-        if round_number and whole <= MOST * half:
+        small = min(small, _cost(work(size // TIMES)) + RESOLUTION)
+        large = min(large, _cost(work(size // TIMES * TIMES)) + RESOLUTION)
+        if round_number and large <= MOST * small:
             break
-    return whole / half
+    return large / small
 
 
 def assert_linear(work: Work, size: int) -> None:
-    """Fail if the cost of `size` is more than MOST times the cost of half of it."""
+    """Fail if the cost of `size` is more than MOST times the cost of an eighth of it."""
     ratio = growth(work, size)
-    assert ratio <= MOST, f"{size} cost {ratio:.1f} times as much as {size // 2}; at most {MOST} are allowed"
+    assert ratio <= MOST, f"{size} cost {ratio:.1f} times as much as {size // TIMES}; at most {MOST:.1f} are allowed"
 
 
 def _cost(action: Callable[[], object]) -> float:

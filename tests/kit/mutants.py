@@ -1,8 +1,8 @@
 """`python -m tests.kit.mutants`: find small changes of the code that guards which no test notices.
 
 A mutant is one change of one place: a comparison turned, `and` made `or`, a condition negated, a constant changed, a statement left out.
-Each is written into a copy of the checkout, where the short run (`make test`) goes on until a test fails. All tests but the long ones run
-against the mutants that it does not kill. The output says for each mutant which run killed it.
+Each is written into a copy of the checkout, where the short run (`make test`) goes on until a test fails. When all have been tried, all
+tests (`make test-all`) run against those that the short run did not kill. The output says for each mutant which run killed it.
 
 usage: python -m tests.kit.mutants [--count 60] [--seed 1] [--folder DIR] [--list]
 """
@@ -31,7 +31,9 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
-SHORT, ALL = ("--short",), ("-m", "not soak and not long")
+SHORT, ALL = ("--short",), ("-m", "not soak")
+LONGEST = 3600
+"""Seconds after which a run counts as failed, because the mutant made it hang."""
 
 
 class Mutant(Struct, frozen=True):
@@ -128,19 +130,13 @@ def is_killed(folder: Path, mutant: Mutant, options: tuple[str, ...]) -> bool:
 
 
 def _fails(folder: Path, options: tuple[str, ...], where: tuple[str, ...]) -> bool:
-    words = (
-        ".venv/bin/python",
-        "-m",
-        "pytest",
-        "-n",
-        "3",
-        "--dist",
-        "worksteal",
-        "-x",
-        *options,
-        *dict.fromkeys(where),
-    )
-    run = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    words = ".venv/bin/python -m pytest -n 4 --dist worksteal -x".split() + [*options, *dict.fromkeys(where)]
+    try:
+        run = subprocess.run(
+            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return True
     if run.returncode not in (0, 1, 2):
         raise SystemExit(f"pytest exited with {run.returncode}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
     return run.returncode != 0
@@ -161,15 +157,21 @@ def main() -> None:
     if not folder.exists():
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".venv", "*.egg-info", "__pycache__"))
         subprocess.run(["make", "setup"], cwd=folder, check=True)
-    counts = {"the short run": 0, "all tests": 0, "nothing": 0}
+    survivors = _play(folder, chosen, "the short run", SHORT)
+    left = _play(folder, survivors, "all tests", ALL)
+    killed = len(chosen) - len(left)
+    print(f"all tests kill {killed} of {len(chosen)}, the short run {len(chosen) - len(survivors)} of these")
+
+
+def _play(folder: Path, chosen: list[Mutant], run: str, options: tuple[str, ...]) -> list[Mutant]:
+    """Play a run to each mutant, say what became of it, and return those that survive."""
+    survivors = []
     for number, mutant in enumerate(chosen, 1):
-        killer = next(
-            (name for name, words in zip(counts, (SHORT, ALL), strict=False) if is_killed(folder, mutant, words)),
-            "nothing",
-        )
-        counts[killer] += 1
-        print(f"{number} of {len(chosen)}, killed by {killer}: {mutant}", flush=True)
-    print(", ".join(f"{count} killed by {name}" for name, count in counts.items()))
+        is_dead = is_killed(folder, mutant, options)
+        print(f"{number} of {len(chosen)}, {'killed by' if is_dead else 'SURVIVES'} {run}: {mutant}", flush=True)
+        if not is_dead:
+            survivors.append(mutant)
+    return survivors
 
 
 if __name__ == "__main__":

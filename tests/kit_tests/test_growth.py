@@ -41,11 +41,12 @@ def test_only_quadratic_work_is_refused(name: str, monkeypatch: pytest.MonkeyPat
 
 
 COSTS: dict[str, tuple[list[tuple[int, int]], bool]] = {
-    "linear": ([(1, 2)] * 2, True),
-    "linear on a machine that is 100 times as slow": ([(100, 200)] * 2, True),
-    "linear but disturbed": ([(1, 9)] * 11 + [(1, 2)], True),
-    "quadratic": ([(1, 4)] * 12, False),
-    "quadratic, half of it disturbed once": ([(4, 4), *[(1, 4)] * 11], False),
+    "linear": ([(1, 8)] * 2, True),
+    "linear on a machine that is 100 times as slow": ([(100, 800)] * 2, True),
+    "linear, each of it twice as slow as it need be": ([(1, 16)] * 2, True),
+    "linear but disturbed": ([(1, 40)] * 11 + [(1, 8)], True),
+    "quadratic": ([(1, 64)] * 12, False),
+    "quadratic, the small one disturbed once": ([(64, 64), *[(1, 64)] * 11], False),
 }
 
 
