@@ -31,6 +31,7 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
+PYTEST = (".venv/bin/python", "-m", "pytest", "-n", "4", "--dist", "worksteal", "-x")
 SHORT, ALL = ("--short",), ("-m", "not soak")
 LONGEST = 3600
 """Seconds after which a run counts as failed, because the mutant made it hang."""
@@ -130,7 +131,7 @@ def is_killed(folder: Path, mutant: Mutant, options: tuple[str, ...]) -> bool:
 
 
 def _fails(folder: Path, options: tuple[str, ...], where: tuple[str, ...]) -> bool:
-    words = ".venv/bin/python -m pytest -n 4 --dist worksteal -x".split() + [*options, *dict.fromkeys(where)]
+    words = [*PYTEST, *options, *dict.fromkeys(where)]
     try:
         run = subprocess.run(
             words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST
