@@ -60,9 +60,10 @@ def test_what_it_raises_is_raised_in_who_waits() -> None:
     asyncio.run(run())
 
 
-def test_where_no_thread_can_start_it_is_done_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()], ids=repr)
+def test_where_no_thread_can_start_it_is_done_all_the_same(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+        raise error
 
     def sync() -> None:
         synced.append(threading.current_thread())

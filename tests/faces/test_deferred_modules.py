@@ -170,3 +170,34 @@ except SyntaxError:
 """
     if sys.version_info < (3, 14):
         assert fresh(code) == "[]\nPoint(x=1)"
+
+
+def test_two_threads_may_load_modules_whose_references_remain_text(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits for the other inside its module, so that both would hold the replaced name at the same time."""
+    names = ("text_a", "text_b")
+    monkeypatch.setattr(deferred_modules, "UNCOMPILED", frozenset(names))
+    both = threading.Barrier(2)
+    monkeypatch.setattr(sys, "both", both, raising=False)
+    for name in names:
+        (here / f"{name}.py").write_text(
+            "import sys, threading, typing\n"
+            "try: sys.both.wait(0.2)\n"
+            "except threading.BrokenBarrierError: pass\n"
+            "reference = typing.ForwardRef('1 +')\n"
+        )
+    importlib.invalidate_caches()
+    errors: list[object] = []
+
+    def load(name: str) -> None:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: BLE001  asserted below
+            errors.append(error)
+
+    threads = [threading.Thread(name=name, target=load, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+        sys.modules.pop(thread.name, None)
+    assert errors == [] and not hasattr(importlib.import_module("typing"), "compile")

@@ -37,7 +37,7 @@ class LogSync:
             thread = Thread(target=self._run, name="cru-log-sync", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the system allows no other thread: the loop waits for the disk, rather than for ever
+            except (RuntimeError, MemoryError):  # the system allows no other thread: the loop waits for the disk itself
                 self._sync_here()
                 return
             self._thread = thread
@@ -72,7 +72,7 @@ class LogSync:
             self._close()
 
     def _close(self) -> None:
-        """End the thread; a sync that still runs, since the wait was cancelled, is completed by it."""
+        """End the thread. If the wait was cancelled, the thread ends after the sync that it runs, or with the program."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._is_closed = True

@@ -93,6 +93,8 @@ DEFERRED = frozenset({
 
 UNCOMPILED = frozenset({"msgspec._utils", "tomllib._parser"})
 """Modules that build forward references while they are imported."""
+UNCOMPILED_LOCK = RLock()
+"""Held while one of them is loaded: two threads that replace the same name would take it from each other."""
 
 
 class DeferredModule(ModuleType):
@@ -160,11 +162,12 @@ class UncompiledLoader(WrappedLoader):
     def exec_module(self, module: ModuleType) -> None:
         import typing
 
-        vars(typing)["compile"] = lambda source, *_: source
-        try:
-            self._loader.exec_module(module)
-        finally:
-            del vars(typing)["compile"]
+        with UNCOMPILED_LOCK:
+            vars(typing)["compile"] = lambda source, *_: source
+            try:
+                self._loader.exec_module(module)
+            finally:
+                del vars(typing)["compile"]
         self._restore(module)
 
 
