@@ -66,8 +66,8 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = {
-    "folder": Limits(105, 244, 419, 473_760, 19, 820, 68),
-    "repository": Limits(106, 245, 420, 476_902, 23, 820, 65),
+    "folder": Limits(103, 242, 419, 473_760, 19, 820, 68),
+    "repository": Limits(104, 243, 420, 476_902, 23, 820, 65),
 }
 """The repository needs `revisions`, whose store is there for its work tree."""
 PROCESSES = 1

@@ -12,7 +12,6 @@ import msgspec
 
 from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
 from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
-from cru.files.atomic import create_file, replace_file, set_aside
 from cru.files.regular import make_private_folder
 
 META = "context_meta.json"
@@ -81,6 +80,8 @@ def read_meta(folder: Path) -> dict[str, object]:
 
 def update_meta(folder: Path, new: Mapping[str, int]) -> None:
     """Set keys; 0 takes a key away. The file is there: opening a context makes it. Raises StoreUnwritable, StoreUnreadable."""
+    from cru.files.atomic import replace_file
+
     kept = {key: value for key, value in read_meta(folder).items() if key not in new}
     with write_errors(folder / META):
         replace_file(
@@ -98,6 +99,8 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) -> str:
+    from cru.files.atomic import create_file, replace_file, set_aside
+
     data = msgspec.json.encode(meta)
     if broken:
         set_aside(path, "corrupt")

@@ -20,7 +20,6 @@ from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Image
-from cru.values.visible import set_in
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
@@ -179,6 +178,8 @@ def _inbox(messages: Sequence[InboxMessage]) -> str:
 
 def _inbox_text(message: InboxMessage) -> str:
     """A message whose further lines are set in: only its own first line and the marks of the block begin at the edge."""
+    from cru.values.visible import set_in
+
     sender = message.from_.translate(str.maketrans("[]", "()"))
     return f"[From: {sender}] {set_in(message.content)}"
 
