@@ -9,7 +9,7 @@ from tests.engine.support import Ext, MadeTool, World, always, payload
 from tests.kit.waiting import PATIENCE
 
 from cru.events.answers import Answer, cancel, halt
-from cru.events.payloads import ToolCompleted, ToolFailed
+from cru.events.payloads import ToolBatchCompleted, ToolCompleted, ToolFailed
 from cru.events.stamp import Event
 from cru.tools.protocol import ToolResult
 
@@ -91,15 +91,55 @@ def test_all_parallel_calls_of_a_reply_run_at_once_and_none_beside_one_that_must
     assert sent == [*(f"did {n}" for n in range(50)), "wrote", *(f"did {n}" for n in range(50, 100))]
 
 
-def test_all_calls_are_decided_before_any_runs(tmp_path: Path) -> None:
+TURNS = ["decide a", "run a", "decide b", "run b", "decide c", "run c"]
+AHEAD = ["decide a", "decide b", "decide c", "run a", "run b", "run c"]
+SEQUENCES: dict[str, tuple[bool, tuple[bool, ...], list[str]]] = {
+    "no call is decided before the one ahead of it has run": (False, (False,), TURNS),
+    "calls that run together are decided together": (True, (False,), AHEAD),
+    "handlers that look ahead hear all calls first": (False, (True,), AHEAD),
+    "so do several of them": (False, (True, True), AHEAD),
+    "beside one that does not they do not": (False, (True, False), TURNS),
+}
+"""Whether the tools may run together, whether each handler looks ahead, and what comes after what."""
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_calls_are_decided_group_by_group(tmp_path: Path, name: str) -> None:
+    parallel, ahead, expected = SEQUENCES[name]
     order: list[str] = []
-    ext = Ext({
-        "tool:before_call": lambda e: order.append(f"decide {payload(e).name}"),
-        "tool:called": lambda e: order.append(f"run {payload(e).name}"),
-    })  # fmt: skip
-    world, _ = gated(tmp_path, THREE, ext, parallel=False)
+
+    def guard(looks_ahead: bool, is_first: bool) -> Any:
+        def decide(event: Event) -> None:
+            if is_first:
+                order.append(f"decide {payload(event).name}")
+
+        decide.ahead = looks_ahead  # type: ignore[attr-defined]
+        return decide
+
+    ext = Ext([
+        *(("tool:before_call", guard(each, not number)) for number, each in enumerate(ahead)),
+        ("tool:called", lambda e: order.append(f"run {payload(e).name}")),
+    ])  # fmt: skip
+    world, _ = gated(tmp_path, THREE, ext, parallel=parallel)
     world.run("go")
-    assert order == ["decide a", "decide b", "decide c", "run a", "run b", "run c"]
+    assert order == expected
+
+
+def test_a_guard_knows_what_the_calls_before_it_did(tmp_path: Path) -> None:
+    """ "One deploy only": the guard looks for what the deploy leaves behind."""
+    done: list[str] = []
+
+    def guard(_event: Event) -> Answer | None:
+        return cancel("there was one") if done else None
+
+    def deploy(_args: dict[str, Any]) -> str:
+        done.append("deploy")
+        return "deployed"
+
+    world = World(tmp_path, "call: deploy {}\n" * 3 + "---\ntext: end\n", Ext({"tool:before_call": guard}))
+    world.tools(MadeTool("deploy", deploy)).run("go")
+    assert done == ["deploy"]
+    assert world.results() == ["deployed", "Blocked by ext: there was one", "Blocked by ext: there was one"]
 
 
 def test_handlers_hear_finished_calls_one_at_a_time(tmp_path: Path) -> None:
@@ -128,6 +168,15 @@ def test_a_halt_while_deciding_lets_none_run(tmp_path: Path, parallel: bool) -> 
     assert (result.cause, result.reason, marks) == ("halted", "not b", [])
     assert world.results() == ["Blocked by ext: not a", "Blocked by ext: not b", "not run: halted by ext"]
     assert len(world.sent) == 1
+
+
+def test_a_halt_before_a_later_call_leaves_what_ran_and_runs_no_more(tmp_path: Path) -> None:
+    ext = Ext([("tool:before_call", always(halt("not b")), {"pattern": "b"})])
+    world, marks = gated(tmp_path, THREE, ext, parallel=False)
+    result = world.run("go")
+    assert (result.cause, result.reason, marks) == ("halted", "not b", ["+a", "-a"])
+    assert world.results() == ["did a", "Blocked by ext: not b", "not run: halted by ext"]
+    assert len(world.of(ToolBatchCompleted)) == len(world.sent) == 1
 
 
 def test_a_halt_while_running_lets_running_calls_finish_and_the_rest_not_start(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from tests.kit import Call, Reply, cru, home, server, trust_project
 
 
@@ -12,7 +13,11 @@ def results(log: list[dict[str, object]]) -> list[str]:
     return [str(e["content"]) for e in log if e["entry_type"] == "tool_result"]
 
 
-def test_a_link_made_by_a_call_of_the_same_reply_does_not_move_a_write(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_decided_ahead", "why"), [(False, "Not allowed by policy"), (True, "leads elsewhere now")])
+def test_a_link_made_by_a_call_of_the_same_reply_does_not_move_a_write(
+    tmp_path: Path, is_decided_ahead: bool, why: str
+) -> None:
+    """Codex' hooks judge all calls of a reply first; then the links are made after the writes were allowed."""
     outside = tmp_path / "outside"
     outside.mkdir()
     calls = [
@@ -21,15 +26,19 @@ def test_a_link_made_by_a_call_of_the_same_reply_does_not_move_a_write(tmp_path:
         Call("bash", {"command": "ln -s secret s"}),
         Call("write", {"file_path": "s/evil.txt", "content": "x"}),
     ]
-    rules = '[permissions]\nallow = ["bash:ln *"]\ndeny = ["write:secret/**"]\n'
+    rules = '[permissions]\nallow = ["bash:ln *"]\ndeny = ["write:secret/**"]\n[hooks]\ndialects = ["codex"]\n'
     with server([Reply(calls=calls), Reply("done")]) as model:
         here = home(tmp_path, config=rules, url=model.url)
         (here.project / "secret").mkdir()
+        if is_decided_ahead:
+            (here.path / ".codex").mkdir()
+            hook = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}'
+            (here.path / ".codex/hooks.json").write_text(hook)
         done = cru("--mode", "auto", "go", home=here)
     assert done.code == 0
     assert list(outside.iterdir()) == []
     assert list((here.project / "secret").iterdir()) == []
-    assert sum("leads elsewhere now" in text for text in results(here.log())) == 2
+    assert sum(why in text for text in results(here.log())) == 2
 
 
 def test_a_read_does_not_overtake_a_write_of_the_same_reply(tmp_path: Path) -> None:

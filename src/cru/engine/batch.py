@@ -1,8 +1,12 @@
-"""All calls of one reply: decide each in the model's order, then run, then hand the batch over."""
+"""All calls of one reply: decide and run them group by group in the model's order, then hand the batch over."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
 
 from cru.engine import limits, log_writer, tool_call
 from cru.engine.loop_guard import CallKey
@@ -13,19 +17,29 @@ from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import FailureKind, ToolBatchCompleted
 from cru.values.messages import ToolCall
 
+T = TypeVar("T")
 NOT_RUN = "not run: halted by {by}"
 
 
+class Halt(Struct, frozen=True):
+    """What ends a batch before its last call: who halted, and why."""
+
+    by: str
+    reason: str
+
+
 async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext) -> list[ToolOutcome]:
-    """Run a batch; what came of each call. Raises TurnStopped("halted") after every call has its result."""
-    batch: list[PreparedCall] = []
-    for call in calls:
-        prepared = await tool_call.decide(parts, call)
-        batch.append(prepared)
-        if prepared.answer.halt:
-            await _finish_halted(parts, calls, batch)
-            raise TurnStopped("halted", prepared.answer.reason or f"halted by {prepared.decided_by or 'a hook'}")
-    outcomes, halt_reason = await _run_all(parts, batch)
+    """Run a batch and return what came of each call. Raises TurnStopped("halted") after every call has its result."""
+    outcomes: list[ToolOutcome] = []
+    halt: Halt | None = None
+    for group in [calls] if len(calls) == 1 else _decided_together(parts, calls):
+        if halt is None:
+            halt = await _play(parts, group, outcomes)
+        else:
+            for call in group:
+                _log_not_run(parts, call, halt.by)
+    if halt is not None and not outcomes:
+        raise TurnStopped("halted", halt.reason)
     for outcome in outcomes:
         pending.injects.extend(outcome.injects)
     turn.results += len(outcomes)
@@ -34,15 +48,38 @@ async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: Pe
     turn.fallback = completed.payload.fallback
     answer = completed.answer
     pending.add(context_texts(parts, answer), answer.inject)
-    if answer.halt or halt_reason:
-        raise TurnStopped("halted", answer.reason or halt_reason)
+    if answer.halt or halt is not None:
+        raise TurnStopped("halted", answer.reason or (halt.reason if halt is not None else ""))
     last = outcomes[-1].call
     await limits.check_calls(parts, turn, pending, _keys(outcomes), f"{last.name} {last.arguments}")
     return outcomes
 
 
-async def _finish_halted(parts: Parts, calls: tuple[ToolCall, ...], batch: list[PreparedCall]) -> None:
-    """A halt while deciding: no call runs. One that was refused before keeps its refusal, the rest name who halted."""
+def _decided_together(parts: Parts, calls: tuple[ToolCall, ...]) -> Sequence[Sequence[ToolCall]]:
+    """Return the groups whose calls are all decided before the first of them runs (docs/turn.md, "One tool call").
+
+    A call that must be alone is a group, so that guards know what the calls before it did.
+    """
+    if parts.bus.registry.looks_ahead("tool:before_call"):
+        return [calls]
+    return _group(calls, [(tool := parts.tools.find(call.name)) is not None and tool.parallel for call in calls])
+
+
+async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[ToolOutcome]) -> Halt | None:
+    """Decide these calls in the model's order, then run them, and add what came of each; who halted, if somebody did."""
+    batch: list[PreparedCall] = []
+    for call in calls:
+        prepared = await tool_call.decide(parts, call)
+        batch.append(prepared)
+        if prepared.answer.halt:
+            await _finish_halted(parts, calls, batch)
+            by = prepared.decided_by or "a hook"
+            return Halt(by, prepared.answer.reason or f"halted by {by}")
+    return await _run_all(parts, batch, outcomes)
+
+
+async def _finish_halted(parts: Parts, calls: Sequence[ToolCall], batch: list[PreparedCall]) -> None:
+    """A halt while deciding: none of these runs. One that was refused before keeps its refusal, the rest name who halted."""
     by = batch[-1].decided_by or "a hook"
     for number, call in enumerate(calls):
         if number < len(batch) and not batch[number].may_run:
@@ -55,33 +92,39 @@ def _log_not_run(parts: Parts, call: ToolCall, by: str) -> None:
     log_writer.result(parts, call, NOT_RUN.format(by=by), True, which=FailureKind.HALTED.value)
 
 
-async def _run_all(parts: Parts, batch: list[PreparedCall]) -> tuple[list[ToolOutcome], str]:
-    """In the model's order; neighbours that may run at the same time do. Also why the rest was left out, "" if nobody halted."""
-    outcomes: list[ToolOutcome] = []
+async def _run_all(parts: Parts, batch: list[PreparedCall], outcomes: list[ToolOutcome]) -> Halt | None:
+    """Run them in the model's order; neighbours that may run at the same time do."""
     finishing = asyncio.Lock()
-    for group in _group_parallel(batch):
-        by = next((outcome.halted_by for outcome in outcomes if outcome.answer.halt), "")
-        if by:
+    halt: Halt | None = None
+    for group in [batch] if len(batch) == 1 else _run_together(batch):
+        if halt is not None:
             for prepared in group:
-                _log_not_run(parts, prepared.call, by)
-        elif len(group) == 1:
-            outcomes.append(await tool_call.run(parts, group[0]))
+                _log_not_run(parts, prepared.call, halt.by)
+            continue
+        if len(group) == 1:
+            new = [await tool_call.run(parts, group[0])]
         else:
-            outcomes += await _gather([asyncio.create_task(tool_call.run(parts, call, finishing)) for call in group])
-    halted = next((outcome for outcome in outcomes if outcome.answer.halt), None)
-    return outcomes, "" if halted is None else halted.answer.reason or f"halted by {halted.halted_by}"
+            new = await _gather([asyncio.create_task(tool_call.run(parts, call, finishing)) for call in group])
+        outcomes += new
+        for outcome in new:
+            if outcome.answer.halt and halt is None:
+                halt = Halt(outcome.halted_by, outcome.answer.reason or f"halted by {outcome.halted_by}")
+    return halt
 
 
-def _group_parallel(batch: list[PreparedCall]) -> list[list[PreparedCall]]:
-    """Calls that run side by side: a call whose tool must be alone ends a group, so that a read never overtakes a write."""
-    groups: list[list[PreparedCall]] = []
-    alone = True
-    for prepared in batch:
-        parallel = not prepared.may_run or (prepared.tool is not None and prepared.tool.parallel)
-        if alone or not parallel:
+def _run_together(batch: list[PreparedCall]) -> list[list[PreparedCall]]:
+    return _group(batch, [not call.may_run or (call.tool is not None and call.tool.parallel) for call in batch])
+
+
+def _group(calls: Iterable[T], can_share: list[bool]) -> list[list[T]]:
+    """Cut calls into groups that run side by side: one that must be alone ends a group, so that a read never overtakes a write."""
+    groups: list[list[T]] = []
+    was_alone = True
+    for call, shares in zip(calls, can_share, strict=True):
+        if was_alone or not shares:
             groups.append([])
-        groups[-1].append(prepared)
-        alone = not parallel
+        groups[-1].append(call)
+        was_alone = not shares
     return groups
 
 

@@ -32,7 +32,8 @@ class Handler(Struct, frozen=True):
     `display`; thread: run plain code in a thread that is abandoned at the limit; chain: in its group it runs after the one
     before it, and sees what that changed; hook: what a plugin that is a program calls the event. A `call` with a method
     `declines(event)` returns there why it does not want this event (a `SkipReason`; None: it does), and is skipped.
-    owners: the owner alone, as a set; copies: the call makes copies of payloads itself; declines: that method of the call.
+    owners: the owner alone, as a set; copies: the call makes copies of payloads itself; declines: that method of the call;
+    ahead: it judges all calls of a reply before any of them runs.
     """
 
     id: int
@@ -54,6 +55,7 @@ class Handler(Struct, frozen=True):
     owners: frozenset[str] = frozenset()
     copies: bool = False
     declines: Callable[[Event], SkipReason | None] | None = None
+    ahead: bool = False
 
     @property
     def order(self) -> tuple[int, int, str, int]:
@@ -70,7 +72,7 @@ class Handler(Struct, frozen=True):
         return (self.priority, self.lane, self.id if self.lane == "inline" else 0)
 
 
-_FIELDS: dict[str, Any] = dict(zip(Handler.__struct_fields__[4:-3], Handler.__struct_defaults__[:-3], strict=True))
+_FIELDS: dict[str, Any] = dict(zip(Handler.__struct_fields__[4:-4], Handler.__struct_defaults__[:-4], strict=True))
 """What may be given, and its defaults: all but what is read of the call."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "lane": tuple(LANES),
@@ -125,10 +127,10 @@ class HandlerRegistry:
         fields["pattern"] = pattern or narrowed
         if fields["pattern"]:
             _check_pattern(fields["pattern"])
-        copies, declines = getattr(call, "copies", False), getattr(call, "declines", None)
         handler = Handler(
-            self._next, row.name, call, owner, **fields, owners=frozenset((owner,)), copies=copies, declines=declines
-        )
+            self._next, row.name, call, owner, **fields, owners=frozenset((owner,)),
+            copies=getattr(call, "copies", False), declines=getattr(call, "declines", None), ahead=getattr(call, "ahead", False),
+        )  # fmt: skip
         self._warn(row, event, handler)
         self._next += 1
         self._by_id[handler.id] = self._of.setdefault(row.name, {})[handler.id] = handler
@@ -186,6 +188,11 @@ class HandlerRegistry:
             del self._by_id[handler.id]
             self._forget(handler)
         return len(handlers)
+
+    def looks_ahead(self, event: str) -> bool:
+        """Whether there are handlers of an event, and all of them judge the calls of a reply before any of these runs."""
+        handlers = self.by_event.get(event)
+        return handlers is not None and all([handler.ahead for handler in handlers])
 
     def holds_deltas(self, depth: int = 0) -> bool:
         """Whether a handler shows `display` instead of raw deltas to the faces of the agent at this depth."""

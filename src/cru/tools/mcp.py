@@ -37,7 +37,6 @@ OWNER = "mcp:"
 class McpTool:
     """One tool of a server. `hidden`: the model must search for it first."""
 
-    parallel = True
     outside = True
 
     def __init__(self, server: ServerConnection, remote: RemoteTool) -> None:
@@ -47,6 +46,7 @@ class McpTool:
         self.kind: Kind = "query" if remote.reads_only and server.definition.server.trust_read_only else "tool"
         self.source = f"{OWNER}{server.name}"
         self.hidden = False
+        self.parallel = remote.reads_only  # what changes something is to see what the call before it changed
         self.remote = remote
         self._server = server
 

@@ -261,6 +261,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     tool_environment: variables of the tools' children, as long as it has active entries
     tools: tools and arguments in its words
     launch: how its commands become processes
+    judges_ahead: whether its program decides all calls of a reply before any of them runs
     """
 
     name: str
@@ -274,6 +275,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     tool_environment: Callable[[SessionFacts], Mapping[str, str]] | None = None
     tools: ToolMapping = ToolMapping()
     launch: LaunchRules
+    judges_ahead: bool = False
 
     def places(self, facts: SessionFacts) -> list[tuple[Layer, Path]]:
         """Its configuration files, the lowest layer first; they need not exist."""

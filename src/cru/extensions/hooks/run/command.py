@@ -38,6 +38,7 @@ class CommandHook:
         self._mapping = mapping
         self._runtime = runtime
         self._has_run = False
+        self.ahead = dialect.judges_ahead
         self._matcher_errors: dict[int, str] = {}  # by dispatch
 
     def declines(self, event: Event) -> SkipReason | None:

@@ -355,4 +355,5 @@ DIALECT = Dialect(
     launch=LaunchRules(
         shells={"posix": ("bash", "sh", "brush"), "windows": ("cmd",)}, variables={"CLAUDE_PROJECT_DIR": "root"}
     ),
+    judges_ahead=True,
 )
