@@ -8,7 +8,7 @@ from tests.engine.support import Ext, World, always
 
 from cru.engine import NothingToResume
 from cru.engine.prompts import GO_ON
-from cru.events.answers import add_context, cancel
+from cru.events.answers import add_context, cancel, halt, inject
 from cru.events.payloads import MessageReceived, SessionStarted, TurnComplete
 from cru.values.messages import LEG_ENDED
 
@@ -86,6 +86,13 @@ def test_nothing_to_resume_is_an_error_that_says_so(tmp_path: Path, script: str)
 def test_a_blocked_prompt_is_not_resumed(tmp_path: Path) -> None:
     world = World(tmp_path, "text: x\n", Ext({"message:received": always(cancel("no"))}))
     world.run("go")
+    with pytest.raises(NothingToResume):
+        World(tmp_path, "").resume()
+
+
+def test_a_continuation_that_was_halted_before_it_began_is_not_resumed(tmp_path: Path) -> None:
+    ext = Ext({"turn:complete": always(inject("go on")), "injection_pending": always(halt("enough"))})
+    assert World(tmp_path, "text: x\n", ext).run("go").cause == "done"
     with pytest.raises(NothingToResume):
         World(tmp_path, "").resume()
 
