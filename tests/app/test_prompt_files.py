@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,7 +42,11 @@ def trust(here: HomeDir) -> Done:
 
 
 def prompts(here: HomeDir) -> list[str]:
-    return [e["content"] for e in here.log() if e["entry_type"] == "message" and e["from"] == "user"]
+    """What the model read of each prompt."""
+    log = here.log()
+    resolved = {e["metadata"]["ref"]: e["content"] for e in log if e["entry_type"] == "message_resolved"}
+    asked = [e for e in log if e["entry_type"] == "message" and e["from"] == "user"]
+    return [resolved[e["id"]] or e["content"] for e in asked if e["id"] in resolved]
 
 
 def results(here: HomeDir) -> list[str]:
@@ -234,3 +239,64 @@ def test_a_sub_agent_has_skills_and_the_guides_of_folders_of_its_own(here: HomeD
     text = log.read_text()
     assert "Do it with x." in text and "guide below" in text
     assert ["guide below" in result for result in results(here)] == [False, True]
+
+
+# who hears of a command before anything of it runs ---------------------------------------------------------------------------------
+
+
+def claude_hook(here: HomeDir, event: str, command: str) -> None:
+    hooks = {event: [{"hooks": [{"type": "command", "command": command}]}]}
+    put(here, {"~/.claude/settings.json": json.dumps({"hooks": hooks})})
+    script(here, ECHO, '[hooks]\ndialects = ["claude"]\n')
+
+
+def test_a_refused_prompt_runs_nothing_and_is_heard_as_it_was_typed(here: HomeDir) -> None:
+    put(here, {"~/.claude/commands/deploy.md": "State: !`touch ran`"})
+    heard = here.path / "heard.json"
+    claude_hook(here, "UserPromptSubmit", f"cat > {heard}; echo 'not today' >&2; exit 2")
+    done = cru("-t", "/deploy now", home=here)
+    assert done.code == 3 and "not today" in done.err
+    assert json.loads(heard.read_text())["prompt"] == "/deploy now"
+    assert not (here.project / "ran").exists()
+
+
+REWRITES: dict[str, tuple[str, str]] = {
+    "its arguments": ("/say two", "Say two."),
+    "another command": ("/other", "Another."),
+    "a prompt": ("say nothing", "say nothing"),
+    "the same": ("/say one", "Say one."),
+}
+
+
+@pytest.mark.parametrize("name", REWRITES)
+def test_a_handler_may_change_what_was_typed(here: HomeDir, name: str) -> None:
+    becomes, sent = REWRITES[name]
+    put(here, {"~/.claude/commands/say.md": "Say $0.", "~/.claude/commands/other.md": "Another."})
+    plugin = f'cru.on("message:received", function(ctx, e) e.content = "{becomes}" return e end)'
+    put(here, {"~/.cru/init.lua": plugin})
+    done = cru("/say one", home=here)
+    assert done.code == 0 and prompts(here) == [sent], done
+
+
+def test_a_line_that_a_hook_refuses_leaves_its_reason_in_the_text(here: HomeDir) -> None:
+    put(here, {"~/.claude/commands/two.md": "A: !`touch one` B: !`echo two`"})
+    heard = here.path / "heard.json"
+    claude_hook(
+        here, "PreSkillShellCommand", f"tee -a {heard} | grep -q touch && {{ echo 'no touching' >&2; exit 2; }}; exit 0"
+    )
+    done = cru("-t", "/two", home=here)
+    assert done.code == 0 and not (here.project / "one").exists()
+    assert prompts(here) == ["A: [not run: blocked by hook: no touching] B: two"]
+    read = [json.loads(part) for part in heard.read_text().replace("}{", "}\n{").splitlines()]
+    assert [one["tool_use_id"].partition(":")[2] for one in read] == ["preamble-0", "preamble-1"]
+    assert {(one["command_name"], one["command_source"], one["invoked_by"]) for one in read} == {
+        ("two", "userSettings", "user")
+    }
+
+
+def test_a_command_that_was_cut_short_is_read_again_with_resume(here: HomeDir) -> None:
+    put(here, {"~/.claude/commands/say.md": "Say !`cat word`."})
+    assert cru("-t", "/say", home=here).code != 0  # there is no such file yet
+    put(here, {"word": "hello"})
+    done = cru("-t", "--resume", home=here)
+    assert done.code == 0 and prompts(here) == ["Say hello."], done

@@ -86,17 +86,23 @@ class PromptCommands:
         return self._command(server, prompt) if mark and server is not None and prompt else None
 
     def _command(self, server: ServerConnection, prompt: str, about: str = "", hint: str = "") -> Command:
-        run = partial(self._run, server, prompt)
-        return Command(f"{server.name}:{prompt}", about, run, owner=f"{OWNER}{server.name}", hint=hint)
+        expand = partial(self._expand, server, prompt)
+        return Command(
+            f"{server.name}:{prompt}", about, _send_typed, owner=f"{OWNER}{server.name}", hint=hint, expand=expand
+        )
 
-    async def _run(self, server: ServerConnection, name: str, words: str) -> CommandResult:
+    async def _expand(self, server: ServerConnection, name: str, words: str) -> str:
         """Raises McpError: no such prompt, arguments that do not fit, …"""
         prompts = {prompt.name: prompt for prompt in await server.prompts()}
         if name not in prompts:
             known = ", ".join(f"/{server.name}:{known}" for known in prompts) or "it has none"
             raise RequestFailed(f"{server.name} has no prompt {name}", known)
         saver = FileSaver(self._parts.store.folder, name)
-        return CommandResult(prompt=await server.prompt(name, read_arguments(prompts[name], words), saver))
+        return await server.prompt(name, read_arguments(prompts[name], words), saver)
+
+
+async def _send_typed(arguments: str) -> CommandResult:
+    return CommandResult(is_typed=True)
 
 
 def read_arguments(prompt: RemotePrompt, words: str) -> dict[str, str]:

@@ -23,11 +23,13 @@ class CommandResult(Struct, frozen=True):
     message: text for the person
     prompt: for the model; "": none
     model: holds for that prompt only
+    is_typed: the prompt is what was typed; `Command.expand` makes the model's text of it once handlers have accepted it
     """
 
     message: str = ""
     prompt: str = ""
     model: str = ""
+    is_typed: bool = False
 
 
 class Command(Struct, frozen=True):
@@ -40,6 +42,7 @@ class Command(Struct, frozen=True):
     where: file and line, for messages
     whose: in words, if it is none of a plugin
     complete: what the Tab key offers for the arguments that are typed so far; None: nothing
+    expand: what the model reads in place of the name and these arguments; None: what was typed is no prompt
     """
 
     name: str
@@ -52,6 +55,7 @@ class Command(Struct, frozen=True):
     where: str = ""
     whose: str = ""
     complete: Callable[[str], Coroutine[Any, Any, list[str]]] | None = None
+    expand: Callable[[str], Coroutine[Any, Any, str]] | None = None
 
 
 class CommandSource(Protocol):
@@ -120,6 +124,17 @@ class Commands:
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
             raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{PROMPT_HINT if typed else ''}")
         return command
+
+
+async def expand_command(commands: Commands, text: str) -> str:
+    """Return what the model reads in place of a command that is a prompt; any other text stays as it is. Raises UnknownCommand, and what
+    the command raises."""
+    named = split_command(text)
+    if named is None:
+        return text
+    name, arguments = named
+    command = commands.find(name, typed=True)
+    return text if command.expand is None else await command.expand(arguments)
 
 
 def split_command(text: str) -> tuple[str, str] | None:

@@ -89,6 +89,7 @@ class PermissionQuestion(Struct, frozen=True):
     detail: what a rule's glob matches
     paths: what the call touches, as given by the model
     origin: model, user, script, hook or command
+    prompt_file: of a `!` line: `name` of the command or skill, `source`, `invoked_by`
     tool: gives the preview
     before: the detail as the model gave it, if handlers changed the call; changed_by: who they are
     rewrite: the call was put in the place of another one at that one's question, and takes no further change
@@ -102,6 +103,7 @@ class PermissionQuestion(Struct, frozen=True):
     detail: str = ""
     paths: tuple[tuple[Access, str], ...] = ()
     origin: str = "model"
+    prompt_file: dict[str, str] = {}
     tool: Tool | None = None
     before: str = ""
     changed_by: str = ""

@@ -49,6 +49,7 @@ def find_unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
         resolved=bool(resolutions),
         before=(GO_ON,) if cut else (),
         model=next((str(e.metadata["model"]) for e in (*resolutions, prompt) if e.metadata.get("model")), ""),
+        command=str(prompt.metadata.get("command", "")),
     )
 
 
@@ -116,7 +117,7 @@ async def receive_prompt(
     parts: Parts, prompt: Prompt, ref: str, pending: PendingContext
 ) -> tuple[str, tuple[str, ...], str]:
     """Take in a prompt that is in the log as `ref`; returns the outgoing text, the context beside it, and the model that is asked for.
-    Raises TurnStopped if it was cancelled or halted."""
+    Raises TurnStopped if it was cancelled or halted, and what a command raises that cannot become a prompt."""
     payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
     outcome = await parts.bus.dispatch(payload)
     answer = outcome.answer
@@ -124,7 +125,14 @@ async def receive_prompt(
         log_writer.blocked(parts, ref, answer.reason)
         raise stop_for(answer, "the prompt")
     model = answer.inject.model if answer.inject is not None else ""
-    text = place_inject(answer, outcome.payload.content)
+    text = outcome.payload.content
+    if (
+        prompt.command and prompt.text == prompt.command
+    ):  # its files are read, and its commands run, now that it is accepted
+        from cru.engine.commands import expand_command
+
+        text = await expand_command(parts.commands, text)
+    text = place_inject(answer, text)
     images, others = pick_images(parts, prompt.attachments, outcome.payload.attachments)
     text = "\n\n".join([*prompt.before, *_attached(text, images, others), *prompt.after])
     context = (*pending.context, *context_texts(parts, answer))

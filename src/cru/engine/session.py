@@ -331,9 +331,8 @@ class Session:
         name, arguments = named
         work = self._execute(name, arguments)
         result = await (work if self.parts.commands.at_once(name) else self._work.run(work, f"/{name}"))
-        if not result.prompt:
-            return None
-        return Prompt(result.prompt, "command", typed.attachments, model=result.model, command=typed.text)
+        text = typed.text if result.is_typed else result.prompt
+        return Prompt(text, "command", typed.attachments, model=result.model, command=typed.text) if text else None
 
     async def _execute(self, name: str, arguments: str) -> CommandResult:
         """Run a command, show its message, and let scripts hear of it."""

@@ -15,6 +15,7 @@ from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts
 from cru.engine.tool_call import ToolOutcome
+from cru.events.payloads import NO_FILE
 from cru.tools.protocol import Tool
 from cru.values.messages import Entry, ToolCall
 
@@ -31,12 +32,14 @@ async def call(
     arguments: str,
     origin: str,
     hold: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    call_id: str = "",
+    prompt_file: dict[str, str] = NO_FILE,
 ) -> ToolOutcome:
     """Decide and run one call; `arguments` is JSON text; what `hold` makes is entered for the run. Raises nothing that a tool or a handler
     causes."""
     beside = _beside(parts)
-    asked = ToolCall(f"{origin}_{new_id()[:8]}", name, arguments)
-    prepared = await tool_call.decide(beside, asked, origin)
+    asked = ToolCall(call_id or f"{origin}_{new_id()[:8]}", name, arguments)
+    prepared = await tool_call.decide(beside, asked, origin, prompt_file)
     async with hold():
         return await tool_call.run(beside, prepared)
 

@@ -26,6 +26,7 @@ from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
 from cru.events.bus import Outcome
 from cru.events.calling import check
 from cru.events.payloads import (
+    NO_FILE,
     FailureKind,
     OutputCached,
     ToolBeforeCall,
@@ -110,7 +111,7 @@ class ToolOutcome(Struct, frozen=True):
     ran: bool = False
 
 
-async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
+async def decide(parts: Parts, call: ToolCall, origin: str = "model", file: dict[str, str] = NO_FILE) -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
     from cru.engine import call_arguments
 
@@ -124,7 +125,8 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
     else:
         checked = call_arguments.check_arguments(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
-    before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, not checked.problem, checked.problem, origin)
+    is_valid = not checked.problem
+    before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, is_valid, checked.problem, origin, file)
     outcome = await parts.bus.dispatch(before)
     if tool is not None and outcome.payload.args is not before.args:
         checked = call_arguments.check_again(parts, tool, outcome.payload.args)
@@ -136,7 +138,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
         call, tool, args, outcome.payload.env, answer, _injects_of(answer), outcome.by, origin=origin
     )
     question = PermissionQuestion(
-        call.name, kind, args, call.id, origin=origin, changed_by=changed_by,
+        call.name, kind, args, call.id, origin=origin, prompt_file=file, changed_by=changed_by,
         before=_describe_before(parts, tool, before) if changed_by and before.valid else "",
     )  # fmt: skip
     return await _decide_announced(parts, prepared, question, outcome, checked)
@@ -207,7 +209,8 @@ async def _decide_rewritten(
     if checked.problem:
         return replace(prepared, args=rewrite.args, content=checked.problem, failure_kind=checked.failure_kind)
     call = prepared.call
-    before = ToolBeforeCall(call.name, checked.args, call.id, question.kind, prepared.env, True, "", question.origin)
+    kind, origin, file = question.kind, question.origin, question.prompt_file
+    before = ToolBeforeCall(call.name, checked.args, call.id, kind, prepared.env, True, "", origin, file)
     outcome = await parts.bus.dispatch(before)
     if tool is not None and outcome.payload.args is not before.args:
         checked = check_again(parts, tool, outcome.payload.args)
@@ -219,8 +222,8 @@ async def _decide_rewritten(
     )  # fmt: skip
     owners = [*filter(None, (question.changed_by, ", ".join(rewrite.by), outcome.changed_by("args")))]
     question = PermissionQuestion(
-        call.name, question.kind, checked.args, call.id, origin=question.origin, before=question.before or question.detail,
-        changed_by=", ".join(dict.fromkeys(owners)), rewrite=rewrite, asked=asked,
+        call.name, question.kind, checked.args, call.id, origin=question.origin, prompt_file=question.prompt_file,
+        before=question.before or question.detail, changed_by=", ".join(dict.fromkeys(owners)), rewrite=rewrite, asked=asked,
     )  # fmt: skip
     return await _decide_announced(parts, prepared, question, outcome, checked)
 

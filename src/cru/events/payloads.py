@@ -130,6 +130,9 @@ class AgentResponded(Struct, frozen=True):
     ref: str = ""
 
 
+NO_FILE: dict[str, str] = {}  # `prompt_file` of a call that is no `!` line
+
+
 class ToolBeforeCall(Struct, frozen=True):
     name: str
     args: dict[str, Any]
@@ -139,6 +142,7 @@ class ToolBeforeCall(Struct, frozen=True):
     valid: bool = True
     error: str = ""
     origin: str = "model"
+    prompt_file: dict[str, str] = NO_FILE
 
 
 class PermissionRequested(Struct, frozen=True):

@@ -22,7 +22,7 @@ EVENTS = (
     "PermissionRequest", "PermissionDenied", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Notification", "SubagentStart",
     "SubagentStop", "TaskCreated", "TaskCompleted", "Stop", "StopFailure", "TeammateIdle", "ConfigChange", "CwdChanged",
     "DirectoryAdded", "FileChanged", "WorktreeCreate", "WorktreeRemove", "PreCompact", "PostCompact", "SessionEnd", "Elicitation",
-    "ElicitationResult", "PreModelSwitch", "PostModelSwitch",
+    "ElicitationResult", "PreModelSwitch", "PostModelSwitch", "PreSkillShellCommand",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ def failure(text: str) -> Struct:
     return p.TurnComplete("error", "half", "r", error=text)
 
 
+FILE = {"name": "deploy", "source": "projectSettings", "invoked_by": "model"}
 # event, our payload, what is on standard input beside the common fields
 FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
     ("SessionStart", p.SessionStarted("main", "/f"), {"source": "startup"}),
@@ -37,6 +38,9 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
      {"prompt": "hi", "prompt_id": "r", "attachments": ["a.md"]}),
     ("PreToolUse", p.ToolBeforeCall("bash", ARGS, "c"), CALL),
     ("PreToolUse", p.ToolBeforeCall("own", {"a": 1}, "c"), {"tool_name": "own", "tool_input": {"a": 1}, "tool_use_id": "c"}),
+    ("PreSkillShellCommand", p.ToolBeforeCall("bash", {"command": "ls"}, "id:preamble-0", origin="command", prompt_file=FILE),
+     {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "id:preamble-0", "command_name": "deploy",
+      "command_source": "projectSettings", "invoked_by": "claude"}),
     ("PermissionRequest", p.PermissionRequested("bash", "shell", "ls", "c", "why", ARGS),
      {**CALL, "reason": "why"}),
     ("PostToolUse", p.ToolCompleted("bash", ARGS, "out", "c", 12.4),

@@ -15,6 +15,8 @@ from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.parsing.common import LONGEST_CONTEXT
 
 CALL = p.ToolBeforeCall("bash", {"command": "ls", "timeout": 2}, "c1")
+FILE = {"name": "deploy", "source": "projectSettings", "invoked_by": "user"}
+LINE = p.ToolBeforeCall("bash", {"command": "ls"}, "c1", origin="command", prompt_file=FILE)
 ASKED = p.PermissionRequested("bash", "shell", "ls", "c1", "why", {"command": "ls"})
 DONE = p.ToolCompleted("bash", {"command": "ls"}, "a\nb", "c1", 12.4)
 FAILED = p.ToolFailed("bash", {"command": "ls"}, "no", "failed", "c1")
@@ -34,6 +36,7 @@ ALL: dict[str, Struct] = {
     "PostToolUse": DONE, "PostToolUseFailure": FAILED, "PostToolBatch": BATCH, "Notification": IDLE, "Stop": END,
     "StopFailure": ERROR, "SubagentStart": STARTED, "SubagentStop": END,
     "PreCompact": FULL, "PostCompact": SMALLER, "PostModelSwitch": SWITCHED,
+    "PreSkillShellCommand": LINE,
 }  # fmt: skip
 DENY, HALT = Answer(decision="deny", reason="no"), Answer(decision="deny", halt=True, reason="no")
 OBJECTION = '{0}:Bash hook blocking error from command: "x": {1}'
@@ -68,7 +71,7 @@ EXIT_2: dict[str, tuple[Answer, str, bool]] = {
     "PostToolUse": (told("PostToolUse", "[x]: no"), "", False), "PostToolBatch": (HALT, "", False),
     "PostToolUseFailure": (told("PostToolUseFailure", "[x]: no"), "", False),
     "Stop": (go_on("[x]: no"), "", False), "SubagentStop": (go_on("[x]: no"), "", False), "SubagentStart": (PASS, "no", False),
-    "PermissionRequest": (PASS, "", True),
+    "PermissionRequest": (PASS, "", True), "PreSkillShellCommand": (DENY, "", False),
     "Notification": (Answer(note="exit status 2 is ignored on Notification"), "", False),
     "StopFailure": (Answer(note="exit status 2 is ignored on StopFailure"), "", False),
 }  # fmt: skip
@@ -118,7 +121,7 @@ def test_text_that_begins_with_a_brace_and_is_no_json_is_context_where_text_is(t
 BLOCKED: dict[str, Answer] = {
     "UserPromptSubmit": DENY, "PreToolUse": denied("no"), "PreCompact": DENY, "PostToolUse": told("PostToolUse", "no"),
     "PostToolUseFailure": told("PostToolUseFailure", "no"), "PostToolBatch": HALT, "Stop": go_on("no"),
-    "SubagentStop": go_on("no"),
+    "SubagentStop": go_on("no"), "PreSkillShellCommand": DENY,
 }  # fmt: skip
 
 
@@ -236,6 +239,35 @@ def test_decisions_about_a_call(tmp_path: Path, out: Any, answer: Answer) -> Non
 )  # fmt: skip
 def test_json_cannot_unblock_status_2(tmp_path: Path, out: Any, reason: str) -> None:
     assert said("PreToolUse", CALL, tmp_path, out, exit=2, err="stderr\n").answer == denied(reason)
+
+
+WAITS = "the hook asked for approval, which a command's text cannot wait for"
+CHANGED = "the hook asked for a change, which is not made here"
+# output of a hook of a `!` line → why it is not run, "" if it is
+LINES: list[tuple[Any, str]] = [
+    (own(permissionDecision="allow"), ""),
+    (own(permissionDecision="allow", permissionDecisionReason="fine"), ""),
+    ({"decision": "approve"}, ""),
+    (own(permissionDecision="deny", permissionDecisionReason="no"), "no"),
+    (own(permissionDecision="deny"), "blocked by a hook"),
+    (own(permissionDecision="ask"), WAITS),
+    (own(permissionDecision="ask", permissionDecisionReason="sure?"), f"sure?; {WAITS}"),
+    (own(permissionDecision="defer"), WAITS),
+    (own(updatedInput={"command": "ls"}), CHANGED),
+    (own(permissionDecision="allow", updatedInput={}), CHANGED),
+    (own(permissionDecision="deny", permissionDecisionReason="no", updatedInput={"command": "x"}), "no"),
+    (own(updatedPermissions=[{"type": "setMode"}]), CHANGED),
+    (own(decision={"behavior": "deny", "message": "no"}), "no"),
+    (own(decision={"behavior": "allow", "updatedInput": {"command": "x"}}), CHANGED),
+    (own(decision={"behavior": "allow"}), ""),
+    ({"decision": "block", "reason": "no"}, "no"),
+]
+
+
+@pytest.mark.parametrize(("out", "why"), LINES)
+def test_decisions_about_a_line_of_a_command(tmp_path: Path, out: Any, why: str) -> None:
+    got = said("PreSkillShellCommand", LINE, tmp_path, out)
+    assert got.answer == (Answer(decision="deny", reason=why) if why else PASS) and not got.failed
 
 
 OTHER = Answer(decision="allow", changes=(Change("args", "set", {"command": "ls -a"}),))

@@ -53,17 +53,26 @@ class FileCommands:
     def _command(self, file: PromptFile) -> Command:
         about = visible(file.description)[:LONGEST] or f"a {file.kind.value} in {file.path}"
         whose = f"{file.kind.value} of {'yours' if file.origin is FileOrigin.USER else 'this project'}"
-        run, hint = partial(self._run, file.kind, file.origin, file.name, file.path), visible(file.hint)
-        return Command(file.name, about, run, owner=OWNER, hint=hint, where=str(file.path), whose=whose)
+        which = (file.kind, file.origin, file.name, file.path)
+        return Command(
+            file.name, about, partial(self._run, *which), owner=OWNER, hint=visible(file.hint), where=str(file.path),
+            whose=whose, expand=partial(self._expand, *which),
+        )  # fmt: skip
 
     async def _run(self, kind: PromptFileKind, origin: FileOrigin, name: str, path: Path, typed: str) -> CommandResult:
         """Raises PromptFileError, NotAccepted."""
         file = read_file(self._runner.places, kind, origin, name, path)
         if not file.switch("user-invocable", True):
             raise BadPromptFile(f"the skill {file.name} is for the model alone", "ask for it in words")
+        self._runner.check(file)
         self._runner.tell_oddities(file)
+        model = file.keys.get("model")
+        return CommandResult(is_typed=True, model=await self._choose(model) if isinstance(model, str) else "")
+
+    async def _expand(self, kind: PromptFileKind, origin: FileOrigin, name: str, path: Path, typed: str) -> str:
+        """Raises PromptFileError, NotAccepted."""
+        file = read_file(self._runner.places, kind, origin, name, path)
         prompt = await self._runner.expand(file, typed, by_person=True)
         if not prompt.strip():
             raise BadPromptFile(f"{file.path} has no text: there is nothing to send", "write what the model is to do")
-        model = file.keys.get("model")
-        return CommandResult(prompt=prompt, model=await self._choose(model) if isinstance(model, str) else "")
+        return prompt

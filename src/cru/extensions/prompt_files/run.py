@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
+from cru.contexts.entries import new_id
 from cru.engine import side_calls
 from cru.engine.parts import Parts
+from cru.events.payloads import FailureKind
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces
-from cru.extensions.prompt_files.expansion import TextPiece, expand, find_mentions
+from cru.extensions.prompt_files.expansion import expand, find_mentions
 from cru.extensions.prompt_files.files import PromptFile, check_usable, leads_out
 from cru.extensions.prompt_files.trusted import check_trusted
 from cru.files.regular import read_regular
@@ -28,6 +31,7 @@ ORIGIN = "command"
 FILE_LIMIT = 1 << 20
 """Bytes of a file that a text names with `@`."""
 NO_OUTPUT = "(no output)"
+SOURCES = {FileOrigin.USER: "userSettings", FileOrigin.PROJECT: "projectSettings"}
 
 
 class PromptFileRunner:
@@ -41,10 +45,9 @@ class PromptFileRunner:
     async def expand(self, file: PromptFile, typed: str, parts: Parts | None = None, *, by_person: bool = False) -> str:
         """parts: of the agent that wants it; None: the main one. by_person: a person has typed it, and a file of theirs runs its commands
         with their keys. Raises PromptFileError, NotAccepted."""
-        check_usable(file)
+        self.check(file)
         is_own = by_person and file.origin is FileOrigin.USER
         parts = parts or self._parts
-        check_trusted(file, self.places, TrustStore(self.places.home / "trust.json"))
         if parts is self._parts:
             self._grant(file)
         is_skill = file.kind is PromptFileKind.SKILL
@@ -53,9 +56,19 @@ class PromptFileRunner:
         plain = "\n".join(piece.text for piece in pieces if not piece.is_command)
         files = [] if is_skill else list(self._mentioned(file, find_mentions(plain)))
         runs = replace(parts, secrets=SecretVariables()) if is_own else parts
-        texts = [await self._output(runs, file, piece) if piece.is_command else piece.text for piece in pieces]
+        asked_by = {"name": file.name, "source": SOURCES[file.origin], "invoked_by": "user" if by_person else "model"}
+        call_ids = (f"{prefix}:preamble-{number}" for prefix in [new_id()] for number in count())
+        texts = [
+            await self._output(runs, file, piece.text, next(call_ids), asked_by) if piece.is_command else piece.text
+            for piece in pieces
+        ]
         heading = [f"Base directory for this skill: {file.folder}"] if is_skill else []
         return "\n\n".join([*heading, "".join(texts).strip("\n"), *files])
+
+    def check(self, file: PromptFile) -> None:
+        """Raises PromptFileError if the file cannot be used, and NotAccepted if nobody has accepted it."""
+        check_usable(file)
+        check_trusted(file, self.places, TrustStore(self.places.home / "trust.json"))
 
     def tell_oddities(self, file: PromptFile) -> None:
         """What a command says that has no effect; of skills that is told when the session begins."""
@@ -85,12 +98,16 @@ class PromptFileRunner:
             self._parts.gate.grants.remove(rule, ("session",))
         self._granted.clear()
 
-    async def _output(self, parts: Parts, file: PromptFile, piece: TextPiece) -> str:
-        """Raises ExpansionFailed."""
-        arguments = msgspec.json.encode({"command": piece.text}).decode()
-        ran = await side_calls.call(parts, "bash", arguments, ORIGIN)
+    async def _output(self, parts: Parts, file: PromptFile, line: str, call_id: str, asked_by: dict[str, str]) -> str:
+        """Return what a `!` line printed, or in its place why a hook refused it. Raises ExpansionFailed."""
+        arguments = msgspec.json.encode({"command": line}).decode()
+        ran = await side_calls.call(parts, "bash", arguments, ORIGIN, call_id=call_id, prompt_file=asked_by)
+        if ran.failure_kind is FailureKind.HOOK:
+            reason = " ".join(ran.answer.reason.split())
+            parts.bus.stream.warn(f"/{file.name}: `{line}` was not run: {ran.content}")
+            return f"[not run: blocked by hook{f': {reason}' if reason else ''}]"
         if ran.is_error:
-            raise ExpansionFailed(f"/{file.name}: `{piece.text}`: {ran.content}", "nothing was sent to the model")
+            raise ExpansionFailed(f"/{file.name}: `{line}`: {ran.content}", "nothing was sent to the model")
         text = "" if ran.content == NO_OUTPUT else ran.content
         if is_too_long(text, parts.tool_settings):
             text, _ = save_output(parts.store.folder, f"command_{ran.call.id}", "bash", text, parts.tool_settings, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, field
 
@@ -18,6 +18,7 @@ from cru.extensions.hooks.parsing import common
 
 CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 BLOCKED = "blocked by a hook"
+LINE_WAITS = "the hook asked for approval, which a command's text cannot wait for"
 NOT_YET = "`{}` is not available yet"
 
 
@@ -134,6 +135,22 @@ def _on_call(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: 
         draft.changes.append(Change("args", "set", changed))
 
 
+def _on_line(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
+    """Whatever a hook of a `!` line asks for but a leave refuses it: nobody can be asked while a text is put together, and the line is
+    not changed. A leave adds nothing: rules judge the line all the same."""
+    raw: dict[str, Any] = (read.output.hook_specific_output if read.output is not None else None) or {}
+    answered = raw.get("decision")
+    ruling: dict[str, Any] = answered if isinstance(answered, dict) else {}
+    decision = raw.get("permissionDecision") or ruling.get("behavior")
+    reason = raw.get("permissionDecisionReason") or ruling.get("message") or ""
+    why = {"deny": reason or BLOCKED, "ask": LINE_WAITS, "defer": LINE_WAITS}.get(str(decision), "")
+    if not why and any((raw | ruling).get(key) is not None for key in ("updatedInput", "updatedPermissions")):
+        why = "the hook asked for a change, which is not made here"
+    if why:
+        draft.decision = "deny"
+        draft.reason = f"{reason}; {why}" if reason and why != reason else why
+
+
 def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific_as(out.ClaudePermissionRequestOutput)
     ruling = specific.decision
@@ -195,6 +212,7 @@ EFFECTS: dict[str, EventEffect] = {
     "SessionEnd": EventEffect(exit2="user", halts=False),
     "UserPromptSubmit": EventEffect(out.ClaudePromptOutput, "block", _deny, plain=True, context=True),
     "PreToolUse": EventEffect(out.ClaudePreToolUseOutput, "block", _deny, labels.REFUSAL, _on_call, context=True),
+    "PreSkillShellCommand": EventEffect(out.ClaudePreToolUseOutput, "block", _deny, more=_on_line),
     "PermissionRequest": EventEffect(out.ClaudePermissionRequestOutput, "failed", more=_on_question),
     "PostToolUse": EventEffect(
         out.ClaudePostToolUseOutput, "block", _tell_model, labels.OBJECTION, _on_result, context=True

@@ -79,6 +79,10 @@ EVENTS: Events = {
     ),
     "UserPromptSubmit": _once("UserPromptSubmit", "message:received", accepts=common.is_typed, fields=f.prompt_fields),
     "PreToolUse": _once("PreToolUse", "tool:before_call", accepts=common.is_valid, subject=common.tool_name, fields=f.tool_fields),
+    "PreSkillShellCommand": _once(
+        "PreSkillShellCommand", "tool:before_call", accepts=f.is_line_of_prompt_file, subject=common.tool_name,
+        fields=f.line_fields,
+    ),
     "PermissionRequest": _once("PermissionRequest", "permission:requested", subject=common.tool_name, fields=f.permission_fields),
     "PostToolUse": _once("PostToolUse", "tool:completed", subject=common.tool_name, fields=f.tool_result_fields),
     "PostToolUseFailure": _once(

@@ -78,6 +78,23 @@ def tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     )
 
 
+def is_line_of_prompt_file(event: Event[p.ToolBeforeCall], facts: SessionFacts) -> bool:
+    """Whether the call is a `!` line of a command or skill."""
+    return bool(event.payload.prompt_file)
+
+
+def line_fields(event: Event[p.ToolBeforeCall], facts: SessionFacts) -> dict[str, Any]:
+    """Of PreSkillShellCommand, as Claude Code 2.1.332 gives them."""
+    known, file = tool_fields(event, facts), event.payload.prompt_file
+    return {
+        **known,
+        "tool_input": {"command": known["tool_input"]["command"]},
+        "command_name": file["name"],
+        "command_source": file["source"],
+        "invoked_by": "claude" if file["invoked_by"] == "model" else "user",
+    }
+
+
 def permission_fields(event: Event[p.PermissionRequested], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {**tool_fields(event, facts), **suggestions(payload, facts), "reason": payload.why}

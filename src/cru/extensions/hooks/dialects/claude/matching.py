@@ -17,7 +17,14 @@ LITERAL = re.compile(r"[A-Za-z0-9_\-,| ]*")
 PLAIN = re.compile(r"[A-Za-z0-9_|]*")
 PLAIN_EVENTS = ("FileChanged", "StopFailure")
 """Events whose matchers know fewer literal characters, and only `|` between them."""
-TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
+TOOL_EVENTS = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionRequest",
+    "PermissionDenied",
+    "PreSkillShellCommand",
+)
 AGENT_EVENTS = ("SubagentStart", "SubagentStop")
 UNMATCHED = (
     "UserPromptSubmit", "PostToolBatch", "Stop", "TeammateIdle", "TaskCreated", "TaskCompleted", "WorktreeCreate", "WorktreeRemove",
