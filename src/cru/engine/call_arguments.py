@@ -10,9 +10,13 @@ from cru.engine.parts import Parts
 from cru.events.answers import add
 from cru.events.bus import Outcome
 from cru.events.payloads import FailureKind, ToolBeforeCall
+from cru.tools.builtin import BuiltInTool
 from cru.tools.protocol import ArgumentError, Tool
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
+
+PATH_ARGUMENTS = frozenset({"file_path", "path"})
+"""Arguments of built-in tools that are paths."""
 
 
 class CheckedArguments(Struct, frozen=True):
@@ -32,6 +36,8 @@ def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedA
         return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
     try:
         args = tool.check(call.arguments)
+        if isinstance(tool, BuiltInTool) and not PATH_ARGUMENTS.isdisjoint(args):
+            _normalize_paths(args, parts)
         complete = getattr(tool, "complete", None)  # of a ContinuingTool; see permission._receiver
         return CheckedArguments(args if complete is None else complete(args, parts.tool_services))
     except ArgumentError as error:
@@ -44,13 +50,24 @@ def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedA
 def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArguments:
     """The arguments as a handler changed them."""
     try:
-        return CheckedArguments(tool.check(msgspec.json.encode(args).decode()))
+        checked = tool.check(msgspec.json.encode(args).decode())
+        if isinstance(tool, BuiltInTool) and not PATH_ARGUMENTS.isdisjoint(checked):
+            _normalize_paths(checked, parts)
+        return CheckedArguments(checked)
     except ArgumentError as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
         problem = report_failure(parts, tool, error)
     problem = f"bad arguments for {tool.spec.name} (as changed by a hook): {problem}"
     return CheckedArguments(args, problem, FailureKind.INVALID)
+
+
+def _normalize_paths(args: dict[str, object], parts: Parts) -> None:
+    """Give paths the one spelling that guards read, so that the tool opens what they have judged."""
+    from cru.tools.paths import normalize_path
+
+    for name in PATH_ARGUMENTS & args.keys():
+        args[name] = normalize_path(str(args[name]), str(parts.root))
 
 
 def report_failure(parts: Parts, tool: Tool, error: Exception) -> str:

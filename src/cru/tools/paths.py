@@ -19,6 +19,20 @@ def resolve(root: Path, text: str) -> Path:
         raise ToolError(f"`{text!a}` is not a usable path: {error}") from error
 
 
+def normalize_path(text: str, root: str) -> str:
+    """Return the one spelling of a path that guards read and the tool opens: `~` expanded, without `.`, `..`, doubled and trailing
+    slashes. Links are not followed. A relative path stays relative to `root`, unless it leads out of it."""
+    text = os.path.expanduser(text)
+    if not text or "\0" in text:  # no path at all; the tool says so
+        return text
+    whole = "/" + os.path.normpath(os.path.join(root, text)).lstrip("/")  # POSIX keeps two slashes at the beginning
+    top = root.rstrip("/") + "/"
+    if text.startswith("/") or not f"{whole}/".startswith(top):
+        return whole
+    inside = whole[len(top) :] or "."
+    return whole if inside.startswith("~") else inside  # a folder of that name, which the tool would take for a home
+
+
 def require_status(path: Path, text: str) -> os.stat_result:
     """Its status. Raises ToolError; for a missing file it names the closest one there is."""
     try:

@@ -58,7 +58,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     tool = common.tool_name(event)
-    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
+    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.root)
     return common.to_json_line({"on": mapping.name, "tool": TOOLS.foreign_name(tool), "with": args})
 
 

@@ -10,6 +10,7 @@ import msgspec
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event
 from cru.extensions.executables.hooks.hook import LegFacts
+from cru.tools.paths import normalize_path
 from cru.tools.protocol import ArgumentError, Tool
 
 
@@ -62,14 +63,15 @@ def file_to_read(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, obj
     args = event.payload.args
     return {
         "tool_name": event.payload.name,
-        "path": os.path.normpath(facts.parts.root / os.path.expanduser(_path(args))),
+        "path": os.path.join(facts.parts.root, normalize_path(_path(args), str(facts.parts.root))),
     }
 
 
 def file_to_write(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
     """`write` has its content; `edit` what it looks for and what takes its place."""
     args = event.payload.args
-    shown: dict[str, object] = {"tool_name": event.payload.name, "path": _path(args), "content": args.get("content")}
+    path = normalize_path(_path(args), str(facts.parts.root))  # a handler may have changed it
+    shown: dict[str, object] = {"tool_name": event.payload.name, "path": path, "content": args.get("content")}
     if "old_string" in args:
         shown |= {"operation": "replace_string", "find": args["old_string"], "replace": args.get("new_string")}
     return shown

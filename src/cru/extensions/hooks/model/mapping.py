@@ -7,6 +7,7 @@ records are the same for all.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -97,16 +98,34 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
             return mcp_names.own_name(name)
         return next((tool for tool, names in self.tools.items() if name in names), name)
 
-    def to_foreign(self, tool: str, args: Mapping[str, object], cwd: Path) -> dict[str, object]:
-        """Our arguments in their words; relative paths against `cwd` where scripts expect absolute ones."""
+    def to_foreign(self, tool: str, args: Mapping[str, object], root: Path) -> dict[str, object]:
+        """Our arguments in their words. Paths are normalized, and absolute where scripts expect that; relative ones begin at `root`."""
         mappings = self.arguments.get(tool, {})
         out: dict[str, object] = {}
         for name, value in args.items():
-            if self.absolute_paths and name in PATH_ARGUMENTS and isinstance(value, str) and value:
-                value = str(cwd / Path(value).expanduser())
+            if (
+                name in PATH_ARGUMENTS
+                and isinstance(value, str)
+                and value
+                and (self.absolute_paths or tool in self.tools)
+            ):
+                value = self._path(value, str(root), tool in self.tools)
             mapping = mappings.get(name)
             out[mapping.name if mapping else name] = mapping.to_foreign(value) if mapping else value
         return out
+
+    def _path(self, text: str, root: str, is_built_in: bool) -> str:
+        """The path as scripts read it. Our own tools get it normalized, too. Other tools get it as the model wrote it: where a link before
+        `..` makes that another file, scripts read where the path really leads."""
+        from cru.tools.paths import normalize_path
+
+        path = normalize_path(text, root)
+        if self.absolute_paths:
+            path = os.path.join(root, path)
+        if not is_built_in and ".." in text:
+            opened = os.path.realpath(os.path.join(root, os.path.expanduser(text)))
+            return path if opened == os.path.realpath(path) else opened
+        return path
 
     def to_own(self, tool: str, args: Mapping[str, object]) -> dict[str, object]:
         """What a script gave back, in our words; arguments that only the dialect's own tool has are left out."""

@@ -135,7 +135,7 @@ def _notification(event: Event, facts: SessionFacts) -> str:
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     """A file that is written is a patch; what our own tool was given stands beside it."""
     tool, own = common.tool_name(event), common.tool_arguments(event)
-    args = TOOLS.to_foreign(tool, own, facts.cwd)
+    args = TOOLS.to_foreign(tool, own, facts.root)
     if tool in PATCHED:
         args = {"command": to_patch(tool, own), **args}
     return {

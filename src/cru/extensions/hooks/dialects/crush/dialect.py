@@ -113,7 +113,7 @@ def _tool_input(event: Event, facts: SessionFacts) -> object:
     """The arguments; other JSON than an object as it is, an empty object for what is no JSON."""
     raw = _unread(event)
     if raw is None:
-        return TOOLS.to_foreign(common.tool_name(event), common.tool_arguments(event), facts.cwd)
+        return TOOLS.to_foreign(common.tool_name(event), common.tool_arguments(event), facts.root)
     value, wrong = common.parse_json(raw)
     return {} if wrong else value
 

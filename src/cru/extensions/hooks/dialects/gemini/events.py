@@ -53,7 +53,7 @@ def _trigger(event: Event) -> str:
 
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     tool = common.tool_name(event)
-    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
+    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.root)
     server = split_name(tool)
     context = {} if server is None else {"mcp_context": {"server_name": server[0], "tool_name": server[1]}}
     return {"tool_name": TOOLS.foreign_name(tool), "tool_input": args, **context}
