@@ -163,7 +163,9 @@ def _all(store: ContextStore, places: PromptSources, username: str, reflection: 
     yield _summary(store, places)
     for name in ("goals", "todos"):
         yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))
-    yield Span("environment", "this process", f"Working directory: {places.cwd}\nProject root: {places.root}")
+    where = f"Working directory: {places.root}\nProject root: {places.root}"
+    below = "" if places.cwd == places.root else f"\nThe user stands in: {places.cwd}"
+    yield Span("environment", "this process", where + below)
 
 
 def _summary(store: ContextStore, places: PromptSources) -> Span:

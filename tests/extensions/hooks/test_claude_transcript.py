@@ -39,7 +39,7 @@ def spoken(id: str, text: str) -> Entry:
 def opened(path: Path) -> tuple[FileContext, Transcript, list[str]]:
     path.mkdir(exist_ok=True)
     store, told = closed_later(FileContext(path)), list[str]()
-    return store, Transcript(store, Path("/cwd"), Path("/root-of-it"), told.append), told
+    return store, Transcript(store, Path("/root-of-it"), told.append), told
 
 
 def lines(transcript: Transcript) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def test_what_lines_look_like(tmp_path: Path) -> None:
     ]
     assert found[1]["message"]["id"] == found[2]["message"]["id"] == "reply a"
     assert {(one["sessionId"], one["cwd"], one["timestamp"]) for one in found} == {
-        (store.session_id, "/cwd", "2023-11-14T22:13:20.000Z")
+        (store.session_id, "/root-of-it", "2023-11-14T22:13:20.000Z")
     }
     assert transcript.path.stat().st_mode & 0o077 == 0
 

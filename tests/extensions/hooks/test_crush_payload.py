@@ -42,7 +42,7 @@ def test_e1_the_environment_of_a_tool_hook() -> None:
     got = environment("PreToolUse", tool("bash", {"command": "ls", "file_path": "/tmp/f.txt"}), "tool:before_call")
     assert got == {
         **MARKERS, **QUIET, "CRUSH_EVENT": "PreToolUse", "CRUSH_TOOL_NAME": "bash", "CRUSH_SESSION_ID": "sess",
-        "CRUSH_CWD": "/here/sub", "CRUSH_PROJECT_DIR": "/here", "CRUSH_TOOL_INPUT_COMMAND": "ls",
+        "CRUSH_CWD": "/here", "CRUSH_PROJECT_DIR": "/here", "CRUSH_TOOL_INPUT_COMMAND": "ls",
         "CRUSH_TOOL_INPUT_FILE_PATH": "/tmp/f.txt", "CRUSH_IS_SUB_AGENT": "false",
     }  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_e2_the_payload_of_a_tool_hook() -> None:
     assert (
         stdin("PreToolUse", tool("bash", {"command": "ls <é>"}), "tool:before_call")
         == (
-            '{"event":"PreToolUse","session_id":"sess","cwd":"/here/sub","tool_name":"bash","tool_input":{"command":"ls <é>"},'
+            '{"event":"PreToolUse","session_id":"sess","cwd":"/here","tool_name":"bash","tool_input":{"command":"ls <é>"},'
             '"tool_use_id":"call_1","hook_event_name":"PreToolUse","is_sub_agent":false,"agent_id":"main","depth":0}\n'
         ).encode()
     )
@@ -87,11 +87,11 @@ def test_sa4_the_payload_of_a_sub_agents_call() -> None:
 def test_up2_the_payload_of_a_prompt_hook() -> None:
     prompt = MessageReceived("go\non", (Attachment("notes.md", "words"),), "user", "ref")
     assert stdin("UserPromptSubmit", prompt, "message:received") == (
-        b'{"event":"UserPromptSubmit","session_id":"sess","cwd":"/here/sub","prompt":"go\\non","attachments":["notes.md"],'
+        b'{"event":"UserPromptSubmit","session_id":"sess","cwd":"/here","prompt":"go\\non","attachments":["notes.md"],'
         b'"hook_event_name":"UserPromptSubmit","is_sub_agent":false,"agent_id":"main","depth":0}\n'
     )
     assert environment("UserPromptSubmit", prompt, "message:received") == {
-        **MARKERS, **QUIET, "CRUSH_EVENT": "UserPromptSubmit", "CRUSH_SESSION_ID": "sess", "CRUSH_CWD": "/here/sub",
+        **MARKERS, **QUIET, "CRUSH_EVENT": "UserPromptSubmit", "CRUSH_SESSION_ID": "sess", "CRUSH_CWD": "/here",
         "CRUSH_PROJECT_DIR": "/here", "CRUSH_IS_SUB_AGENT": "false",
     }  # fmt: skip
 

@@ -59,5 +59,5 @@ def write_agent_transcript(folder: Path, stamp: Stamp, facts: SessionFacts) -> P
     from cru.extensions.hooks.dialects.transcript import Transcript
 
     with closing(FileContext(folder)) as store:
-        transcript = Transcript(store, facts.cwd, facts.root, facts.warn, agent=stamp)
+        transcript = Transcript(store, facts.root, facts.warn, agent=stamp)
         return transcript()

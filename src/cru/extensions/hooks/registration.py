@@ -182,5 +182,5 @@ def _facts_of(setup: HookSetup) -> SessionFacts:
     facts.warn = parts.bus.stream.warn
     config = claude_folder(setup.where)
     link = link_path(config, facts.cwd, store.session_id) if setup.options.link_transcripts else None
-    facts.transcript = Transcript(store, facts.cwd, facts.root, parts.bus.stream.warn, link)
+    facts.transcript = Transcript(store, facts.root, parts.bus.stream.warn, link)
     return facts

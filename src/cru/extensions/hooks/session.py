@@ -278,7 +278,7 @@ class SessionHooks:
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
         environment = {name: value for name, value in merged.items() if value is not None}
         rules = self._dialects[entry.dialect].launch
-        cwd = self.facts.cwd / entry.cwd
+        cwd = self.facts.root / entry.cwd
         confine = None
         if (facts := self.facts_of(stamp)).confine is not None:
             from cru.extensions.hooks.launch.confined import confinement

@@ -28,13 +28,12 @@ PROMPTS = frozenset({"user", "queue", "command", "inbox", "continuation", "recur
 
 class Transcript:
     """Call it for the path. Only what is new is written; a file that does not fit the log is written anew. `warn` is told once that
-    it cannot be written: hooks run all the same. root: what paths of tools are relative to; link: where a link to it is made; agent: the
+    it cannot be written: hooks run all the same. root: where tools run; link: where a link to it is made; agent: the
     stamp of the sub-agent whose conversation it is."""
 
     def __init__(
         self,
         store: ContextStore,
-        cwd: Path,
         root: Path,
         warn: Callable[[str], object],
         link: Path | None = None,
@@ -47,7 +46,6 @@ class Transcript:
             self._whose = {"isSidechain": True, "sessionId": agent.session_id, "agentId": agent.agent_id}
         self._link = link
         self._store = store
-        self._cwd = cwd
         self._root = root
         self._warn = warn
         self._last = ""  # the id of the entry that was read last
@@ -152,7 +150,7 @@ class Transcript:
         at = datetime.fromtimestamp(entry.timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         return {
             "type": kind, "uuid": entry.id, "parentUuid": before or None, **self._whose, "timestamp": at,
-            "version": __version__, "cwd": str(self._cwd), "message": message, **more,
+            "version": __version__, "cwd": str(self._root), "message": message, **more,
         }  # fmt: skip
 
 

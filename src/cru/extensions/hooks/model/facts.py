@@ -22,7 +22,8 @@ class SessionFacts(Struct):
     """What payloads, environments and matchers need to know about the session; each agent has its own.
 
     context, folder: name and folder of the context
-    cwd, root: working directory, and root of the project; of an agent in a worktree that
+    cwd: where cru was started, which decides whose files hold
+    root: the project's root, where tools and hooks run; of an agent in a worktree that
     home, user_home: cru's home folder, and the user's
     env: the environment that hooks inherit
     mode: gives the permission mode as cru calls it
@@ -66,7 +67,7 @@ class SessionFacts(Struct):
     @property
     def variables(self) -> dict[str, str]:
         """The variables of every hook that hold a path of the session."""
-        paths = {"PWD": self.cwd, "HOME": self.user_home, "CRU_HOME": self.home, "CRU_PROJECT_ROOT": self.root}
+        paths = {"PWD": self.root, "HOME": self.user_home, "CRU_HOME": self.home, "CRU_PROJECT_ROOT": self.root}
         return {name: str(path) for name, path in paths.items()}
 
     @property

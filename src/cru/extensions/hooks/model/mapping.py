@@ -143,7 +143,6 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
 
 System: TypeAlias = Literal["posix", "windows"]
 AnswerReader: TypeAlias = Callable[[HookEntry, Event, HookRun, SessionFacts], HookResult]
-PathFact: TypeAlias = Literal["root", "cwd"]
 FolderOf: TypeAlias = Callable[[HookEntry, SessionFacts], Path]
 """A folder that depends on where an entry stands."""
 
@@ -255,7 +254,7 @@ class LaunchRules(Struct, frozen=True, kw_only=True):
     shells: Mapping[System, tuple[str, ...]] = {}
     end_signal: signal.Signals = signal.SIGTERM
     dispatches_paths: bool = False
-    variables: Mapping[str, PathFact | FolderOf] = {}
+    variables: Mapping[str, Literal["root"] | FolderOf] = {}
     placeholders: tuple[str, ...] = ()
 
     def known_variables(self, entry: HookEntry, facts: SessionFacts) -> dict[str, str]:

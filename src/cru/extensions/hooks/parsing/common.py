@@ -120,13 +120,13 @@ def is_valid(event: Event, facts: SessionFacts) -> bool:
 
 def project_folder(name: str) -> FolderOf:
     """Where a project begins for programs that keep its hooks in the folder `name`: for a project's hook the folder that has it, so that
-    its scripts are found; for others the one in which cru was started, unless that is elsewhere or only the project's root has it."""
+    its scripts are found; for others the one in which cru was started if that is in the project and has it, else the project's root."""
 
     def folder(entry: HookEntry, facts: SessionFacts) -> Path:
         if entry.of_project:
             return entry.source.path.parent.parent
-        is_of_root = not (facts.cwd / name).is_dir() and (facts.root / name).is_dir()
-        return facts.root if is_of_root or not facts.cwd.is_relative_to(facts.root) else facts.cwd
+        is_own = facts.cwd.is_relative_to(facts.root) and (facts.cwd / name).is_dir()
+        return facts.cwd if is_own else facts.root
 
     return folder
 

@@ -45,7 +45,7 @@ def find_broken(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> It
         yield from find_code_problems(entry)
     elif entry.kind == "command":
         yield from _missing_shell(entry, rules, facts)
-        if not (facts.cwd / entry.cwd).is_dir():
+        if not (facts.root / entry.cwd).is_dir():
             yield True, f"there is no folder {entry.cwd}, its `cwd`", "make it, or mend `cwd`"
             return
         if entry.args is None and (text := find_shell_error(entry.command, _shell(entry, rules, facts))):
@@ -86,7 +86,7 @@ def _of_command(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> It
     """(whether it is certain, the trouble)."""
     env = {**facts.env, **known_variables(entry, facts)}
     dispatches = entry.args is None and rules.dispatches_paths
-    cwd = facts.cwd / entry.cwd
+    cwd = facts.root / entry.cwd
     if entry.args is not None:
         words = (word for word in (entry.command, *entry.args) if word)
         try:

@@ -209,7 +209,7 @@ def _bases(
 ) -> list[str]:
     """The folders that words may be looked up in: where it runs, project folders on PATH, and every folder that a word names in one of
     these, since `cd`, `env -C` and `PATH=` all lead there."""
-    bases = [str(facts.cwd / entry.cwd)]
+    bases = [str(facts.root / entry.cwd)]
     if entry.kind != "command":
         bases += [str(facts.root), str(entry.source.path.parent)]
     bases += [folder for folder in facts.env.get("PATH", "").split(os.pathsep) if _is_own_folder(folder, facts)]

@@ -42,7 +42,7 @@ def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> boo
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     stamp = event.stamp
     known: dict[str, object] = {
-        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
+        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.root),
         "permission_mode": common.MODES.get(facts.mode(), "default"), "hook_event_name": mapping.name,
         "is_sub_agent": stamp.is_sub_agent, "depth": stamp.depth,
     }  # fmt: skip

@@ -132,7 +132,7 @@ def _folder(text: str, facts: SessionFacts) -> str:
         raise BadUpdates(f"`updatedPermissions`: {text!r} is no folder")
     if text == "~" or text.startswith("~/"):
         return normpath(facts.user_home / text[2:])
-    return normpath(facts.cwd / Path(text))
+    return normpath(facts.root / Path(text))
 
 
 # on the way out --------------------------------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         return b""
     stamp = event.stamp
     known: dict[str, Any] = {
-        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
+        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.root),
         "hook_event_name": mapping.name, "model": facts.model, "permission_mode": common.MODES.get(facts.mode(), "default"),
         "is_sub_agent": stamp.is_sub_agent,
     }  # fmt: skip
@@ -123,7 +123,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
 
 def _notification(event: Event, facts: SessionFacts) -> str:
     notification = {
-        "type": "agent-turn-complete", "thread-id": event.stamp.session_id, "turn-id": facts.turn, "cwd": str(facts.cwd),
+        "type": "agent-turn-complete", "thread-id": event.stamp.session_id, "turn-id": facts.turn, "cwd": str(facts.root),
         "client": "cru", "input-messages": [facts.prompt], "last-assistant-message": common.payload_field(event, "response"),
     }  # fmt: skip
     return msgspec.json.encode(notification).decode()

@@ -99,7 +99,7 @@ def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, object]:
     stamp = event.stamp
     known: dict[str, object] = {
         "event": event.name, "hook_event_name": name, "session_id": stamp.session_id, "run_id": stamp.run_id,
-        "context": facts.context, "context_dir": str(facts.folder), "cwd": str(facts.cwd), "project_root": str(facts.root),
+        "context": facts.context, "context_dir": str(facts.folder), "cwd": str(facts.root), "project_root": str(facts.root),
         "mode": facts.mode(), "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id, "agent_type": stamp.agent_type,
         "parent_call_id": stamp.parent_call_id, "depth": stamp.depth, "seq": stamp.dispatch_seq,
         "is_continuation": stamp.is_continuation, "source": stamp.source, "purpose": stamp.purpose, "timestamp": stamp.timestamp,

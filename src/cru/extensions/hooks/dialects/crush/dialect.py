@@ -71,7 +71,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     """Crush's own fields in its order, then what we add."""
     stamp = event.stamp
-    known: dict[str, object] = {"event": mapping.name, "session_id": stamp.session_id, "cwd": str(facts.cwd)}
+    known: dict[str, object] = {"event": mapping.name, "session_id": stamp.session_id, "cwd": str(facts.root)}
     more = {
         "hook_event_name": mapping.name, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
         "depth": stamp.depth,
@@ -192,7 +192,7 @@ def _answer(output: CrushOutput, changes: tuple[Change, ...], facts: SessionFact
     answer = Answer(
         decision=output.decision, halt=output.halt, reason=output.reason if stops else "", changes=changes,
         context=(output.context,) if output.context else (),
-        context_files=tuple(str(facts.cwd / path) for path in output.context_files),
+        context_files=tuple(str(facts.root / path) for path in output.context_files),
     )  # fmt: skip
     return PASS if answer == PASS else answer
 
@@ -217,6 +217,6 @@ DIALECT = Dialect(
         shells={"posix": ("bash", "sh", "brush"), "windows": ("git-bash", "brush")},
         end_signal=signal.SIGINT,
         dispatches_paths=True,
-        variables={"CRUSH_CWD": "cwd", "CRUSH_PROJECT_DIR": "root"},
+        variables={"CRUSH_CWD": "root", "CRUSH_PROJECT_DIR": "root"},
     ),
 )  # fmt: skip

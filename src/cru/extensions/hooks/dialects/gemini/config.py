@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.extensions.hooks.dialects.gemini.permissions import read_excluded
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.mapping import Events, FolderOf, ForeignSettings, ParsedFile, PathFact
+from cru.extensions.hooks.model.mapping import Events, FolderOf, ForeignSettings, ParsedFile
 from cru.extensions.hooks.parsing.common import project_folder
 from cru.extensions.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, check_regex_cost, describe_mistyped, typed_value
@@ -22,8 +23,8 @@ GROUP = ("matcher", "sequential", "hooks")
 HANDLER = ("type", "command", "name", "description", "timeout", "env")
 CHAINED = ("BeforeToolSelection",)
 """Events whose hooks always run one after another: each adds to what the ones before it allow."""
-FOLDERS: dict[str, PathFact | FolderOf] = {
-    "GEMINI_PROJECT_DIR": project_folder(".gemini"), "GEMINI_CWD": "cwd", "CLAUDE_PROJECT_DIR": project_folder(".gemini"),
+FOLDERS: dict[str, Literal["root"] | FolderOf] = {
+    "GEMINI_PROJECT_DIR": project_folder(".gemini"), "GEMINI_CWD": "root", "CLAUDE_PROJECT_DIR": project_folder(".gemini"),
 }  # fmt: skip
 """Gemini's own variables."""
 _NAMES = "|".join(FOLDERS)

@@ -41,7 +41,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     stamp = event.stamp
     time = datetime.fromtimestamp(stamp.timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     known: dict[str, object] = {
-        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
+        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.root),
         "hook_event_name": mapping.name, "timestamp": time, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
     }  # fmt: skip
     if stamp.is_sub_agent:
