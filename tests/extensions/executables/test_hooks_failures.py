@@ -115,6 +115,7 @@ SLIPS: dict[str, tuple[tuple[str, ...], str]] = {
     '{"denied":true,"block":tru': (tuple(CALLS), "what it printed is no JSON: "),
     '{"denied":true}{"denied":true}': (tuple(CALLS), "what it printed is no JSON: "),
     'looking\\n{"denied": true, "block": true}': (tuple(CALLS), "what it printed is no JSON: "),
+    'looking\\n{"decision": "deny"}': (tuple(CALLS), '`decision`: "deny" stands in a text that it printed '),
     '[{"denied":true,"block":true}]': (tuple(CALLS), "it printed a list (an answer is one object, and nothing else)"),
 }  # fmt: skip
 

@@ -52,6 +52,7 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
         return hooks
     log = LineFile(parts.store.folder / "hooks.jsonl", parts.store.record_limits, setup.redact)
     hooks = SessionHooks(inventory.loaded, inventory.dialects, facts, log, trust, setup.redact, setup.plugins)
+    hooks.is_strict = setup.strict
     hooks.bind(parts)
     hooks.register(bus)
     parts.lifecycle.opening.append(hooks.open)

@@ -51,6 +51,7 @@ class SessionHooks:
 
     owner = "hooks"
     dialect = "command hooks"
+    is_strict = False
 
     def __init__(
         self,

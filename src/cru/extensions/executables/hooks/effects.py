@@ -15,6 +15,7 @@ from cru.config.closest import closest
 from cru.events.answers import PASS, Answer, Change, Op, cancel
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.hooks.hook import HookAnswerContext
+from cru.extensions.unread_refusals import find_unread_refusal
 from cru.values.messages import Span
 
 BLOCKED = "blocked by a hook"
@@ -43,7 +44,9 @@ def read_answer(printed: str) -> Mapping[str, object] | None:
             raise HookFailed(
                 f"what it printed is no JSON: {error}", "an answer is one object, and nothing else"
             ) from error
-        return None
+        value = printed
+    if isinstance(value, str) and (refusal := find_unread_refusal(value, PASS)):
+        raise HookFailed(f"{refusal} stands in a text that it printed", "an answer is one object, and nothing else")
     if isinstance(value, list):
         raise HookFailed("it printed a list", "an answer is one object, and nothing else")
     return value if isinstance(value, Mapping) else None

@@ -129,10 +129,32 @@ class CommandHook:
         if read is None:
             return HookResult()
         if not _may_repeat_keys(run.stdout):
-            return read(self._entry, event, run, facts)
-        from cru.extensions.hooks.run.repeated_keys import read_every_value
+            result = read(self._entry, event, run, facts)
+        else:
+            from cru.extensions.hooks.run.repeated_keys import read_every_value
 
-        return read_every_value(run, lambda run: read(self._entry, event, run, facts))
+            result = read_every_value(run, lambda run: read(self._entry, event, run, facts))
+        if event.row.kind == "gate" and not result.failed and (run.stdout or run.stderr):
+            return self._with_unread_refusal(event, run, result)
+        return result
+
+    def _with_unread_refusal(self, event: Event, run: HookRun, result: HookResult) -> HookResult:
+        """The result as a failure if the hook refused in words that its dialect does not read."""
+        from cru.extensions.unread_refusals import find_unread_refusal
+
+        if event.name == "turn:complete" and result.warning:  # it made the agent go on too often
+            return result
+        is_text_legal = event.name == "message:received"
+        texts = (run.stdout, run.stderr)
+        refusals = (find_unread_refusal(text, result.answer, is_text_legal=is_text_legal) for text in texts)
+        refusal = next(filter(None, refusals), "")
+        if not refusal:
+            return result
+        failed = f"{refusal} in its output is not read: it is no answer of {self._mapping.name}, or other text stands beside it"
+        answer = result.answer
+        if self._runtime.is_strict:
+            answer = Answer(decision="deny", reason=f"the hook {self._entry.label} failed: {failed}", note="error")
+        return replace(result, answer=answer, failed=failed)
 
     def _report(self, event: Event, stdin: bytes, run: HookRun, result: HookResult) -> Answer:
         """Record what came of it, tell the person, and return the answer."""

@@ -19,9 +19,11 @@ class HookRuntime(Protocol):
     """The session as its hooks see it.
 
     facts: of the main agent
+    is_strict: `--strict-hooks`: a refusal that cannot be read refuses
     """
 
     facts: SessionFacts
+    is_strict: bool
 
     def facts_of(self, stamp: Stamp) -> SessionFacts:
         """Of the agent that raised an event."""
