@@ -38,6 +38,57 @@ def test_a_list_and_an_object_of_events() -> None:
     assert problems == more == []
 
 
+# case: (a matcher of Claude Code, tools that it fits, tools that it does not fit)
+NESTED = {
+    "a name": ("Bash", ("bash",), ("write", "bash2")),
+    "ours": ("bash", ("bash",), ("write",)),
+    "names": ("Edit|Write", ("edit", "write"), ("bash",)),
+    "names with commas": ("Edit, Write", ("edit", "write"), ("bash",)),
+    "an old name": ("MultiEdit", ("edit",), ("write",)),
+    "all": ("*", ("edit", "bash"), ()),
+    "nothing": ("", ("edit", "bash"), ()),
+    "a server's tool": ("mcp__files__write", ("mcp_files_write",), ("mcp_files_read",)),
+    "a pattern": ("mcp__files__.*", ("mcp_files_write",), ("bash",)),
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_the_nested_form_of_claude_code(case: str) -> None:
+    matcher, fits, others = NESTED[case]
+    handlers = [
+        {"type": "command", "command": "a", "timeout": 5},
+        {"type": "command", "command": "b", "onFailure": "block"},
+    ]
+    text = {"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": handlers}, {"command": "c"}]}}
+    entries, problems = parsed(CRU, text, "hooks.json")
+    assert problems == [] and [entry.problem for entry in entries] == ["", "", ""]
+    assert [(e.event, e.command, e.timeout, e.on_error) for e in entries] == [
+        ("PreToolUse", "a", 5, ""), ("PreToolUse", "b", 60, "deny"), ("PreToolUse", "c", 60, ""),
+    ]  # fmt: skip
+    assert len({entry.id for entry in entries}) == 3
+    for tool, expected in (*((tool, True) for tool in fits), *((tool, False) for tool in others)):
+        assert all(CRU.matches(entry, CALL, tool, about()) is expected for entry in entries[:2]), tool
+
+
+def test_where_nested_entries_stand_and_what_is_odd_in_them() -> None:
+    text = """{"hooks": {
+"Stop": [{"matcher": "x", "hooks": [
+{"type": "command", "command": "a", "statusMessage": "wait"},
+{"type": "command", "comand": "b"}]}]}}"""
+    entries, problems = parsed(CRU, text, "hooks.json")
+    assert [(entry.event, entry.line, bool(entry.problem)) for entry in entries] == [
+        ("Stop", 3, False),
+        ("Stop", 4, True),
+    ]
+    assert [problem.line for problem in problems] == [4] and "did you mean `command`?" in str(problems[0])
+
+
+def test_a_group_in_a_list_names_its_event() -> None:
+    group = {"event": "tool:before_call", "matcher": "Bash", "hooks": [{"type": "command", "command": "a"}]}
+    entries, problems = parsed(CRU, {"hooks": [group]}, "hooks.json")
+    assert problems == [] and [(e.event, e.matcher) for e in entries] == [("tool:before_call", "^(bash|Bash)$")]
+
+
 @pytest.mark.parametrize("table", ["hooks.entries", "hooks"])
 def test_entries_in_config_toml(table: str) -> None:
     text = f'model = "x"\n[[{table}]]\nevent = "turn:failed"\ncommand = "a"\n\n[[{table}]]\nevent = "Stop"\nargs = ["b", "c d"]\n'
@@ -115,7 +166,12 @@ def test_an_entry_that_cannot_run_says_why(entry: dict[str, Any], told: str) -> 
         ({"hooks": [{**ENTRY, "event": "tool:befor_call"}]}, "did you mean `tool:before_call`?"),
         ({"hooks": {"PreToolUsed": [{"command": "x"}]}}, "did you mean `PreToolUse`?"),
         ({"hooks": [{"command": "x"}]}, "an entry needs an `event`"),
-        ({"hooks": {"Stop": [{"hooks": []}]}}, "entries are flat"),
+        ({"hooks": {"Stop": [{"hooks": {"command": "x"}}]}}, "`hooks` of an entry must be a list of handlers"),
+        ({"hooks": {"Stop": [{"hooks": ["x"]}]}}, "a handler must be an object"),
+        (
+            {"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}},
+            "cru's own hooks know no type `prompt`",
+        ),
         ({"hooks": ["x"]}, "an entry must be an object"),
         ({"hooks": 5}, "`hooks` must be a list"),
         ({"hook": []}, "did you mean `hooks`?"),

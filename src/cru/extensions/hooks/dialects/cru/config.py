@@ -1,4 +1,5 @@
-"""cru's own hooks: `hooks.json`, and `[[hooks.entries]]` of config.toml (alone: `[[hooks]]`). Entries are flat, each with one handler."""
+"""cru's own hooks: `hooks.json`, and `[[hooks.entries]]` of config.toml (alone: `[[hooks]]`). Entries are flat, each with one
+handler; Claude Code's nested groups are read as several."""
 
 from __future__ import annotations
 
@@ -61,7 +62,10 @@ def read_entries(source: HookSource, events: Events, canonical: Callable[[str], 
     """All entries of a file. canonical: gives the name of an event as the table has it."""
     reading = open_reading(source, comments=True)
     misplaced = reading.report_misplaced_events(events)
-    entries = [_entry(reading, events, canonical, position) for position in _positions(reading, misplaced)]
+    positions = [
+        flat for position in _positions(reading, misplaced) for flat in _flat(reading, events, canonical, position)
+    ]
+    entries = [_entry(reading, events, canonical, position) for position in positions]
     return ParsedFile([entry for entry in entries if entry is not None], reading.problems)
 
 
@@ -90,6 +94,30 @@ def _positions(reading: Reading, misplaced: Sequence[str]) -> Iterator[EntryPosi
         )
 
 
+def _flat(
+    reading: Reading, events: Events, canonical: Callable[[str], str], place: EntryPosition
+) -> Iterator[EntryPosition]:
+    """The entry; of Claude Code's nested form {matcher, hooks: [handler, ...]} each handler."""
+    group = place.value
+    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
+        yield place
+        return
+    from cru.extensions.hooks.dialects.cru.nested import flatten_handler
+
+    mappings = events.get(canonical(str(group.get("event") or place.event)), ())
+    has_subject = any(mapping.subject is not None for mapping in mappings)
+    for number, handler in enumerate(group["hooks"]):
+        at = (*place.at, "hooks", number)
+        kind = handler.get("type", "command") if isinstance(handler, dict) else None
+        if kind == "command":
+            yield EntryPosition(flatten_handler(group, handler, has_subject=has_subject), at, place.event)
+        else:
+            wrong = "a handler must be an object" if kind is None else f"cru's own hooks know no type `{kind}`"
+            reading.wrong(
+                wrong, 'write {"type": "command", "command": "…"}', line=reading.line(*at), kind=ProblemKind.PART
+            )
+
+
 def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], place: EntryPosition) -> HookEntry | None:
     line = reading.line(*place.at)
     if not isinstance(place.value, dict):
@@ -99,9 +127,8 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
     called = str(values["event"] or place.event)
     event = canonical(called)
     if "hooks" in place.value:
-        reading.wrong(
-            "entries are flat", "the nested form belongs into .claude/settings.json", line=line, kind=ProblemKind.PART
-        )
+        hint = 'write {"matcher": "…", "command": "…"}, or a list of handlers as in Claude Code\'s settings'
+        reading.wrong("`hooks` of an entry must be a list of handlers", hint, line=line, kind=ProblemKind.PART)
         return None
     if event not in events:
         hint = (_of_others(called) or did_you_mean(called, events)) if called else WRITE
