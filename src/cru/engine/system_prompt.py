@@ -163,9 +163,8 @@ def _all(store: ContextStore, places: PromptSources, username: str, reflection: 
     yield _summary(store, places)
     for name in ("goals", "todos"):
         yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))
-    where = f"Working directory: {places.root}\nProject root: {places.root}"
-    below = "" if places.cwd == places.root else f"\nThe user stands in: {places.cwd}"
-    yield Span("environment", "this process", where + below)
+    text = f"Working directory of tools: the project root\nProject root: {places.root}\nThe user started cru in: {places.cwd}"
+    yield Span("environment", "this process", text)
 
 
 def _summary(store: ContextStore, places: PromptSources) -> Span:

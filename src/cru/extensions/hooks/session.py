@@ -27,6 +27,7 @@ from cru.extensions.hooks.model.status import LoadedHooks
 from cru.extensions.hooks.parsing.common import is_typed
 from cru.extensions.hooks.run.command import CommandHook, RevokedGuard
 from cru.extensions.hooks.trust.guard import GUARDED, GuardSnapshot, find_revoked, snapshot_guards
+from cru.extensions.hooks.trust.imports import NO_CACHES
 from cru.extensions.hooks.trust.store import HookTrust
 from cru.extensions.hooks.waker import HookWaker
 
@@ -278,6 +279,8 @@ class SessionHooks:
         secret = self.facts.secret_names if entry.of_project else ()
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
         environment = {name: value for name, value in merged.items() if value is not None}
+        if entry.of_project:
+            environment |= NO_CACHES
         rules = self._dialects[entry.dialect].launch
         cwd = self.facts.root / entry.cwd
         confine = None

@@ -4,6 +4,7 @@ not wait for them."""
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from hashlib import sha256
 
 from msgspec import Struct, field
@@ -102,3 +103,14 @@ def stat(path: str) -> tuple[int, ...]:
     if not (S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)):
         return ()
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def is_plain_file(path: str, suffixes: Collection[str]) -> bool:
+    """Whether its suffix is one of these, and it cannot be run as it is."""
+    if os.path.splitext(path)[1].lower() not in suffixes or os.access(path, os.X_OK):
+        return False
+    try:
+        with open(open_regular(path), "rb", buffering=0) as file:
+            return file.read(2) != b"#!"
+    except OSError:
+        return False

@@ -17,9 +17,9 @@ from msgspec import Struct, field
 from cru.extensions.hooks.dialects import load_dialect, load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.trust.files import LookupBudget
+from cru.extensions.hooks.trust.files import LookupBudget, is_plain_file
+from cru.extensions.hooks.trust.imports import BELOW, READS_CACHES, find_imports, folder_files
 from cru.extensions.hooks.trust.written_files import strip_written_files
-from cru.files.regular import open_regular
 from cru.shell.analysis import Words, analyze
 from cru.shell.parser import parse
 from cru.shell.programs import (
@@ -41,8 +41,6 @@ MOST_NAMES = 4000
 """Words of a command, and paths that they may mean."""
 FOLDERS = 64
 """Folders that a hook may stand in."""
-BELOW = 500
-"""Files of a folder that is given to an interpreter."""
 TOKEN = re.compile(r"""[^\s"'`;|&<>()]+""")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 RUNS = re.compile(
@@ -83,12 +81,15 @@ def find_references(entry: HookEntry, facts: SessionFacts, budget: LookupBudget)
         references.unseen.append(f"the command may name more than {MOST_NAMES} files; only these were looked at")
     references.paths = [path for path in paths[:MOST_NAMES] if not _is_program(path, facts)]
     existing = {path for path in references.paths if budget.is_file(path)}
-    place = _Place(bases, existing, _search(entry, bases, variables, facts), variables, facts, budget)
+    skips_caches = not READS_CACHES.search(" ".join((entry.command, *(entry.args or ()), *entry.env)))
+    place = _Place(bases, existing, _search(entry, bases, variables, facts), variables, facts, budget, skips_caches)
     for part in parts:
         _program(part, place, references)
+    scripts = [path for path in references.paths if path in existing and is_inside(path, facts)]
+    references.paths += find_imports(scripts, _modules(parts, place), budget, skips_caches=place.skips_caches)
     _variables(entry, parts, place, references)
     if entry.kind == "command" and not references.unseen:
-        references.data = [path for path in _only_given(parts, place) if _is_data(path)]
+        references.data = [path for path in _only_given(parts, place) if is_plain_file(path, DATA)]
     return references
 
 
@@ -100,6 +101,7 @@ class _Place(Struct):
     path: the folders of PATH, as the hook has it
     variables: those whose value is known before it runs
     budget: how much more may be looked at
+    skips_caches: whether compiled modules of Python never run
     """
 
     bases: list[str]
@@ -108,6 +110,7 @@ class _Place(Struct):
     variables: Mapping[str, str]
     facts: SessionFacts
     budget: LookupBudget
+    skips_caches: bool
 
     def shows(self, word: str) -> bool:
         """Whether the program of this word is one of the files that are shown."""
@@ -307,6 +310,15 @@ def _interpreter(words: list[str], place: _Place, references: References) -> Non
         references.unseen.append(f"what `{first}` starts is not looked at")
 
 
+def _modules(parts: list[Words], place: _Place) -> Iterator[str]:
+    """What `python -m` runs, as paths without a suffix: modules of the folder in which it is started."""
+    for part in parts:
+        words = [expanded(word, place.variables) for word in part]
+        for at, word in enumerate(words[:-1]):
+            if re.fullmatch(r"-[A-Za-z]*m", word) and any(base_name(w).startswith("python") for w in words[:at]):
+                yield from (_joined(base, words[at + 1].partition(".")[0]) for base in place.bases[:1])
+
+
 def _is_harmless(option: str) -> bool:
     """Such as `-e` and `-eu` of a shell: letters that take no value and are no code; what is not known is told."""
     return option == "--" or (len(option) > 1 and set(option[1:]) <= set("uxfBsEI"))
@@ -314,11 +326,9 @@ def _is_harmless(option: str) -> bool:
 
 def _folder(folder: str, place: _Place, references: References) -> None:
     """A folder that programs load from: all of it is what runs."""
-    walked = (os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names))
-    below = list(islice(walked, BELOW + 1))
-    place.budget.spend(len(below))
-    references.paths += [folder, *below[:BELOW]]
-    if len(below) > BELOW:
+    paths, is_cut = folder_files(folder, place.budget, skips_caches=place.skips_caches)
+    references.paths += paths
+    if is_cut:
         references.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
 
 
@@ -387,14 +397,3 @@ def _meant(words: list[str], place: _Place) -> set[str]:
     """The files that these words may mean."""
     pieces = {piece for word in words for piece in (word, word.partition("=")[2], *re.split("[:,=]", word)) if piece}
     return {path for base in place.bases for piece in pieces if (path := _joined(base, piece)) in place.existing}
-
-
-def _is_data(path: str) -> bool:
-    """Whether it is called data, and cannot be run as it is."""
-    if os.path.splitext(path)[1].lower() not in DATA or os.access(path, os.X_OK):
-        return False
-    try:
-        with open(open_regular(path), "rb", buffering=0) as file:
-            return file.read(2) != b"#!"
-    except OSError:
-        return False
