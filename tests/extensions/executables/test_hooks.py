@@ -27,9 +27,8 @@ VARYING = ("description", "parameters", "preview_size", "task_id", "tool_count")
 ORDER = [
     "on_start", "on_context_switch", "pre_message", "pre_agentic_loop", "pre_system_prompt", "post_system_prompt",
     "pre_api_tools", "pre_api_request",
-    "pre_tool", "pre_shell_exec", "pre_tool",
-    "pre_tool_output", "pre_cache_output", "post_cache_output", "post_tool_output", "post_tool",
-    "pre_send_message", "post_send_message", "pre_tool_output", "post_tool_output", "post_tool",
+    "pre_tool", "pre_shell_exec", "pre_tool_output", "pre_cache_output", "post_cache_output", "post_tool_output", "post_tool",
+    "pre_tool", "pre_send_message", "post_send_message", "pre_tool_output", "post_tool_output", "post_tool",
     "post_tool_batch", "post_message", "on_end",
 ]  # fmt: skip
 FILES = """\

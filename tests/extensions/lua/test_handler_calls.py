@@ -97,7 +97,8 @@ def test_the_same_is_seen_as_in_python(tmp_path: Path) -> None:
     )
     (text,) = outcomes[0].answer.context
     assert text.startswith(
-        "args,call_id,env,error,event_type,identifier,is_continuation,kind,name,origin,payload,summary,timestamp_ms,type,valid 30{"
+        "args,call_id,env,error,event_type,identifier,is_continuation,kind,name,origin,payload,prompt_file,"
+        "summary,timestamp_ms,type,valid 30{"
     )
 
 
