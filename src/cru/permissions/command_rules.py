@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 
 from cru.files.glob import StarGlob, matches_text
+from cru.permissions.denied_options import DeniedOptions, read_denied_options, without_denied_options
 from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.braces import expand_bash_braces
+from cru.shell.inner_commands import find_inner_commands, find_line_commands
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
 
 _OPERATORS = ";|&<>()`\n"
 _CUT = str.maketrans(dict.fromkeys(_OPERATORS + "\r", "\n"))
 _CUT_BRACES = str.maketrans(dict.fromkeys(_OPERATORS + "{}\r", "\n"))
-_LONG_OPTION = re.compile(r"--[\w-]+")
+_CUT_LINE = re.compile(r"[;|&\n`]|\$\(")
+_BLANK = re.compile(r"[\s;|&]")
+_BARE = str.maketrans(dict.fromkeys("'\"(){}\\", " "))
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED_BLANK = re.compile(r"\\[tvfr]")
 _MOST_OPTIONS = 100
@@ -25,17 +29,16 @@ MOST_WORDS = 600_000
 """Words that the rules look at together; beyond, the command is too long to be judged."""
 MOST_CHARACTERS = 600_000_000
 """The same of the characters in which what rules write out is looked for."""
-_SHORTEST = 4
-"""Characters of a long option that may stand for all of it, the dashes included."""
-_LETTER = re.compile(r"(?<!\S)-[A-Za-z0-9]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
 
 
 class _SearchedWords:
     """Words that may be a command, with what every rule wants to know of them."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Words, begins: Sequence[int] | None = None) -> None:
+        """begins: places of words that may begin a command; None: all"""
         self.words = words
+        self.begins = range(len(words)) if begins is None else begins
 
     @cached_property
     def text(self) -> str:
@@ -43,7 +46,7 @@ class _SearchedWords:
 
     @cached_property
     def starts(self) -> list[int]:
-        return [*_starts(self.text)]
+        return [*_starts(self.words, self.begins)]
 
     @cached_property
     def behind_options(self) -> dict[str, list[int]]:
@@ -54,13 +57,14 @@ class _SearchedWords:
         return GLOB.search(self.text) is not None
 
 
-def _spellings_of(candidate: _SearchedWords, programs: Words, *, is_command: bool = False) -> Iterator[_SearchedWords]:
-    """The candidate, and with the rule's program in the place of its versions. is_command: the first word is the program for certain"""
+def _spellings_of(candidate: _SearchedWords, programs: Words) -> Iterator[_SearchedWords]:
+    """The candidate, and with the rule's program in the place of its versions."""
+    is_command = len(candidate.begins) == 1  # the first word is the program for certain
     if candidate.has_glob and not is_command:
-        candidate = _SearchedWords(without_globs(candidate.words, programs))
+        candidate = _SearchedWords(without_globs(candidate.words, programs), candidate.begins)
     yield candidate
     for words in without_versions(candidate.words, candidate.text, programs, is_command=is_command):
-        yield _SearchedWords(words)
+        yield _SearchedWords(words, candidate.begins)
 
 
 class SearchedCommand:
@@ -80,29 +84,24 @@ class SearchedCommand:
 
     def matches(self, pattern: StarGlob) -> bool:
         """Whether a rule's pattern finds a command of its own in this one, with or without further arguments."""
-        named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
-        may_match = self._may_match(pattern, named)
-        self._words_seen += self._size * (3 if named else 1) if may_match else 0
+        denied = read_denied_options(pattern)
+        may_match = self._may_match(pattern if denied is None else denied.rest)
+        self._words_seen += self._size * (1 if denied is None else 3) if may_match else 0
         if self._words_seen > MOST_WORDS or self._characters_seen > MOST_CHARACTERS:
             self.is_too_long = True
             return True
         if not may_match:
             return False
         forms = _forms(pattern)
-        programs = programs_of(pattern)
-        parts = (form for part in self._parts for form in _spellings_of(part, programs[:1], is_command=True))
-        if any(_is_there(_words_match, part, forms, named) for part in parts):
-            return True
         has_operator = any(char in piece for piece in pattern for char in _OPERATORS)
         if has_operator and _matches_from(forms, self._line.text, _places(self._line, pattern)):
             return True
-        spelled = (form for segment in self._segments for form in _spellings_of(segment, programs))
-        return any(_is_there(_segment_matches, segment, forms, named) for segment in spelled)
+        programs = programs_of(pattern)
+        spelled = (form for candidate in self._candidates for form in _spellings_of(candidate, programs))
+        return any(_is_hit(candidate, forms, denied) for candidate in spelled)
 
-    def _may_match(self, pattern: StarGlob, named: Sequence[str]) -> bool:
-        """Whether all that the pattern writes out stands somewhere, be it an option in a shorter form."""
-        if not all(self._may_name(option) for option in named):
-            return False
+    def _may_match(self, pattern: StarGlob) -> bool:
+        """Whether all that the pattern writes out stands somewhere."""
         programs = programs_of(pattern) if self._has_globs else ()
         tokens = (token for token in _tokens(pattern) if not any(token in program for program in programs))
         return all(map(self._contains, tokens))
@@ -114,19 +113,11 @@ class SearchedCommand:
             self._characters_seen += len(self._all)
         return self._contained[text]
 
-    def _may_name(self, option: str) -> bool:
-        from cru.permissions.short_options import has_short_form
-
-        return self._contains(option[:_SHORTEST]) or (self._has_letters and has_short_form(option))
-
     @cached_property
-    def _parts(self) -> list[_SearchedWords]:
-        parts = (words for form in self._forms for words in (*form.parts, *form.emptied))
-        return [_SearchedWords(words) for words in dict.fromkeys(parts)]
-
-    @cached_property
-    def _segments(self) -> list[_SearchedWords]:
-        return [_SearchedWords(words) for form in self._forms if form.suspect for words in _segments(form.raw)]
+    def _candidates(self) -> list[_SearchedWords]:
+        parts = dict.fromkeys(words for form in self._forms for words in (*form.parts, *form.emptied))
+        segments = (words for form in self._forms if form.suspect for words in _segments(form.raw))
+        return [*(candidate for words in parts for candidate in _candidates(words)), *map(_SearchedWords, segments)]
 
     @cached_property
     def _line(self) -> _SearchedWords:
@@ -134,34 +125,21 @@ class SearchedCommand:
 
     @cached_property
     def _all(self) -> str:
-        return "\n".join(candidate.text for candidate in (*self._parts, *self._segments, self._line))
+        return "\n".join(candidate.text for candidate in (*self._candidates, self._line))
 
     @cached_property
     def _size(self) -> int:
-        return sum(len(candidate.words) for candidate in (*self._parts, *self._segments))
+        return sum(len(candidate.words) for candidate in self._candidates)
 
     @cached_property
     def _has_globs(self) -> bool:
-        return any(segment.has_glob for segment in self._segments)
-
-    @cached_property
-    def _has_letters(self) -> bool:
-        return _LETTER.search(self._all) is not None
+        return any(candidate.has_glob for candidate in self._candidates if len(candidate.begins) > 1)
 
 
 @lru_cache(maxsize=4096)
 def _tokens(pattern: StarGlob) -> tuple[str, ...]:
-    """What must stand in one word of whatever the pattern matches. Of a pattern with long options, which may be written otherwise, nothing
-    that may be a part of one."""
-    tokens = dict.fromkeys(token for piece in pattern for token in piece.split(" ") if token)
-    named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
-    if not named:
-        return tuple(tokens)
-    return tuple(
-        token
-        for token in tokens
-        if "-" not in token and "=" not in token and not any(token in option for option in named)
-    )
+    """What must stand in one word of whatever the pattern matches."""
+    return tuple(dict.fromkeys(token for piece in pattern for token in piece.split(" ") if token))
 
 
 @lru_cache(maxsize=4096)
@@ -173,40 +151,43 @@ def _forms(pattern: StarGlob) -> tuple[StarGlob, ...]:
     return tuple(forms)
 
 
-def _is_there(
-    matches: Callable[[_SearchedWords, Sequence[StarGlob]], bool],
-    candidate: _SearchedWords,
-    forms: Sequence[StarGlob],
-    named: Sequence[str],
-) -> bool:
-    """Whether it matches as it is written, or with its options as the rule names them."""
-    if matches(candidate, forms):
+def _candidates(words: Words) -> Iterator[_SearchedWords]:
+    """The words of a simple command, and the commands in those that its program may run as command lines."""
+    inner = find_inner_commands(words)
+    yield _SearchedWords(words, (0, *inner))
+    lines = (text for at in inner if _BLANK.search(words[at]) for text in _texts(words[at]))
+    for line in (line for text in lines for line in _CUT_LINE.split(text)):
+        if own := tuple(line.translate(_BARE).split()):
+            yield _SearchedWords(own, find_line_commands(own))
+
+
+def _texts(word: str) -> Iterator[str]:
+    """The word, and what stands behind the `=` of an option or a variable."""
+    yield word
+    head, equals, value = word.partition("=")
+    if equals and " " not in head:
+        yield value
+
+
+def _is_hit(candidate: _SearchedWords, forms: Sequence[StarGlob], denied: DeniedOptions | None) -> bool:
+    """Whether it matches as it is written, or has the rule's options otherwise."""
+    if _matches(candidate, forms):
         return True
-    return bool(named) and any(matches(_SearchedWords(other), forms) for other in _spellings(candidate.words, named))
+    if denied is None:
+        return False
+    rest = _forms(denied.rest)
+    others = without_denied_options(candidate.words, candidate.begins, denied)
+    return any(_matches(_SearchedWords(words, (0,)), rest) for words in others)
 
 
-def _words_match(part: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
+def _matches(candidate: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
     """Whether the words are the command, or what a program among them is to do behind its own options is."""
-    heads = (part.words[0], base_name(part.words[0]))
-    may_begin = any(f"{head} ".startswith(_first_word(form)) for form in forms for head in heads)
-    if may_begin and _matches_from(forms, part.text, (0, len(heads[0]) - len(heads[1]))):
-        return True
-    return _subcommand_matches(part, forms)
-
-
-def _segment_matches(segment: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
-    return _matches_from(forms, segment.text, _places(segment, forms[0])) or _subcommand_matches(segment, forms)
+    return _matches_from(forms, candidate.text, _places(candidate, forms[0])) or _subcommand_matches(candidate, forms)
 
 
 def _places(candidate: _SearchedWords, pattern: StarGlob) -> Sequence[int]:
     """Where a command of the pattern may begin; one that begins with a star finds everything from the start of the text."""
     return candidate.starts if pattern[0] else (0,)
-
-
-def _first_word(form: StarGlob) -> str:
-    """What the first word of a command must begin with, the blank behind it included."""
-    head, blank, _ = form[0].partition(" ")
-    return head + blank
 
 
 def _matches_from(forms: Sequence[StarGlob], text: str, starts: Iterable[int]) -> bool:
@@ -218,27 +199,6 @@ def _matches_from(forms: Sequence[StarGlob], text: str, starts: Iterable[int]) -
         if any(matches_text(form, text, start) for start in (islice(fitting, 1) if len(form) > 1 else fitting)):
             return True
     return False
-
-
-def _spellings(words: Words, named: Sequence[str]) -> Iterator[Words]:
-    """With the long options that a rule names written out, if that changes anything."""
-    from cru.permissions.short_options import with_long_options
-
-    whole = _spelled_out(words, named)
-    if whole != words:
-        yield whole
-    if (long := with_long_options(whole, named)) != whole:
-        yield long
-
-
-def _spelled_out(words: Words, named: Sequence[str]) -> Words:
-    """With the long options that a rule names in the place of what may be short for them: `--force` for `--forc`."""
-    spelled_out = []
-    for word in words:
-        head, equals, value = word.partition("=")
-        whole = next((option for option in named if option.startswith(head)), head) if len(head) > 3 else head
-        spelled_out.append(f"{whole}{equals}{value}" if head.startswith("--") else word)
-    return tuple(spelled_out)
 
 
 def _subcommand_matches(candidate: _SearchedWords, forms: Sequence[StarGlob]) -> bool:
@@ -304,15 +264,16 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda m: chr(int(m[3], 8) if m[3] else int(m[1] or m[2], 16)), text)
 
 
-def _starts(text: str) -> Iterator[int]:
-    """Where in the text a command may begin: at each word, behind its `=` or its option's letter, at the last name of a path."""
-    at = 0
-    for word in text.split(" "):
+def _starts(words: Words, begins: Sequence[int]) -> Iterator[int]:
+    """Where in the joined words a command may begin: at each of these words, behind its `=` or its option's letter, at the last name of a
+    path."""
+    ends = [*accumulate((len(word) + 1 for word in words), initial=0)]
+    for place in begins:
+        at, word = ends[place], words[place]
         yield at
         if "/" in word:
             yield at + word.rindex("/") + 1
         if "=" in word:
             yield at + word.index("=") + 1
-        if word.startswith("-"):  # `-Srm`
+        if word.startswith("-") and not word.startswith("--"):  # `-Srm`
             yield at + 2
-        at += len(word) + 1

@@ -15,6 +15,7 @@ from cru.shell.analysis import CommandAnalysis
 from cru.shell.programs import (
     CODE_RUNNERS,
     INTERPRETERS,
+    RUNNING_WORDS,
     SHELLS,
     SUBCOMMAND_PROGRAMS,
     WRAPPERS,
@@ -59,8 +60,6 @@ RUNNERS = names(
     "R rake Rscript runghc rye scala swift task ts-node tsx"
 )
 """Programs beside those of cru.shell.programs that run what their arguments name."""
-RUNNING_WORDS = names("exec run dlx x shell -exec -execdir -ok -okdir")
-"""First words of programs (`npm exec`), and options of `find`, behind which a program stands."""
 WHOLE = "write it into [permissions] allow of config.toml if you mean that"
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from cru.shell.inner_commands import runs_code
 from cru.shell.option_effects import OptionEffect, OptionUse
 from cru.shell.option_uses import (
     end_of_options,
@@ -18,7 +19,6 @@ from cru.shell.option_uses import (
 )
 from cru.shell.parser import parse
 from cru.shell.programs import (
-    INTERPRETERS,
     KEYWORDS,
     NAMING_OPTIONS,
     SHELLS,
@@ -26,7 +26,6 @@ from cru.shell.programs import (
     VARIABLE_SETTERS,
     WRAPPERS,
     base_name,
-    is_listed,
 )
 from cru.shell.syntax import (
     EXPANSION,
@@ -111,7 +110,7 @@ def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
     marked = [*dict.fromkeys(marked)]  # twenty thousand times the same one is judged once
     parts = tuple(tuple(word.replace(EXPANSION, "$") for word in words) for words in marked)
     uses = tuple(find_option_uses(words) for words in marked)
-    suspect = bool(opaque) or any(_runs_code(word) for words in parts for word in words)
+    suspect = bool(opaque) or any(runs_code(base_name(word)) for words in parts for word in words)
     suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)
     return CommandAnalysis(text, parts, opaque, suspect, uses, tuple(filter(None, dict.fromkeys(emptied))))
 
@@ -239,11 +238,6 @@ def _with_marks(word: Word) -> str:
         part.marked_value if part.quoted or part.kind is not PartKind.TEXT else part.value.translate(_GLOB_MARKS)
         for part in word.parts
     )
-
-
-def _runs_code(word: str) -> bool:
-    name = base_name(word)
-    return name in SHELLS or is_listed(name, INTERPRETERS)
 
 
 def _names_variables(words: Words) -> bool:

@@ -50,6 +50,9 @@ SUBCOMMAND_PROGRAMS = names(
     "git docker podman kubectl helm npm pnpm yarn cargo pip uv go gh aws gcloud terraform systemctl"
 )
 
+RUNNING_WORDS = names("exec run dlx x shell -exec -execdir -ok -okdir")
+"""Subcommands and options behind which a command stands."""
+
 # Programs of which an answer may allow "PROGRAM WORD *": none of these words takes an option that names a file to read or write or a
 # program to run, changes anything, or runs the hooks of a repository (`git commit`).
 SAFE_SUBCOMMANDS = {"git": names("status")}

@@ -1,0 +1,263 @@
+"""The options that a deny or ask rule names, as a set: `rm -rf *` means every `rm` with these two, however they are written and wherever
+they stand. The letters that mean a long option are from the programs' documents; without a row a letter means only itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import lru_cache
+from signal import Signals
+
+from msgspec import Struct
+
+from cru.files.glob import StarGlob, matches_text
+from cru.shell.analysis import Words
+from cru.shell.harmless import TABLES, options_of
+from cru.shell.option_effects import OPTION_EFFECTS
+from cru.shell.programs import CODE_RUNNERS, SUBCOMMAND_PROGRAMS, WRAPPERS, base_name, names
+
+LETTERS: Mapping[str, Mapping[str, str]] = {
+    "git push": {"--force": "f", "--delete": "d", "--set-upstream": "u"},
+    "git commit": {"--all": "a", "--no-verify": "n"},
+    "git add": {"--all": "A", "--force": "f", "--update": "u"},
+    "git branch": {"--delete": "dD", "--force": "fDMC", "--move": "mM", "--copy": "cC"},
+    "git checkout": {"--force": "f"},
+    "git switch": {"--force": "f", "--discard-changes": "f"},
+    "git clean": {"--force": "f"},
+    "git fetch": {"--force": "f", "--prune": "p"},
+    "git tag": {"--delete": "d", "--force": "f"},
+    "git rm": {"--force": "f"},
+    "git mv": {"--force": "f"},
+    "rm": {"--recursive": "rR", "--force": "f"},
+    "cp": {"--recursive": "rR", "--force": "f", "--archive": "a"},
+    "mv": {"--force": "f"},
+    "chmod": {"--recursive": "R"},
+    "chown": {"--recursive": "R"},
+    "chgrp": {"--recursive": "R"},
+    "grep": {"--recursive": "r"},
+    "sed": {"--in-place": "i"},
+    "ln": {"--force": "f", "--symbolic": "s"},
+    "curl": {"--insecure": "k", "--location": "L", "--request": "X", "--data": "d", "--output": "o", "--upload-file": "T"},
+    "docker rm": {"--force": "f", "--volumes": "v"},
+    "docker rmi": {"--force": "f"},
+    "npm install": {"--global": "g"},
+    "kill": {"--signal": "sn"},
+    "pkill": {"--signal": ""},
+    "killall": {"--signal": "s"},
+}  # fmt: skip
+"""Program, or program and subcommand: long option -> the letters that mean it."""
+TAKING = {
+    "git push": "o", "git commit": "mFCcut", "git fetch": "jo", "git tag": "mFu", "git branch": "u", "git checkout": "bB",
+    "git switch": "cC", "git clean": "e", "cp": "St", "mv": "St", "ln": "St", "sed": "efisl", "kill": "sn", "killall": "s",
+    "curl": "ACDEFHKPQTUXYbcdehmortuwxyz",
+}  # fmt: skip
+"""Letters that take a value: what stands behind one in its word is no option."""
+_PROGRAMS = frozenset(key.partition(" ")[0] for key in LETTERS)
+_SENDERS = names("kill pkill killall")
+_LONG = re.compile(r"--\w[\w-]*\w(?:=.*)?", re.DOTALL)
+_CLUSTER = re.compile(r"-[A-Za-z0-9]+")
+_MOST_LETTERS = 7
+"""Of a rule's word with one dash; a longer one, or one with a letter twice, is the name of an option (`-delete`)."""
+_STAR = "\0"
+
+
+class DeniedOptions(Struct, frozen=True):
+    """What a rule says of options.
+
+    program: its glob; "": any program
+    key: of the tables, "" if the rule does not say which program it means
+    options: what a command must have, each as `--name`, `--name=value`, `-letter` or `-word`
+    rest: the rule without them
+    leads: they stand directly behind the program, and further behind they would be another one's
+    """
+
+    program: StarGlob
+    key: str
+    options: frozenset[str]
+    rest: StarGlob
+    leads: bool
+
+
+@lru_cache(maxsize=4096)
+def read_denied_options(pattern: StarGlob) -> DeniedOptions | None:
+    """Return what the rule's pattern says of options, None if it names none."""
+    words = _STAR.join(pattern).replace(f"{_STAR}-", f"{_STAR} -").split(" ")
+    key = _key_of(words)
+    end = words.index("--") if "--" in words else len(words)
+    options: set[str] = set()
+    rest = words[:1]
+    at = first = 1
+    while at < end:
+        plain = words[at].strip(_STAR)
+        if _STAR in plain or not (_LONG.fullmatch(plain) or _CLUSTER.fullmatch(plain)):
+            first += not options
+            rest.append(words[at])
+            at += 1
+            continue
+        value = words[at + 1] if plain == words[at] and at + 1 < end and _STAR not in words[at + 1] else ""
+        named, taken = _options_of_rule(plain, value, key)
+        options |= named
+        rest += [_STAR] if plain != words[at] and not rest[-1].endswith(_STAR) else []
+        at += 1 + taken
+    if not options:
+        return None
+    pieces = " ".join((*rest, *words[end:])).split(_STAR)
+    is_runner = base_name(words[0]) in WRAPPERS | CODE_RUNNERS | SUBCOMMAND_PROGRAMS
+    return DeniedOptions(tuple(words[0].split(_STAR)), key, frozenset(options), tuple(pieces), first == 1 and is_runner)
+
+
+def without_denied_options(words: Words, begins: Iterable[int], denied: DeniedOptions) -> Iterator[Words]:
+    """Yield the command without the rule's options, and without any, if it has all that the rule names.
+
+    begins: places of words that may begin a command
+    """
+    named = ((at, _named_program(words[at], denied.program)) for at in begins)
+    start, program = next(((at, name) for at, name in named if name), (0, ""))
+    if not program:
+        return
+    own = (program, *words[start + 1 :])
+    options_at = _given_options(own, denied)
+    if not denied.options.issubset(option for options, _ in options_at.values() for option in options):
+        return
+    for only_named in (True, False):
+        left_out: set[int] = set()
+        for at, (options, taken) in options_at.items():
+            if not only_named or not denied.options.isdisjoint(options):
+                left_out.update(range(at, at + 1 + taken))
+        yield tuple(word for at, word in enumerate(own) if at not in left_out)
+
+
+def _named_program(word: str, program: StarGlob) -> str:
+    """Return the rule's program as the word has it: with or without its folder, or behind an option or a `=`; "" if it is another."""
+    spellings = (word, base_name(word), base_name(word.partition("=")[2]), word[2:] if word.startswith("-") else "")
+    return next((each for each in spellings if each and matches_text(program, each)), "")
+
+
+def _key_of(words: Iterable[str]) -> str:
+    """Return under which name the tables have the command: its first known program, with its subcommands."""
+    key = ""
+    for word in words:
+        name = word.strip(_STAR)
+        longer = f"{key} {name}" if key else base_name(name)
+        if longer in LETTERS or longer in TABLES or longer in _PROGRAMS:
+            key = longer
+    return key
+
+
+def _options_of_rule(word: str, value: str, key: str) -> tuple[set[str], int]:
+    """Return the options that a word of a rule names, and how many words behind it are its value.
+
+    value: the word behind it; "": a star, or nothing
+    """
+    if signal := _signal(word, key):
+        return {signal}, 0
+    if word.startswith("--"):
+        head, equals, _ = word.partition("=")
+        takes = bool(value) and not equals and _takes_value(head, key)
+        return {f"{head}={value}" if takes else word}, int(takes)
+    if _has_words(key) or len(word) > _MOST_LETTERS or len(set(word)) < len(word):
+        return {word}, 0
+    options: set[str] = set()
+    for at, letter in enumerate(word[1:], 1):
+        meant = _meanings(letter, key) or (f"-{letter}",)
+        if _takes_value(f"-{letter}", key):
+            own = word[at + 1 :]
+            options.update(_with_value(option, own or value, key) if own or value else option for option in meant)
+            return options, int(bool(value) and not own)
+        options.update(meant)
+    return options, 0
+
+
+def _given_options(words: Words, denied: DeniedOptions) -> dict[int, tuple[set[str], int]]:
+    """Return by the places of a command's options what each of them means, and how many words behind it are its value."""
+    key = denied.key or _key_of(words)
+    options_at: dict[int, tuple[set[str], int]] = {}
+    at = 1
+    while at < len(words) and words[at] != "--":
+        taken = 0
+        if len(words[at]) > 1 and words[at].startswith("-"):
+            following = words[at + 1] if at + 1 < len(words) else ""
+            options_at[at] = _long_option(words[at], following, key, denied.options)
+            if not words[at].startswith("--"):
+                options_at[at] = _letters(words[at], following, key)
+            taken = options_at[at][1]
+        elif denied.leads:
+            break
+        at += 1 + taken
+    if at < len(words) and words[at] == "--" and "--" not in denied.rest[0].split(" "):
+        options_at[at] = (set(), 0)
+    return options_at
+
+
+def _long_option(word: str, following: str, key: str, rule_options: Set[str]) -> tuple[set[str], int]:
+    """Return an option with two dashes under each name that it may be short for."""
+    head, equals, value = word.partition("=")
+    known = LETTERS.get(key, {})
+    taken = int(not equals and bool(following) and _takes_value(head, key))
+    longer = (option.partition("=")[0] for option in (*known, *rule_options))
+    is_whole = head in known or head in _table(key)
+    names = {head, *(() if is_whole else (option for option in longer if option.startswith(head) and len(head) > 2))}
+    value = value if equals else following
+    letters = {f"-{known[name]}" for name in names if len(known.get(name, "")) == 1}  # of a rule for no certain program
+    return {*names, *letters, word, *(_with_value(name, value, key) for name in names if equals or taken)}, taken
+
+
+def _letters(word: str, following: str, key: str) -> tuple[set[str], int]:
+    """Return each letter of a word with one dash, and the word itself."""
+    options = {word, word.partition("=")[0]}
+    if signal := _signal(word, key):
+        return {*options, signal}, 0
+    if _has_words(key):
+        return options, 0
+    for at, letter in enumerate(word[1:], 1):
+        if not letter.isalnum():
+            break
+        meant = (f"-{letter}", *_meanings(letter, key))
+        options.update(meant)
+        if _takes_value(f"-{letter}", key):
+            value = word[at + 1 :] or following
+            options.update(_with_value(option, value, key) for option in meant)
+            return options, int(bool(following) and at + 1 == len(word))
+    return options, 0
+
+
+def _meanings(letter: str, key: str) -> tuple[str, ...]:
+    return tuple(option for option, letters in LETTERS.get(key, {}).items() if letter in letters)
+
+
+def _takes_value(option: str, key: str) -> bool:
+    if len(option) == 2 and option[1] in TAKING.get(key, ""):
+        return True
+    if option == "--signal" and key in _SENDERS:
+        return True
+    letters = LETTERS.get(key, {}).get(option, "")
+    return _table(key).get(option) == "=" or any(letter in TAKING.get(key, "") for letter in letters)
+
+
+def _with_value(option: str, value: str, key: str) -> str:
+    is_signal = option == "--signal" and key in _SENDERS
+    return f"{option}={_signal_name(value) if is_signal else value}"
+
+
+def _signal(word: str, key: str) -> str:
+    """Return what `kill -9` means, "" if the word is no signal."""
+    name = _signal_name(word[1:]) if key in _SENDERS else ""
+    return f"--signal={name}" if name.isdigit() or f"SIG{name}" in Signals.__members__ else ""
+
+
+def _signal_name(text: str) -> str:
+    """Return the name without `SIG`, also for a number; other texts as they are."""
+    try:
+        return Signals(int(text)).name.removeprefix("SIG")
+    except ValueError:
+        return text.upper().removeprefix("SIG")
+
+
+def _table(key: str) -> Mapping[str, str]:
+    return options_of(key, _has_words(key)).values if key in TABLES else {}
+
+
+def _has_words(key: str) -> bool:
+    """Return whether the program's options are whole words with one dash (`find -name`)."""
+    table = OPTION_EFFECTS.get(key.partition(" ")[0])
+    return table is not None and table.has_words
