@@ -62,6 +62,12 @@ COMMANDS: dict[str, Callable[[int], str]] = {
     "beginnings of a rule": lambda size: "curl|" * (size // 5),
     "lines of code": lambda size: "python -c '" + "a;" * (size // 2) + "'",
     "processes": lambda size: "ps " + "e " * (size // 2),
+    "words of an unknown program": lambda size: "wrap " + "a " * (size // 2),
+    "command lines of an unknown program": lambda size: "wrap " + " ".join(f"'rm {i};ls'" for i in range(size // 12)),
+    "programs that run one another": lambda size: "uv run " * (size // 7) + "rm x",
+    "letters of options": lambda size: "rm " + "-rv " * (size // 4),
+    "letters of one option": lambda size: "rm -" + "r" * size,
+    "commands with options": lambda size: "wrap " + "rm -f a " * (size // 8),
 }
 RULES = (
     "bash:rm *",
@@ -70,6 +76,9 @@ RULES = (
     "bash:git push --force *",
     "bash:*x*y*z*w*q*",
     "bash:g*t push*",
+    "bash:rm -rf *",
+    "bash:* --force *",
+    "bash:curl -X POST *",
 )
 
 

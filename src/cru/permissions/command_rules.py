@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
+from typing import TYPE_CHECKING
 
 from cru.files.glob import StarGlob, matches_text
-from cru.permissions.denied_options import DeniedOptions, read_denied_options, without_denied_options
 from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.braces import expand_bash_braces
 from cru.shell.inner_commands import find_inner_commands, find_line_commands
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
+
+if TYPE_CHECKING:
+    from cru.permissions.denied_options import DeniedOptions
 
 _OPERATORS = ";|&<>()`\n"
 _CUT = str.maketrans(dict.fromkeys(_OPERATORS + "\r", "\n"))
@@ -84,7 +87,7 @@ class SearchedCommand:
 
     def matches(self, pattern: StarGlob) -> bool:
         """Whether a rule's pattern finds a command of its own in this one, with or without further arguments."""
-        denied = read_denied_options(pattern)
+        denied = _denied_options(pattern)
         may_match = self._may_match(pattern if denied is None else denied.rest)
         self._words_seen += self._size * (1 if denied is None else 3) if may_match else 0
         if self._words_seen > MOST_WORDS or self._characters_seen > MOST_CHARACTERS:
@@ -169,12 +172,22 @@ def _texts(word: str) -> Iterator[str]:
         yield value
 
 
+def _denied_options(pattern: StarGlob) -> DeniedOptions | None:
+    if not any("-" in piece for piece in pattern):
+        return None
+    from cru.permissions.denied_options import read_denied_options
+
+    return read_denied_options(pattern)
+
+
 def _is_hit(candidate: _SearchedWords, forms: Sequence[StarGlob], denied: DeniedOptions | None) -> bool:
     """Whether it matches as it is written, or has the rule's options otherwise."""
     if _matches(candidate, forms):
         return True
     if denied is None:
         return False
+    from cru.permissions.denied_options import without_denied_options
+
     rest = _forms(denied.rest)
     others = without_denied_options(candidate.words, candidate.begins, denied)
     return any(_matches(_SearchedWords(words, (0,)), rest) for words in others)

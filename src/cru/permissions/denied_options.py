@@ -4,7 +4,7 @@ they stand. The letters that mean a long option are from the programs' documents
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from signal import Signals
 
@@ -58,6 +58,8 @@ _LONG = re.compile(r"--\w[\w-]*\w(?:=.*)?", re.DOTALL)
 _CLUSTER = re.compile(r"-[A-Za-z0-9]+")
 _MOST_LETTERS = 7
 """Of a rule's word with one dash; a longer one, or one with a letter twice, is the name of an option (`-delete`)."""
+_MOST_COMMANDS = 3
+"""Commands of one candidate that are compared as a whole."""
 _STAR = "\0"
 
 
@@ -111,25 +113,35 @@ def without_denied_options(words: Words, begins: Iterable[int], denied: DeniedOp
 
     begins: places of words that may begin a command
     """
-    named = ((at, _named_program(words[at], denied.program)) for at in begins)
-    start, program = next(((at, name) for at, name in named if name), (0, ""))
-    if not program:
-        return
-    own = (program, *words[start + 1 :])
-    options_at = _given_options(own, denied)
-    if not denied.options.issubset(option for options, _ in options_at.values() for option in options):
-        return
-    for only_named in (True, False):
-        left_out: set[int] = set()
-        for at, (options, taken) in options_at.items():
-            if not only_named or not denied.options.isdisjoint(options):
-                left_out.update(range(at, at + 1 + taken))
-        yield tuple(word for at, word in enumerate(own) if at not in left_out)
+    end, commands = -1, 0
+    for start in begins:
+        # behind the first place, up to a `--`, there are no options that are not the first one's, too
+        program = _named_program(words[start], denied.program) if start > end else ""
+        if not program or commands == _MOST_COMMANDS:
+            continue
+        end = next((at for at in range(start, len(words)) if words[at] == "--"), len(words))
+        options_at = _read_options((program, *words[start + 1 : end]), denied)
+        if denied.options.issubset(option for options, _ in options_at.values() for option in options):
+            commands += 1
+            yield from _reduced_commands((program, *words[start + 1 :]), options_at, denied)
+
+
+def _reduced_commands(
+    words: Words, options_at: Mapping[int, tuple[frozenset[str], int]], denied: DeniedOptions
+) -> Iterator[Words]:
+    named: set[int] = set()
+    others = {words.index("--")} if "--" in words and "--" not in denied.rest[0].split(" ") else set()
+    for at, (options, taken) in options_at.items():
+        places = others if denied.options.isdisjoint(options) else named
+        places.update(range(at, at + 1 + taken))
+    for left_out in (named, named | others):
+        yield tuple(word for at, word in enumerate(words) if at not in left_out)
 
 
 def _named_program(word: str, program: StarGlob) -> str:
-    """Return the rule's program as the word has it: with or without its folder, or behind an option or a `=`; "" if it is another."""
-    spellings = (word, base_name(word), base_name(word.partition("=")[2]), word[2:] if word.startswith("-") else "")
+    """Return the rule's program as the word has it: with or without its folder, or behind a letter or a `=`; "" if it is another."""
+    behind_letter = word[2:] if word.startswith("-") and not word.startswith("--") else ""
+    spellings = (word, base_name(word), base_name(word.partition("=")[2]), behind_letter)
     return next((each for each in spellings if each and matches_text(program, each)), "")
 
 
@@ -168,28 +180,28 @@ def _options_of_rule(word: str, value: str, key: str) -> tuple[set[str], int]:
     return options, 0
 
 
-def _given_options(words: Words, denied: DeniedOptions) -> dict[int, tuple[set[str], int]]:
+def _read_options(words: Words, denied: DeniedOptions) -> dict[int, tuple[frozenset[str], int]]:
     """Return by the places of a command's options what each of them means, and how many words behind it are its value."""
     key = denied.key or _key_of(words)
-    options_at: dict[int, tuple[set[str], int]] = {}
+    options_at: dict[int, tuple[frozenset[str], int]] = {}
     at = 1
-    while at < len(words) and words[at] != "--":
+    while at < len(words):
         taken = 0
         if len(words[at]) > 1 and words[at].startswith("-"):
             following = words[at + 1] if at + 1 < len(words) else ""
-            options_at[at] = _long_option(words[at], following, key, denied.options)
-            if not words[at].startswith("--"):
+            if words[at].startswith("--"):
+                options_at[at] = _long_option(words[at], following, key, denied.options)
+            else:
                 options_at[at] = _letters(words[at], following, key)
             taken = options_at[at][1]
         elif denied.leads:
             break
         at += 1 + taken
-    if at < len(words) and words[at] == "--" and "--" not in denied.rest[0].split(" "):
-        options_at[at] = (set(), 0)
     return options_at
 
 
-def _long_option(word: str, following: str, key: str, rule_options: Set[str]) -> tuple[set[str], int]:
+@lru_cache(maxsize=1024)
+def _long_option(word: str, following: str, key: str, rule_options: frozenset[str]) -> tuple[frozenset[str], int]:
     """Return an option with two dashes under each name that it may be short for."""
     head, equals, value = word.partition("=")
     known = LETTERS.get(key, {})
@@ -199,16 +211,18 @@ def _long_option(word: str, following: str, key: str, rule_options: Set[str]) ->
     names = {head, *(() if is_whole else (option for option in longer if option.startswith(head) and len(head) > 2))}
     value = value if equals else following
     letters = {f"-{known[name]}" for name in names if len(known.get(name, "")) == 1}  # of a rule for no certain program
-    return {*names, *letters, word, *(_with_value(name, value, key) for name in names if equals or taken)}, taken
+    valued = (_with_value(name, value, key) for name in names if equals or taken)
+    return frozenset((*names, *letters, word, *valued)), taken
 
 
-def _letters(word: str, following: str, key: str) -> tuple[set[str], int]:
+@lru_cache(maxsize=1024)
+def _letters(word: str, following: str, key: str) -> tuple[frozenset[str], int]:
     """Return each letter of a word with one dash, and the word itself."""
     options = {word, word.partition("=")[0]}
     if signal := _signal(word, key):
-        return {*options, signal}, 0
+        return frozenset((*options, signal)), 0
     if _has_words(key):
-        return options, 0
+        return frozenset(options), 0
     for at, letter in enumerate(word[1:], 1):
         if not letter.isalnum():
             break
@@ -217,14 +231,16 @@ def _letters(word: str, following: str, key: str) -> tuple[set[str], int]:
         if _takes_value(f"-{letter}", key):
             value = word[at + 1 :] or following
             options.update(_with_value(option, value, key) for option in meant)
-            return options, int(bool(following) and at + 1 == len(word))
-    return options, 0
+            return frozenset(options), int(bool(following) and at + 1 == len(word))
+    return frozenset(options), 0
 
 
+@lru_cache(maxsize=4096)
 def _meanings(letter: str, key: str) -> tuple[str, ...]:
     return tuple(option for option, letters in LETTERS.get(key, {}).items() if letter in letters)
 
 
+@lru_cache(maxsize=4096)
 def _takes_value(option: str, key: str) -> bool:
     if len(option) == 2 and option[1] in TAKING.get(key, ""):
         return True
@@ -257,6 +273,7 @@ def _table(key: str) -> Mapping[str, str]:
     return options_of(key, _has_words(key)).values if key in TABLES else {}
 
 
+@lru_cache(maxsize=4096)
 def _has_words(key: str) -> bool:
     """Return whether the program's options are whole words with one dash (`find -name`)."""
     table = OPTION_EFFECTS.get(key.partition(" ")[0])

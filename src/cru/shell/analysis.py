@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cru.shell.inner_commands import runs_code
 from cru.shell.option_effects import OptionEffect, OptionUse
 from cru.shell.option_uses import (
     end_of_options,
@@ -18,6 +17,7 @@ from cru.shell.option_uses import (
     takes_options,
 )
 from cru.shell.parser import parse
+from cru.shell.program_names import runs_code
 from cru.shell.programs import (
     KEYWORDS,
     NAMING_OPTIONS,
@@ -110,7 +110,7 @@ def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
     marked = [*dict.fromkeys(marked)]  # twenty thousand times the same one is judged once
     parts = tuple(tuple(word.replace(EXPANSION, "$") for word in words) for words in marked)
     uses = tuple(find_option_uses(words) for words in marked)
-    suspect = bool(opaque) or any(runs_code(base_name(word)) for words in parts for word in words)
+    suspect = bool(opaque) or any(runs_code(word) for words in parts for word in words)
     suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)
     return CommandAnalysis(text, parts, opaque, suspect, uses, tuple(filter(None, dict.fromkeys(emptied))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.shell.harmless import TABLES
-from cru.shell.option_effects import OPTION_EFFECTS, OTHER_NAMES
+from cru.shell.program_names import CODE_PROGRAMS, TABLED_PROGRAMS
 from cru.shell.programs import (
     INTERPRETERS,
     KEYWORDS,
@@ -31,14 +31,8 @@ _WITH_TARGETS = names("aws docker gcloud gh kubectl podman")
 """Programs that run a command somewhere else, which they name first."""
 _WITH_SCRIPTS = names("npm pnpm yarn")
 """Programs of which `run` names a script of the project first."""
-_TABLED = {key.partition(" ")[0] for key in TABLES} | OPTION_EFFECTS.keys() | OTHER_NAMES.keys()
-_RUNNING = WRAPPERS | SHELLS | (INTERPRETERS - (_TABLED - {"awk", "gawk", "mawk", "nawk", "make", "gmake"}))
-DATA_PROGRAMS = (PLAIN_PROGRAMS | _OTHER_DATA_PROGRAMS | _TABLED) - _RUNNING
-
-
-def runs_code(name: str) -> bool:
-    """Whether the program runs code that its words hold: a shell, an interpreter, a runner of scripts."""
-    return name in SHELLS or is_listed(name, INTERPRETERS & _RUNNING)
+_RUNNING = WRAPPERS | SHELLS | CODE_PROGRAMS
+DATA_PROGRAMS = (PLAIN_PROGRAMS | _OTHER_DATA_PROGRAMS | TABLED_PROGRAMS) - _RUNNING
 
 
 def find_inner_commands(words: tuple[str, ...]) -> tuple[int, ...]:

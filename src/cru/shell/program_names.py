@@ -6,8 +6,12 @@ import re
 
 from cru.shell.harmless import TABLES
 from cru.shell.option_effects import OPTION_EFFECTS, OTHER_NAMES
-from cru.shell.programs import base_name, is_listed
+from cru.shell.programs import INTERPRETERS, SHELLS, base_name, is_listed, names
 
+TABLED_PROGRAMS = {key.partition(" ")[0] for key in TABLES} | OPTION_EFFECTS.keys() | OTHER_NAMES.keys()
+"""Programs of which a table says which options run something."""
+CODE_PROGRAMS = INTERPRETERS - (TABLED_PROGRAMS - names("awk gawk gmake make mawk nawk"))
+"""Programs that run code from their arguments, and no table says from which."""
 _PYTHONS = frozenset(("python", "pypy"))
 _VERSION = re.compile(r"-?(?<![\d.])\d[\d.]*$")
 _MODULE = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*m(.*)", re.DOTALL)
@@ -37,3 +41,9 @@ def _of_module(words: tuple[str, ...]) -> tuple[str, ...]:
             return (named[0].partition(".")[0], *named[1:]) if named else words
         at += 2 if words[at] in _VALUED else 1
     return words
+
+
+def runs_code(word: str) -> bool:
+    """Return whether the word names a shell or a program that may run what its words hold."""
+    name = base_name(word)
+    return name in SHELLS or is_listed(name, CODE_PROGRAMS)
