@@ -118,9 +118,18 @@ class SearchedCommand:
 
     @cached_property
     def _candidates(self) -> list[_SearchedWords]:
-        parts = dict.fromkeys(words for form in self._forms for words in (*form.parts, *form.emptied))
-        segments = (words for form in self._forms if form.suspect for words in _segments(form.raw))
-        return [*(candidate for words in parts for candidate in _candidates(words)), *map(_SearchedWords, segments)]
+        suspect = [form for form in self._forms if form.suspect]
+        parts = dict.fromkeys(words for form in suspect for words in (*form.parts, *form.emptied))
+        segments = (
+            words for form in suspect for words in _segments(form.raw)
+        )  # of these every word may begin a command
+        others = (form for form in self._forms if not form.suspect)
+        inner = (each for form in others for words in (*form.parts, *form.emptied) for each in _inner_commands(words))
+        return [
+            *(_SearchedWords(words, (0,)) for words in parts),
+            *map(_SearchedWords, segments),
+            *(_SearchedWords(words, begins) for words, begins in dict.fromkeys(inner)),
+        ]
 
     @cached_property
     def _line(self) -> _SearchedWords:
@@ -154,14 +163,14 @@ def _forms(pattern: StarGlob) -> tuple[StarGlob, ...]:
     return tuple(forms)
 
 
-def _candidates(words: Words) -> Iterator[_SearchedWords]:
-    """The words of a simple command, and the commands in those that its program may run as command lines."""
+def _inner_commands(words: Words) -> Iterator[tuple[Words, tuple[int, ...]]]:
+    """The words of a simple command, and the command lines that its program may run, each with the places where commands may begin."""
     inner = find_inner_commands(words)
-    yield _SearchedWords(words, (0, *inner))
+    yield words, (0, *inner)
     lines = (text for at in inner if _BLANK.search(words[at]) for text in _texts(words[at]))
     for line in (line for text in lines for line in _CUT_LINE.split(text)):
         if own := tuple(line.translate(_BARE).split()):
-            yield _SearchedWords(own, find_line_commands(own))
+            yield own, find_line_commands(own)
 
 
 def _texts(word: str) -> Iterator[str]:
