@@ -131,6 +131,7 @@ def test_the_status_line_says_where_one_is(home: HomeDir) -> None:
             terminal.line("one")
             terminal.expect("answer")
             terminal.expect_screen("> \nproject · mock · ask · ".replace("> ", ">"))
+            terminal.expect_screen(" · sandbox off")
             assert terminal.eof() == 0
 
 

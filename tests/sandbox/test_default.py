@@ -140,13 +140,51 @@ def test_the_variable_is_a_mode_or_an_error(surroundings: Surroundings) -> None:
 
 
 @needs_sandbox
-def test_where_nothing_confines_it_is_told_once_and_commands_run(surroundings: Surroundings) -> None:
+def test_where_nothing_confines_a_person_is_told_once_a_project_and_the_model_once_a_session(
+    surroundings: Surroundings,
+) -> None:
     env, switch = fake_bubblewrap(surroundings)
     switch.touch()
-    for times in (1, 0):
+    here = surroundings.here
+    first, other = here.project, here.path / "other"
+    other.mkdir()
+    for project, times in ((first, 1), (first, 0), (other, 1), (first, 0), (other, 0)):
+        here.project = project
         result, told, model = play(surroundings, **env)
-        assert result.endswith("\ny") and (surroundings.out / "new").exists()
+        lines = result.splitlines()
+        assert lines[-2] == "y" and lines[-1].startswith(f"[{MISSING}") and (surroundings.out / "new").exists()
         assert told.count(MISSING) == times and told.count("No permissions") == times and not is_described(model)
+
+
+def test_the_model_is_told_once_a_session(surroundings: Surroundings) -> None:
+    env, switch = fake_bubblewrap(surroundings)
+    switch.touch()
+    calls = [Reply(calls=[Call("bash", {"command": f"echo {word}"})]) for word in ("one", "two")]
+    with server([*calls, Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        cru("-t", "-C", "c", "go", home=surroundings.here, env=env)
+    assert [MISSING in result for result in read_results(surroundings.here, "c")] == [True, False]
+
+
+STATES: dict[str, tuple[bool, tuple[str, ...], str]] = {
+    "something confines": (False, (), "bubblewrap"),
+    "nothing does": (True, (), "none"),
+    "it is not wanted": (False, ("--no-sandbox",), "off"),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", STATES)
+def test_the_first_line_for_programs_has_the_state(surroundings: Surroundings, name: str) -> None:
+    is_broken, words, state = STATES[name]
+    env, switch = fake_bubblewrap(surroundings)
+    if is_broken:
+        switch.touch()
+    with server([Reply("done")]) as model:
+        surroundings.here.configure(url=model.url)
+        done = cru("--json", *words, "go", home=surroundings.here, env=env)
+    first = json.loads(done.out.splitlines()[0])
+    assert (first["type"], first["payload"]["sandbox"]) == ("session:started", state)
 
 
 @pytest.mark.slow

@@ -55,12 +55,13 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     memory = DetectionMemory(start.home, env, is_kept=start.private is None)
     readable = (str(parts.store.folder / ENV_FOLDER), str(parts.store.folder / TASK_FOLDER))
     sandbox = SandboxOnDemand(
-        chosen, env, memory, parts.bus.stream.warn, readable, lambda: _problems(chosen, parts.gate.places),
-        is_default=not settings.is_set("sandbox"),
+        chosen, env, memory, parts.bus.stream.warn, readable, os.fspath(start.root),
+        lambda: _problems(chosen, parts.gate.places), is_default=not settings.is_set("sandbox"),
     )  # fmt: skip
 
     async def open_sandbox(_: Parts) -> None:
-        if (await sandbox.open()).backend:
+        parts.services.sandbox_state = (await sandbox.open()).backend or "none"
+        if parts.services.sandbox_state != "none":
             _describe_sandbox(parts, describe_limits(chosen))
 
     def lend(to: Parts) -> None:
@@ -160,6 +161,7 @@ def _lend(sandbox: SandboxOnDemand, parts: Parts) -> None:
             keep(path, content, tool, call_id)
 
     parts.tool_services.confine = confine
+    parts.tool_services.take_sandbox_note = sandbox.take_note
     parts.tool_services.outside = sandbox.outside
     parts.tool_services.keep_file = keep_file
 

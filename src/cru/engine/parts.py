@@ -207,6 +207,7 @@ class SessionServices(Struct, kw_only=True):
     changes: of files, as far as they can be taken back
     sandbox: confines the commands of an agent, if that is wanted, and keeps cru's own programs apart from them
     open_sandbox: finds out whether anything can confine
+    sandbox_state: what confines commands: bubblewrap, sandbox-exec, none (nothing can) or off
     confine_project: the same for programs that the project brings
     """
 
@@ -228,6 +229,7 @@ class SessionServices(Struct, kw_only=True):
     skills: Callable[[], Span] | None = None
     sandbox: "Callable[[Parts], None] | None" = None
     open_sandbox: "Callable[[Parts], Coroutine[object, object, None]] | None" = None
+    sandbox_state: str = "off"
     confine_project: "ConfineProject | None" = None
     mode_of_person: str = ""
 

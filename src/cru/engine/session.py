@@ -117,7 +117,8 @@ class Session:
             self._is_open = False
             raise
         store = self.parts.store
-        payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
+        state = self.parts.services.sandbox_state
+        payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, sandbox=state)
         outcome = await self.parts.bus.dispatch(payload)
         self._pending.context.extend(context_texts(self.parts, outcome.answer))
 

@@ -15,7 +15,6 @@ from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts
 from cru.engine.tool_call import ToolOutcome
-from cru.events.payloads import NO_FILE
 from cru.tools.protocol import Tool
 from cru.values.messages import Entry, ToolCall
 
@@ -33,7 +32,7 @@ async def call(
     origin: str,
     hold: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     call_id: str = "",
-    prompt_file: dict[str, str] = NO_FILE,
+    prompt_file: dict[str, str] | None = None,
 ) -> ToolOutcome:
     """Decide and run one call; `arguments` is JSON text; what `hold` makes is entered for the run. Raises nothing that a tool or a handler
     causes."""

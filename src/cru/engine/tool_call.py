@@ -26,7 +26,6 @@ from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
 from cru.events.bus import Outcome
 from cru.events.calling import check
 from cru.events.payloads import (
-    NO_FILE,
     FailureKind,
     OutputCached,
     ToolBeforeCall,
@@ -111,7 +110,9 @@ class ToolOutcome(Struct, frozen=True):
     ran: bool = False
 
 
-async def decide(parts: Parts, call: ToolCall, origin: str = "model", file: dict[str, str] = NO_FILE) -> PreparedCall:
+async def decide(
+    parts: Parts, call: ToolCall, origin: str = "model", file: dict[str, str] | None = None
+) -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
     from cru.engine import call_arguments
 
@@ -119,14 +120,13 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model", file: dict
     is_off = origin == "model" and parts.settings.no_tool_calls
     tool = None if is_off else parts.tools.find(call.name) or await parts.await_tool(call.name)
     if is_off:
-        checked = call_arguments.CheckedArguments(
-            call_arguments.decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY
-        )
+        loose = call_arguments.decode_loosely(call.arguments)
+        checked = call_arguments.CheckedArguments(loose, NO_TOOLS, FailureKind.POLICY)
     else:
         checked = call_arguments.check_arguments(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
     is_valid = not checked.problem
-    before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, is_valid, checked.problem, origin, file)
+    before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, is_valid, checked.problem, origin, file or {})
     outcome = await parts.bus.dispatch(before)
     if tool is not None and outcome.payload.args is not before.args:
         checked = call_arguments.check_again(parts, tool, outcome.payload.args)
@@ -138,7 +138,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model", file: dict
         call, tool, args, outcome.payload.env, answer, _injects_of(answer), outcome.by, origin=origin
     )
     question = PermissionQuestion(
-        call.name, kind, args, call.id, origin=origin, prompt_file=file, changed_by=changed_by,
+        call.name, kind, args, call.id, origin=origin, prompt_file=before.prompt_file, changed_by=changed_by,
         before=_describe_before(parts, tool, before) if changed_by and before.valid else "",
     )  # fmt: skip
     return await _decide_announced(parts, prepared, question, outcome, checked)

@@ -17,6 +17,7 @@ class SessionStarted(Struct, frozen=True):
     resumed: bool = False
     source: str = "startup"
     model: str = ""
+    sandbox: str = ""
 
 
 class SessionPaused(Struct, frozen=True):
@@ -130,9 +131,6 @@ class AgentResponded(Struct, frozen=True):
     ref: str = ""
 
 
-NO_FILE: dict[str, str] = {}  # `prompt_file` of a call that is no `!` line
-
-
 class ToolBeforeCall(Struct, frozen=True):
     name: str
     args: dict[str, Any]
@@ -142,7 +140,7 @@ class ToolBeforeCall(Struct, frozen=True):
     valid: bool = True
     error: str = ""
     origin: str = "model"
-    prompt_file: dict[str, str] = NO_FILE
+    prompt_file: dict[str, str] = {}
 
 
 class PermissionRequested(Struct, frozen=True):

@@ -10,13 +10,16 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.files.regular import read_regular
 from cru.sandbox.backends import Detection, find_backend_program
 
 CACHE = Path("cache", "sandbox.json")
-MOST = 1 << 14
+MOST = 1 << 16
 """Bytes of the file."""
+MOST_PROJECTS = 100
+"""That are remembered beside the present one."""
 
 
 class DetectionRecord(Struct, frozen=True):
@@ -25,11 +28,13 @@ class DetectionRecord(Struct, frozen=True):
     tried: what was tried, as it was then
     detection: what came of it
     last_notice: the last of what a person is told once
+    told_in: the last of what they are told once in each project, by its root
     """
 
     tried: str = ""
     detection: Detection = Detection()
     last_notice: str = ""
+    told_in: dict[str, str] = {}
 
 
 class DetectionMemory:
@@ -54,14 +59,21 @@ class DetectionMemory:
         What did not work is known, too, so that a start need not try it again: the first command does.
         """
         if detection.backend or not self.has_worked():
-            self._write(DetectionRecord(self._identify(), detection, self._record.last_notice))
+            self._write(replace(self._record, tried=self._identify(), detection=detection))
 
     def is_news(self, text: str) -> bool:
         """Whether a person has not been told this yet; from now on they have."""
-        if text == self._record.last_notice:
-            return False
-        self._write(DetectionRecord(self._record.tried, self._record.detection, text))
-        return True
+        is_new = text != self._record.last_notice
+        self._write(replace(self._record, last_notice=text))
+        return is_new
+
+    def is_news_in(self, project: str, text: str) -> bool:
+        """Whether a person has not been told this yet in the project of that root; from now on they have."""
+        is_new = self._record.told_in.get(project) != text
+        others = {root: last for root, last in self._record.told_in.items() if root != project}
+        kept = dict(list(others.items())[-MOST_PROJECTS:])
+        self._write(replace(self._record, told_in={**kept, project: text}))
+        return is_new
 
     def _identify(self) -> str:
         """The program with its age, the user and the start of the machine: rights of namespaces change with these."""

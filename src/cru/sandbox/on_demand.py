@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class SandboxOnDemand:
-    """See SessionSandbox. memory: what was found before; problems: what is wrong with the places of the settings; is_default: nobody has
-    said whether anything is to be confined"""
+    """See SessionSandbox. memory: what was found before; project: its root; problems: what is wrong with the places of the settings;
+    is_default: nobody has said whether anything is to be confined"""
 
     def __init__(
         self,
@@ -26,6 +26,7 @@ class SandboxOnDemand:
         memory: DetectionMemory,
         warn: Callable[[str], None],
         readable: Sequence[str],
+        project: str,
         problems: Callable[[], Sequence[str]],
         *,
         is_default: bool,
@@ -36,6 +37,8 @@ class SandboxOnDemand:
         self._memory = memory
         self._warn = warn
         self._readable = readable
+        self._project = project
+        self._note = ""
         self._problems = problems
         self._is_default = is_default
         self._accepted: dict[str, bytes] = {}
@@ -82,23 +85,29 @@ class SandboxOnDemand:
         if self._loaded is not None:
             self._loaded.accept(place, digest)
 
+    def take_note(self) -> str:
+        """Return, once a session, what the model is told with the result of a command that nothing confined."""
+        note, self._note = self._note, ""
+        return note
+
     async def close(self) -> None:
         """End what serves it, and remove /tmp."""
         if self._loaded is not None:
             await self._loaded.close()
 
     def _tell(self, detection: Detection) -> None:
-        """Before the first command. Who has chosen it hears where it does not work; who has not hears what holds here, once."""
+        """Before the first command. That nothing confines is told in each run to who has chosen a sandbox, and once in each project to who
+        has not; what the default means, once."""
         from cru.sandbox.texts import describe_default, describe_missing
 
         self._memory.keep(detection)
-        if not self._is_default:
-            if not detection.backend:
-                self._warn(describe_missing(detection))
-            return
-        if self._memory.is_news(text := describe_default(detection)):
-            self._warn(text)
-        if detection.backend:
+        if not detection.backend:
+            self._note = text = describe_missing(detection)
+            if not self._is_default or self._memory.is_news_in(self._project, text):
+                self._warn(text)
+        elif self._is_default:
+            if self._memory.is_news(text := describe_default(detection)):
+                self._warn(text)
             self._warn_of_problems()
 
     def _warn_of_problems(self) -> None:

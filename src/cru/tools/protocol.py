@@ -199,6 +199,7 @@ class ToolServices(Struct, kw_only=True):
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     spawner: makes what starts work beside the conversation, when it is first needed
     confine: (argv, whether it outlives us) -> the same in a sandbox, None if nothing confines here
+    take_sandbox_note: what the model is told once with the result of a command that nothing confined
     why_foreign: why reading this context needs a rule or a person: it is another project's; "": it is not
     why_model: why a sub-agent with this model needs a rule or a person
     outside: runs outside of that sandbox
@@ -217,6 +218,7 @@ class ToolServices(Struct, kw_only=True):
     hidden_files: "Callable[[str, str], HiddenFiles | None] | None" = None
     spawner: Callable[[], Spawner] | None = None
     confine: "Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None" = None
+    take_sandbox_note: Callable[[], str] | None = None
     why_foreign: Callable[[str], str] | None = None
     why_model: Callable[[str], str] | None = None
     outside: "OutsideRuns | None" = None

@@ -67,6 +67,8 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     lines = [_text(ended)]
     if confined is not None:
         lines += _notes_of_sandbox(confined, put_aside, ended)
+    elif running.services.take_sandbox_note is not None:
+        lines.append(bracketed(running.services.take_sandbox_note()))
     if running.secrets.names:
         lines.append(running.secrets.explain(args.command, ended.output if ended.exit_status else None))
     return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)

@@ -1,4 +1,4 @@
-"""The chat's status line: project, context, model, mode, how full the window is, what it has cost, what plugins say about themselves."""
+"""The chat's status line: project, context, model, mode, how full the window is, its cost, what plugins say, the sandbox."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from cru.engine.compaction import Fill
 
+SANDBOX = {"off": "sandbox off", "none": "no sandbox"}
+"""What is said of the session's commands where nothing confines them."""
 MODEL = 30
 """Characters of a model's name that are shown."""
 
@@ -51,6 +53,7 @@ class StatusLine:
         yield f"{self._fill.percent:.0f} % full" if self._fill is not None and self._fill.limit else ""
         yield self._spent()
         yield self._plugins()
+        yield SANDBOX.get(self._parts.services.sandbox_state, "sandbox")
 
     def _context(self) -> str:
         """The context, if it is not the one that a project has by itself."""
