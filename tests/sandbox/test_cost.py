@@ -25,7 +25,7 @@ from cru.process.confined import ConfinedCommand
 from cru.sandbox import SandboxSettings, caches, own_places, profile, programs
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox
-from cru.sandbox.guard_records import FOLDER, GuardRecord, runs_elsewhere, settle_records
+from cru.sandbox.guard_records import FOLDER, GuardRecord, GuardState, runs_elsewhere, settle_records
 from cru.sandbox.profile import Profile, make_profile
 
 MOST_CALLS = 20
@@ -168,7 +168,7 @@ def test_a_record_says_that_a_command_runs_while_it_does_and_no_longer(home: Hom
 def test_the_record_of_a_command_that_had_ended_before_a_kill_moves_nothing(home: HomeDir, tmp_path: Path) -> None:
     made = home.project / ".envrc"
     made.write_text("the user's own")
-    record = GuardRecord(str(tmp_path / "gone"), {str(made): ""}, {})
+    record = GuardRecord(str(tmp_path / "gone"), GuardState({str(made): ""}), {})
     for name, moved in (("a.idle", 0), ("a.json", 1)):
         (home.cru / FOLDER).mkdir(parents=True)
         (home.cru / FOLDER / name).write_bytes(msgspec.json.encode(record))

@@ -20,12 +20,13 @@ from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import command_line, detect, with_variables
-from cru.sandbox.guard_records import RecordedGuards, runs_elsewhere
+from cru.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
 from cru.sandbox.own_places import agent_sockets, session_folders, writable_folders
-from cru.sandbox.planted import is_accepted, look, new_modules, put_aside
-from cru.sandbox.profile import Modules, Profile, make_profile
+from cru.sandbox.planted import is_accepted, look
+from cru.sandbox.profile import Profile, make_profile
 from cru.sandbox.programs import runtime_paths
 from cru.sandbox.refusals import looks_refused
+from cru.sandbox.repositories import find_risks
 from cru.sandbox.texts import describe_failure, describe_limits, describe_missing, describe_network
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ class SessionSandbox:
         self._closing: set[asyncio.Future[None]] = set()
         self._records: set[RecordedGuards] = set()
         self._idle_records: list[RecordedGuards] = []
-        self._before: list[dict[str, str]] = []
-        """What was at the places of absent guards before each command that runs."""
+        self._before: list[GuardState] = []
+        """What each command that runs must not change, as it was before."""
         self._has_unrecorded = self._has_told_person = False
 
     async def find(self) -> Detection:
@@ -164,7 +165,7 @@ class SessionSandbox:
         command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
         await self._outside.wait()
         profile, before = self._look(profile)
-        record = self._record_guards(places.home, before, profile.modules, is_needed=outlives_us)
+        record = self._record_guards(places.home, before, is_needed=outlives_us)
         end = self._outside.begin(command)
 
         def settle() -> list[str]:
@@ -172,7 +173,7 @@ class SessionSandbox:
                 self._close_proxy(proxy)
             give_back()
             try:
-                return self._put_aside(before, profile.modules, is_told=describe == self._tell_person)
+                return self._put_aside(before, is_told=describe == self._tell_person)
             finally:
                 with suppress(ValueError):
                     self._before.remove(before)
@@ -186,19 +187,22 @@ class SessionSandbox:
         has_monitor = detection.backend == BUBBLEWRAP
         return ConfinedCommand(words, explain, settle, has_monitor, outlive, with_variables(detection))
 
-    def _look(self, profile: Profile) -> tuple[Profile, dict[str, str]]:
-        """What is at the places of guards that are not there. What a command that still runs has put there counts as nothing: it goes
-        when that one ends, and a mount would miss it."""
+    def _look(self, profile: Profile) -> tuple[Profile, GuardState]:
+        """What is at the places of guards that are not there, and dangerous in repositories. What a command that still runs has put there
+        counts as nothing: it goes when that one ends, and a mount would miss it."""
         planted = {
             path: state
             for before in self._before
-            for path, state in before.items()
+            for path, state in before.places.items()
             if path in profile.read_only and not is_accepted(path, self._accepted)
         }
         if planted:
             kept = tuple(path for path in profile.read_only if path not in planted)
             profile = replace(profile, read_only=kept, absent=(*profile.absent, *planted))
-        before = {**look(profile.absent), **planted}
+        risks = find_risks(profile.trees, profile.git_folders)
+        for before in self._before:
+            risks = before.without_new(risks)
+        before = GuardState({**look(profile.absent), **planted}, profile.trees, profile.git_folders, risks)
         self._before.append(before)
         return profile, before
 
@@ -210,21 +214,17 @@ class SessionSandbox:
         why = describe() if is_refused or (refused and exit_status) else ""
         return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
-    def _put_aside(self, before: dict[str, str], modules: Modules, *, is_told: bool) -> list[str]:
+    def _put_aside(self, before: GuardState, *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""
-        moved = put_aside({**before, **new_modules(modules)}, self._accepted)
+        moved = before.settle(self._accepted)
         if moved and not is_told:
             self._warn(f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have")
         return moved
 
-    def _record_guards(
-        self, home: str, before: dict[str, str], modules: Modules, *, is_needed: bool
-    ) -> RecordedGuards | None:
+    def _record_guards(self, home: str, before: GuardState, *, is_needed: bool) -> RecordedGuards | None:
         """Raises OSError if nobody else is left to look."""
         try:
-            record = self._resume_record(home, before, modules) or RecordedGuards(
-                home, self._folder(""), before, modules, self._accepted
-            )
+            record = self._resume_record(home, before) or RecordedGuards(home, self._folder(""), before, self._accepted)
         except OSError as error:
             if is_needed:
                 raise
@@ -243,10 +243,10 @@ class SessionSandbox:
             record.outlive(pid)
             end()
 
-    def _resume_record(self, home: str, before: dict[str, str], modules: Modules) -> RecordedGuards | None:
+    def _resume_record(self, home: str, before: GuardState) -> RecordedGuards | None:
         """Return the record of an earlier command that says the same. Raises OSError."""
         for record in self._idle_records:
-            if record.resume(home, before, modules, self._accepted):
+            if record.resume(home, before, self._accepted):
                 self._idle_records.remove(record)
                 return record
         return None

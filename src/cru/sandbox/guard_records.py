@@ -16,8 +16,8 @@ from cru.files import is_inside
 from cru.files.atomic import replace_file
 from cru.files.regular import read_regular
 from cru.process.identity import process_identity
-from cru.sandbox.planted import new_modules, put_aside
-from cru.sandbox.profile import Modules
+from cru.sandbox.planted import put_aside, quarantine_risks
+from cru.sandbox.repositories import Risks, find_risks, new_risks
 
 FOLDER = "sandbox"
 """In cru's home."""
@@ -26,21 +26,45 @@ IDLE = ".idle"
 _NUMBERS = count(1)
 
 
+class GuardState(Struct, frozen=True):
+    """What a confined program must not change, as it was when that began.
+
+    places: what was at the places where nothing must appear (cru.sandbox.planted.look)
+    trees, git_folders: where repositories are looked at (cru.sandbox.repositories); risks: what was dangerous in them
+    """
+
+    places: dict[str, str]
+    trees: tuple[str, ...] = ()
+    git_folders: tuple[str, ...] = ()
+    risks: Risks = {}
+
+    def without_new(self, risks: Risks) -> Risks:
+        """Return these risks but for those that have come since then where this program is looked after."""
+        folders = (*self.trees, *self.git_folders)
+        own = {path: texts for path, texts in risks.items() if any(is_inside(path, folder) for folder in folders)}
+        fresh = new_risks(self.risks, own)
+        return new_risks(fresh, risks)
+
+    def settle(self, accepted: Mapping[str, bytes]) -> list[str]:
+        """Quarantine what has appeared since then, and return the new names."""
+        moved = put_aside(self.places, accepted)
+        risks = new_risks(self.risks, find_risks(self.trees, self.git_folders))
+        return moved + quarantine_risks(risks, self.trees, accepted)
+
+
 class GuardRecord(Struct):
     """Of one confined program.
 
     session: the folder that its session holds as long as it lives
-    before: what was at the places where nothing must appear (cru.sandbox.planted.look)
+    before: what it must not change
     accepted: files that stay, with the digests of their contents
-    modules: submodules that were known
     pid: its process, if it may go on when the session has ended, 0 if it ends with that
     identity: what only that process has
     """
 
     session: str
-    before: dict[str, str]
+    before: GuardState
     accepted: dict[str, bytes]
-    modules: Modules = ()
     pid: int = 0
     identity: str = ""
 
@@ -55,11 +79,9 @@ class GuardRecord(Struct):
 class RecordedGuards:
     """The record of one confined program, until `remove`. Raises OSError if it cannot be written."""
 
-    def __init__(
-        self, home: str, session: str, before: dict[str, str], modules: Modules, accepted: Mapping[str, bytes]
-    ) -> None:
+    def __init__(self, home: str, session: str, before: GuardState, accepted: Mapping[str, bytes]) -> None:
         self._path = Path(home, FOLDER, f"{os.path.basename(session)}-{os.getpid()}-{next(_NUMBERS)}.json")
-        self._record = GuardRecord(session, before, {}, modules)
+        self._record = GuardRecord(session, before, {})
         self._record.accepted = {path: digest for path, digest in accepted.items() if self._concerns(path)}
         self._accepted = dict(accepted)
         self._write()
@@ -83,10 +105,9 @@ class RecordedGuards:
             return False
         return _rename(self._path, self._idle_path)
 
-    def resume(self, home: str, before: dict[str, str], modules: Modules, accepted: Mapping[str, bytes]) -> bool:
+    def resume(self, home: str, before: GuardState, accepted: Mapping[str, bytes]) -> bool:
         """Record that another program runs, if this would be its record. Raises OSError."""
-        record = self._record
-        if (home, before, modules) != (str(self._path.parents[1]), record.before, record.modules):
+        if (home, before) != (str(self._path.parents[1]), self._record.before):
             return False
         if accepted != self._accepted:
             return False
@@ -104,7 +125,8 @@ class RecordedGuards:
         return self._path.with_suffix(IDLE)
 
     def _concerns(self, path: str) -> bool:
-        return any(is_inside(path, guard) for guard in self._record.before)
+        before = self._record.before
+        return any(is_inside(path, place) for place in (*before.places, *before.trees, *before.git_folders))
 
     def _write(self) -> None:
         replace_file(self._path, msgspec.json.encode(self._record), make_folders=True, sync=False)
@@ -139,7 +161,7 @@ def _runs_elsewhere(path: str, roots: Sequence[str], session: str) -> bool:
         return False
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # nobody knows
         return True
-    return any(is_inside(guard, root) for guard in record.before for root in roots)
+    return any(is_inside(guard, root) for guard in record.before.places for root in roots)
 
 
 def settle_records(home: str | Path) -> list[str]:
@@ -157,7 +179,7 @@ def settle_records(home: str | Path) -> list[str]:
             if not record.is_over:
                 continue
             if not name.endswith(IDLE):
-                moved += put_aside({**record.before, **new_modules(record.modules)}, record.accepted)
+                moved += record.before.settle(record.accepted)
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass  # a machine without power has torn it
         except OSError:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from itertools import islice
 
 from cru.files.regular import read_regular
-from cru.sandbox.profile import submodules
+from cru.sandbox.repositories import Risks, without_lines
 
 SUFFIX = ".from-sandbox"
 LARGEST = 1 << 20
@@ -21,11 +21,6 @@ MOST_FILES, DEEPEST = 100, 20
 def look(paths: Iterable[str]) -> dict[str, str]:
     """What is at these places that were absent, or links: the target of the link, "" for nothing."""
     return {path: os.readlink(path) if os.path.islink(path) else "" for path in paths}
-
-
-def new_modules(known: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, str]:
-    """Where submodules that the index has not had before have their `.git`, as `look` has it. known: work trees, and their places before"""
-    return {place: "" for root, before in known for place in submodules(root) if place not in before}
 
 
 def put_aside(before: Mapping[str, str], accepted: Mapping[str, bytes]) -> list[str]:
@@ -49,6 +44,30 @@ def _settle(path: str, target: str, accepted: Mapping[str, bytes]) -> list[str]:
     aside = _rename(path)
     if target:
         os.symlink(target, path)
+    return [aside] if aside else []
+
+
+def quarantine_risks(risks: Risks, trees: tuple[str, ...], accepted: Mapping[str, bytes]) -> list[str]:
+    """Rename files that git would run or obey, and keep the lines of each that are harmless; return the new names, as `put_aside` does."""
+    moved = []
+    for path, texts in risks.items():
+        try:
+            if not (accepted and is_accepted(path, accepted)):
+                moved += _quarantine(path, without_lines(path, texts, trees))
+        except Exception as error:  # noqa: BLE001  the boundary around what strangers made: the others are looked at, and it is told
+            moved.append(f"{path} (which stands there still: {error})")
+    return moved
+
+
+def _quarantine(path: str, rest: bytes | None) -> list[str]:
+    """Raises OSError."""
+    folder = os.path.dirname(path)
+    if os.path.realpath(folder) != folder:  # something that still runs has put a link in its place
+        raise OSError("a folder on the way to it has become a link")
+    aside = _rename(path)
+    if rest is not None:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+            file.write(rest)
     return [aside] if aside else []
 
 

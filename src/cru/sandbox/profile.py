@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -22,8 +21,6 @@ GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mc
 """Files and folders of a project that decide what runs later, or what may."""
 GIT_GUARDS = ("commondir", "config", "config.worktree", "gitdir", "hooks")
 """The same in a folder of git."""
-Modules: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Work trees, and the places at which submodules of them have their `.git`."""
 MOST_MODULES = 1000
 """Folders of submodules that are looked at."""
 
@@ -59,7 +56,8 @@ class Profile(Struct, frozen=True):
     proxy: the socket of a proxy, which is its only network; "": there is none
     forwards: `localhost:8765`, …: ports of this machine that it reaches through the proxy as if they were its own
     caches: folders whose changes are kept apart; variables: what is set in its environment
-    modules: submodules that are known
+    trees: the project and further folders in which repositories may be made or changed
+    git_folders: the folders of git that belong to them
     """
 
     root: str
@@ -76,7 +74,8 @@ class Profile(Struct, frozen=True):
     forwards: tuple[str, ...] = ()
     caches: tuple[CacheLayer, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
-    modules: Modules = ()
+    trees: tuple[str, ...] = ()
+    git_folders: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
 
 
@@ -98,8 +97,8 @@ def make_profile(
     path: the user's PATH
     """
     roots = [root for root in (*places.roots, *writable_folders(settings, places)) if os.path.isdir(root)]
-    modules = tuple((root, submodules(root)) for root in roots)
-    trees = [*roots, *(os.path.dirname(place) for _, places_of in modules for place in places_of)]
+    modules = [place for root in roots for place in submodules(root)]
+    trees = [*roots, *map(os.path.dirname, modules)]
     git_folders = [folder for tree in trees for folder in (*_git_folders(tree), *repository_folders(tree))]
     opened = _real((*roots, *git_folders))
     shut = _real((*always_hidden(places), *sockets))
@@ -121,17 +120,20 @@ def make_profile(
         temporary=temporary,
         network=settings.reaches_network,
         limits=_limits(settings),
-        modules=modules,
+        trees=tuple(dict.fromkeys(roots)),
+        git_folders=_outermost(git_folders),
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
     )
 
 
-def _guards(places: PathRoots, roots: Sequence[str], git_folders: Sequence[str], modules: Modules) -> Iterator[str]:
+def _guards(
+    places: PathRoots, roots: Sequence[str], git_folders: Sequence[str], modules: Sequence[str]
+) -> Iterator[str]:
     """Yield the places of all guards, whether or not they exist."""
     yield from (os.path.join(root, name) for root in roots for name in GUARDS)
     yield from (os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS)
     yield from (os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git")))
-    yield from (place for _, places_of in modules for place in places_of if not os.path.isdir(place))
+    yield from filter(os.path.isfile, modules)
     yield from (place for root in roots for place in named_places(root))
     yield from _guards_in(tuple(roots), places.user_home, places.guarded)
 
@@ -156,6 +158,15 @@ def _arrange(
     # a guard that lies in what is hidden, or is that itself, would show it
     read_only = tuple(path for path in guards if _depth(path, hidden) < _depth(path, opened))
     return read_only, tuple(holders(opened, (*read_only, *hidden)))
+
+
+def _outermost(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return these folders without those that lie in another one."""
+    outermost: list[str] = []
+    for folder in sorted(set(folders)):
+        if not outermost or not is_inside(folder, outermost[-1]):
+            outermost.append(folder)
+    return tuple(outermost)
 
 
 def _limits(settings: SandboxSettings) -> CommandLimits:
