@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
+from tests.sandbox.playing import run
 
 from cru.permissions.paths import PathRoots
 from cru.sandbox import SandboxSettings
@@ -95,27 +95,6 @@ HONEST = (
     "rm -rf copy again store.git && git status --short",
     "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~2; git rebase --continue && git log --format=%s -1",
 )
-
-
-def run(around: Surroundings, commands: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Run commands in one sandbox; return for each what it printed, and what was quarantined."""
-    here = around.here
-    places = PathRoots(str(here.project), str(here.cru), str(here.path))
-    env = {**here.env, "PATH": backend_path(os.environ), "TMPDIR": str(around.temporary)}
-
-    async def play() -> list[tuple[str, list[str]]]:
-        sandbox, results = SessionSandbox(SandboxSettings(), env, lambda text: None), []
-        for command in commands:
-            confined = await sandbox.confine(places, ("/bin/sh", "-c", command))
-            assert confined is not None
-            done = subprocess.run(
-                confined.argv, env=here.env, cwd=here.project, stdin=subprocess.DEVNULL, capture_output=True, text=True
-            )
-            results.append((f"{done.returncode} {done.stdout}{done.stderr}", confined.settle()))
-        await sandbox.close()
-        return results
-
-    return asyncio.run(play())
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """What git runs or obeys in a work tree although no name tells it: a repository that does not lie in `.git`, and files that its settings
-name (`core.hooksPath`, `include.path`, filters, aliases, …)."""
+name (`core.hooksPath`, `include.path`, filters, aliases, …), also the user's own settings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def git_folder(root: str) -> str:
 
 
 def named_places(root: str) -> tuple[str, ...]:
-    """Files and folders of the project that the repository's settings have git run or obey; they need not be there."""
+    """Files and folders of the project that settings have git run or obey; they need not be there."""
     return _named_places(root, _stamps(root))
 
 
@@ -67,7 +67,16 @@ def _is_repository(folder: str) -> bool:
 
 def _stamps(root: str) -> tuple[int, ...]:
     """By which it is known that the repository is as it was."""
-    return tuple(_changed(f"{root}/.git{name}") for name in ("", "/config", "/commondir", "/config.worktree"))
+    own = (f"{root}/.git{name}" for name in ("", "/config", "/commondir", "/config.worktree"))
+    return tuple(map(_changed, (*own, *_user_files())))
+
+
+def _user_files() -> tuple[str, ...]:
+    """Return the user's own settings of git, which hold for every repository. What they name relatively lies in each work tree."""
+    if named := os.environ.get("GIT_CONFIG_GLOBAL"):
+        return (named,)
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return (os.path.expanduser("~/.gitconfig"), f"{config}/git/config")
 
 
 def _changed(path: str) -> int:
@@ -80,7 +89,7 @@ def _changed(path: str) -> int:
 @lru_cache(maxsize=16)
 def _named_places(root: str, stamps: tuple[int, ...]) -> tuple[str, ...]:
     own, common = _repository(root)
-    files = [f"{common}/config", f"{own}/config.worktree"]
+    files = [f"{common}/config", f"{own}/config.worktree", *_user_files()]
     return _inner((place for file in files for place in _named(file, root, INCLUDES)), root)
 
 
@@ -119,6 +128,8 @@ def _named(file: str, root: str, levels: int) -> Iterator[str]:
             yield place
             if key != "core.hookspath" and levels:
                 yield from _named(place, root, levels - 1)
+            continue
+        if key.startswith("alias.") and not value.startswith("!"):  # it stands for words of git
             continue
         for word in value.lstrip("!").replace("'", " ").replace(";", " ").split():
             place = os.path.join(root, os.path.expanduser(word))

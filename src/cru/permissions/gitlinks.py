@@ -31,6 +31,23 @@ def find_gitlinks(root: str) -> list[str]:
     return list(places)[:MOST]
 
 
+def is_tracked(root: str, name: str) -> bool:
+    """Return whether the index has a file of this name. One that compresses names (version 4) says no."""
+    file = os.path.join(git_folder(root), "index")
+    try:
+        about = os.stat(file)
+        return _has_entry(file, name, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=256)
+def _has_entry(path: str, name: str, *stamps: int) -> bool:
+    encoded = os.fsencode(name)
+    flags = len(encoded).to_bytes(2, "big")  # of a file that is in no conflict
+    return flags + encoded + b"\0" in read_regular(path, LARGEST)
+
+
 def _names(root: str) -> list[str]:
     folder = git_folder(root)
     if not folder or not os.path.isdir(folder):

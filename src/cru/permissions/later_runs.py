@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _SHELL = "a shell runs it when somebody comes into the folder"
 _EDITOR = "an editor that opens the folder runs what it says"
 _GIT = "git runs what it says"
+_VERSIONS = "a version control program runs what its settings say"
 _BUILD = "a build service runs it"
 _GUIDE = "agents follow it"
 _SERVERS = "agents start the servers that it names"
@@ -27,6 +28,7 @@ ASKED = {
     ".envrc": _SHELL, ".autoenv": _SHELL, ".mise.toml": _SHELL, "mise.toml": _SHELL, ".exrc": _EDITOR, ".nvim.lua": _EDITOR,
     ".nvimrc": _EDITOR, ".vimrc": _EDITOR, ".lvimrc": _EDITOR, ".dir-locals.el": _EDITOR, ".vscode": _EDITOR, ".idea": _EDITOR,
     ".fleet": _EDITOR, ".zed": _EDITOR, ".devcontainer": _EDITOR, ".devcontainer.json": _EDITOR,
+    ".hg": _VERSIONS, ".jj": _VERSIONS, ".sl": _VERSIONS, ".pijul": _VERSIONS, "_darcs": _VERSIONS,
     ".husky": _GIT, ".githooks": _GIT, ".pre-commit-config.yaml": _GIT, "lefthook.yml": _GIT, ".lefthook.yml": _GIT,
     "lefthook.yaml": _GIT, ".gitmodules": _GIT, ".gitattributes": _GIT, ".github/workflows": _BUILD, ".github/actions": _BUILD,
     ".gitea/workflows": _BUILD, ".forgejo/workflows": _BUILD, ".gitlab-ci.yml": _BUILD, ".circleci": _BUILD, ".travis.yml": _BUILD,

@@ -352,10 +352,13 @@ def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
     if not places.guarded.isdisjoint((path, places.in_project(path))) or is_inside(path, places.home):
         return True
     for root in (*places.roots, places.copy, places.copy_of) if places.copy else places.roots:
-        inner = path[len(root.rstrip("/")) :].casefold().split("/") if is_inside(path, root) else ()
-        if not PROTECTED_NAMES.isdisjoint(inner):
+        if is_inside(path, root) and not PROTECTED_NAMES.isdisjoint(path[len(root) :].casefold().split("/")):
             return True
-    return _is_at_home(path, places, PROTECTED_AT_HOME)
+    from cru.permissions.home_links import is_led_to  # only a write needs it
+
+    return _is_at_home(path, places, PROTECTED_AT_HOME) or is_led_to(
+        path, places.user_home, places.roots, PROTECTED_AT_HOME
+    )
 
 
 def _is_at_home(path: str, places: PathRoots, listed: tuple[str, ...]) -> bool:

@@ -21,6 +21,7 @@ from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import command_line, detect, with_variables
 from cru.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
+from cru.sandbox.instruction_files import changed_guides, look_at_guides
 from cru.sandbox.own_places import agent_sockets, session_folders, writable_folders
 from cru.sandbox.planted import is_accepted, look
 from cru.sandbox.profile import Profile, make_profile
@@ -165,6 +166,7 @@ class SessionSandbox:
         command = " ".join(argv[2 if argv[1:2] == ("-c",) else 0 :]).strip()
         await self._outside.wait()
         profile, before = self._look(profile)
+        guides = look_at_guides(profile.trees)
         record = self._record_guards(places.home, before, is_needed=outlives_us)
         end = self._outside.begin(command)
 
@@ -173,6 +175,7 @@ class SessionSandbox:
                 self._close_proxy(proxy)
             give_back()
             try:
+                self._tell_of_guides(guides)
                 return self._put_aside(before, is_told=describe == self._tell_person)
             finally:
                 with suppress(ValueError):
@@ -220,6 +223,12 @@ class SessionSandbox:
         if moved and not is_told:
             self._warn(f"{describe_put_aside(moved)}: look at them, and remove them or rename what you want to have")
         return moved
+
+    def _tell_of_guides(self, before: dict[str, str]) -> None:
+        if changed := changed_guides(before):
+            self._warn(
+                f"a command changed what agents obey: {', '.join(changed)}; look at it (git diff, git log) before the next session"
+            )
 
     def _record_guards(self, home: str, before: GuardState, *, is_needed: bool) -> RecordedGuards | None:
         """Raises OSError if nobody else is left to look."""

@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import islice
 
 from cru.files.regular import read_regular
+from cru.sandbox.instruction_files import is_tracked_guide
 from cru.sandbox.repositories import Risks, without_lines
 
 SUFFIX = ".from-sandbox"
@@ -39,7 +40,7 @@ def _settle(path: str, target: str, accepted: Mapping[str, bytes]) -> list[str]:
     """Of one of them. Raises OSError."""
     if (os.readlink(path) if os.path.islink(path) else "") == target and (target or not os.path.lexists(path)):
         return []
-    if accepted and is_accepted(path, accepted):
+    if (accepted and is_accepted(path, accepted)) or is_tracked_guide(path):
         return []
     aside = _rename(path)
     if target:

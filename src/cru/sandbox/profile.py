@@ -11,14 +11,33 @@ from msgspec import Struct
 
 from cru.files import is_inside
 from cru.permissions.git_runs import named_places, repository_folders
-from cru.permissions.gitlinks import find_gitlinks
+from cru.permissions.gitlinks import find_gitlinks, is_tracked
+from cru.permissions.home_links import home_links
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.own_places import SHAPES, always_hidden, hidden_paths, is_visible, writable_folders
 from cru.sandbox.programs import visible_programs
 
-GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), ".envrc", ".husky", ".idea", ".mcp.json", ".vscode")
-"""Files and folders of a project that decide what runs later, or what may."""
+SHELLS = (".autoenv", ".envrc", ".mise.toml", "mise.toml")
+EDITORS = (
+    ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".fleet", ".idea", ".lvimrc", ".nvim.lua", ".nvimrc", ".vimrc",
+    ".vscode", ".zed",
+)  # fmt: skip
+AGENTS = (
+    ".agents", ".clinerules", ".continue", ".cursor", ".github/instructions", ".mcp.json", ".opencode", ".windsurf", "mcp.json",
+    "opencode.json",
+)  # fmt: skip
+GUIDES = (
+    ".cursorrules", ".github/copilot-instructions.md", ".windsurfrules", "AGENTS.md", "AGENTS.override.md", "CLAUDE.local.md",
+    "CLAUDE.md", "CRUSH.md", "GEMINI.md",
+)  # fmt: skip
+"""Texts that agents obey. One that git tracks can be changed, since git would commit the old text on another branch otherwise."""
+REPOSITORIES = (
+    ".githooks", ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".husky", ".jj/repo/config.toml", ".pijul/config", ".sl/config",
+    "_darcs/prefs/defaults",
+)  # fmt: skip
+GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), *SHELLS, *EDITORS, *AGENTS, *REPOSITORIES)
+"""Files and folders of a project that decide what runs later, or what may, but for GUIDES."""
 GIT_GUARDS = ("commondir", "config", "config.worktree", "gitdir", "hooks")
 """The same in a folder of git."""
 MOST_MODULES = 1000
@@ -131,16 +150,18 @@ def _guards(
 ) -> Iterator[str]:
     """Yield the places of all guards, whether or not they exist."""
     yield from (os.path.join(root, name) for root in roots for name in GUARDS)
+    yield from (os.path.join(root, name) for root in roots for name in GUIDES if not is_tracked(root, name))
     yield from (os.path.join(folder, name) for folder in git_folders for name in GIT_GUARDS)
     yield from (os.path.join(root, ".git") for root in roots if os.path.isfile(os.path.join(root, ".git")))
     yield from filter(os.path.isfile, modules)
     yield from (place for root in roots for place in named_places(root))
+    yield from home_links(places.user_home, tuple(roots), PROTECTED_AT_HOME)
     yield from _guards_in(tuple(roots), places.user_home, places.guarded)
 
 
 @lru_cache(maxsize=SHAPES)
 def _guards_in(roots: tuple[str, ...], user_home: str, guarded: frozenset[str]) -> tuple[str, ...]:
-    """Return the guards of the user's home, and the further ones, that lie in these folders."""
+    """Return the guards of the user's home, and the further ones, that lie in these folders by their names."""
     at_home = [os.path.join(user_home, name.rstrip("/")) for name in PROTECTED_AT_HOME]
     return tuple(path for path in (*at_home, *guarded) if any(is_inside(path, root) for root in roots))
 

@@ -1,0 +1,38 @@
+"""Commands in a sandbox that is made for them, without the command `cru` around it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+
+from tests.sandbox.conftest import Surroundings
+
+from cru.permissions.paths import PathRoots
+from cru.sandbox import SandboxSettings
+from cru.sandbox.backends import backend_path
+from cru.sandbox.confinement import SessionSandbox
+
+
+def run(
+    around: Surroundings, commands: Sequence[str], warn: Callable[[str], None] = lambda text: None
+) -> list[tuple[str, list[str]]]:
+    """Run commands in one sandbox; return for each what it printed, and what was quarantined."""
+    here = around.here
+    places = PathRoots(str(here.project), str(here.cru), str(here.path))
+    env = {**here.env, "PATH": backend_path(os.environ), "TMPDIR": str(around.temporary)}
+
+    async def play() -> list[tuple[str, list[str]]]:
+        sandbox, results = SessionSandbox(SandboxSettings(), env, warn), []
+        for command in commands:
+            confined = await sandbox.confine(places, ("/bin/sh", "-c", command))
+            assert confined is not None
+            done = subprocess.run(
+                confined.argv, env=here.env, cwd=here.project, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            )
+            results.append((f"{done.returncode} {done.stdout}{done.stderr}", confined.settle()))
+        await sandbox.close()
+        return results
+
+    return asyncio.run(play())
