@@ -29,8 +29,9 @@ def run(
             confined = await sandbox.confine(places, ("/bin/sh", "-c", command))
             assert confined is not None
             done = subprocess.run(
-                confined.argv, env=here.env, cwd=here.project, stdin=subprocess.DEVNULL, capture_output=True, text=True
-            )
+                confined.argv, pass_fds=confined.descriptors, env=here.env, cwd=here.project,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            )  # fmt: skip
             results.append((f"{done.returncode} {done.stdout}{done.stderr}", confined.settle()))
         await sandbox.close()
         return results

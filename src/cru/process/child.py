@@ -48,6 +48,7 @@ class Program(Struct, frozen=True):
     is_bound: it is marked, and what it leaves running when it ends itself ends with this process, too
     outlives_us: nothing but itself ends it, whatever becomes of this process
     has_monitor: argv only watches over the program, and dies of what would ask that one to end: it hears no such signal
+    descriptors: further ones that it gets, by the same numbers
     linger: seconds for which output is awaited that something else keeps open, once the child itself is gone; None: until it is closed
     """
 
@@ -61,6 +62,7 @@ class Program(Struct, frozen=True):
     outlives_us: bool = False
     has_monitor: bool = False
     linger: float | None = LINGER
+    descriptors: tuple[int, ...] = ()
 
 
 class Child:
@@ -133,6 +135,7 @@ class Child:
                     env={**program.env, VARIABLE: self._mark} if self._mark else program.env,
                     start_new_session=program.own_session,
                     process_group=None if program.own_session else 0,
+                    pass_fds=program.descriptors,
                 )
         except BaseException as error:
             for pipe in (*self._outputs, *([self._input] if self._input >= 0 else [])):

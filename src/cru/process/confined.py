@@ -28,6 +28,7 @@ class ConfinedCommand(Struct, frozen=True):
     has_monitor: argv only watches over the command (cru.process.child.Program)
     outlive: (its process) called once that runs, if it may go on when the session has ended. Raises OSError
     with_variables: (argv, variables) -> argv that sets them inside alone; None: it is no sandbox that runs
+    descriptors: what argv reads; `settle` and `outlive` close them
     env: what it gets in place of the program's environment; None: that
     """
 
@@ -38,6 +39,7 @@ class ConfinedCommand(Struct, frozen=True):
     outlive: Callable[[int], None] | None = None
     with_variables: Callable[[Sequence[str], Mapping[str, str]], tuple[str, ...]] | None = None
     env: Mapping[str, str] | None = None
+    descriptors: tuple[int, ...] = ()
 
     def put_around(self, program: Program) -> Program:
         """What is started for that program. What the loader obeys does not reach what confines, which would obey it unconfined."""
@@ -47,7 +49,7 @@ class ConfinedCommand(Struct, frozen=True):
         env = {name: value for name, value in program.env.items() if not name.startswith(LOADER)}
         inside = {name: value for name, value in program.env.items() if name not in env}
         argv = self.with_variables(self.argv, inside) if inside else self.argv
-        return replace(program, argv=argv, env=env, has_monitor=self.has_monitor)
+        return replace(program, argv=argv, env=env, has_monitor=self.has_monitor, descriptors=self.descriptors)
 
 
 class ProjectProgram(Struct, frozen=True):

@@ -29,6 +29,7 @@ class Detection(Struct, frozen=True):
     why: why not, or why not a better one; "" if there is nothing to say
     hint: how to mend that
     has_user_namespaces: whether confined commands can make user namespaces, since this bubblewrap cannot prevent it
+    filters_calls: whether system calls are filtered (cru.sandbox.system_calls)
     """
 
     backend: str = ""
@@ -36,6 +37,7 @@ class Detection(Struct, frozen=True):
     why: str = ""
     hint: str = ""
     has_user_namespaces: bool = False
+    filters_calls: bool = False
 
 
 def sandbox_table(env: Mapping[str, str]) -> dict[str, dict[str, object]]:

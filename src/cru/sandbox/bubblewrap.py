@@ -30,12 +30,16 @@ def command_line(
     *,
     outlives_us: bool = False,
     has_user_namespaces: bool = False,
+    call_filter: int = -1,
 ) -> tuple[str, ...]:
     """What runs `argv` confined. Everything that it leaves running ends with it, unless it outlives this process.
 
     has_user_namespaces: this bubblewrap cannot keep the command from making further ones
+    call_filter: a descriptor of a filter of system calls; -1: there is none
     """
     words = [program, *_namespaces(profile, outlives_us=outlives_us), *_machine(profile)]
+    if call_filter >= 0:
+        words += ["--seccomp", str(call_filter)]
     if not has_user_namespaces:
         words.append(DISABLE_USERNS)
     words += ["--bind", profile.temporary, "/tmp"]

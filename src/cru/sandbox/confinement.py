@@ -19,7 +19,7 @@ from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, de
 from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.caches import SessionCaches
-from cru.sandbox.detect import command_line, detect, with_variables
+from cru.sandbox.detect import CallFilter, command_line, detect, with_variables
 from cru.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
 from cru.sandbox.instruction_files import changed_guides, look_at_guides
 from cru.sandbox.own_places import agent_sockets, session_folders, writable_folders
@@ -170,25 +170,23 @@ class SessionSandbox:
         record = self._record_guards(places.home, before, is_needed=outlives_us)
         end = self._outside.begin(command)
 
+        call_filter = CallFilter(detection)
+
         def settle() -> list[str]:
+            call_filter.close()
             if proxy is not None:
                 self._close_proxy(proxy)
             give_back()
-            try:
-                self._tell_of_guides(guides)
-                return self._put_aside(before, is_told=describe == self._tell_person)
-            finally:
-                with suppress(ValueError):
-                    self._before.remove(before)
-                try:
-                    self._forget_guards(record)
-                finally:
-                    end()
+            self._tell_of_guides(guides)
+            return self._settle(before, record, end, is_told=describe == self._tell_person)
 
-        words = command_line(detection, profile, argv, outlives_us=outlives_us)
-        explain, outlive = partial(self._explain, proxy, command, describe), partial(self._outlive, record, end)
+        words = command_line(detection, profile, argv, outlives_us=outlives_us, call_filter=call_filter.descriptor)
+        explain = partial(self._explain, proxy, command, describe)
+        outlive = partial(self._outlive, record, end, call_filter)
         has_monitor = detection.backend == BUBBLEWRAP
-        return ConfinedCommand(words, explain, settle, has_monitor, outlive, with_variables(detection))
+        return ConfinedCommand(
+            words, explain, settle, has_monitor, outlive, with_variables(detection), descriptors=call_filter.descriptors
+        )
 
     def _look(self, profile: Profile) -> tuple[Profile, GuardState]:
         """What is at the places of guards that are not there, and dangerous in repositories. What a command that still runs has put there
@@ -217,6 +215,20 @@ class SessionSandbox:
         why = describe() if is_refused or (refused and exit_status) else ""
         return ". ".join(filter(None, (refused and f"the sandbox kept it from a host: {refused}", why)))
 
+    def _settle(
+        self, before: GuardState, record: RecordedGuards | None, end: Callable[[], None], *, is_told: bool
+    ) -> list[str]:
+        """Look at what a command has left, and forget the command. Raises OSError."""
+        try:
+            return self._put_aside(before, is_told=is_told)
+        finally:
+            with suppress(ValueError):
+                self._before.remove(before)
+            try:
+                self._forget_guards(record)
+            finally:
+                end()
+
     def _put_aside(self, before: GuardState, *, is_told: bool) -> list[str]:
         """`is_told`: of what a project brings a person is told with its name."""
         moved = before.settle(self._accepted)
@@ -244,8 +256,11 @@ class SessionSandbox:
         self._records.add(record)
         return record
 
-    def _outlive(self, record: RecordedGuards | None, end: Callable[[], None], pid: int) -> None:
+    def _outlive(
+        self, record: RecordedGuards | None, end: Callable[[], None], call_filter: CallFilter, pid: int
+    ) -> None:
         """Its /tmp and its record, which says that it runs, stay as long as it does. Raises OSError."""
+        call_filter.close()
         assert self._temporary is not None
         self._temporary.keep_for(pid)
         if record is not None:

@@ -15,6 +15,7 @@ from cru.process.run import AT_ONCE, run_program
 from cru.sandbox import VARIABLE, bubblewrap
 from cru.sandbox.backends import BACKENDS, BUBBLEWRAP, NESTED, SEATBELT, SEATBELT_PROGRAM, Detection
 from cru.sandbox.profile import Profile
+from cru.sandbox.system_calls import assemble, open_filter
 from cru.values.errors import CruError
 
 SECONDS = 20.0
@@ -22,6 +23,9 @@ SECONDS = 20.0
 
 CANNOT_DISABLE = (bubblewrap.DISABLE_USERNS, "max_user_namespaces")
 """In the error of a bubblewrap that does not know the option (before 0.8, or setuid), or where it cannot write the kernel's limit."""
+
+CANNOT_FILTER = "PR_SET_SECCOMP"
+"""In the error of bubblewrap where the kernel cannot filter system calls."""
 
 _known: dict[str, Detection] = {}
 
@@ -38,9 +42,14 @@ async def detect(env: Mapping[str, str]) -> Detection:
 
 
 def command_line(
-    detection: Detection, profile: Profile, argv: tuple[str, ...], *, outlives_us: bool = False
+    detection: Detection,
+    profile: Profile,
+    argv: tuple[str, ...],
+    *,
+    outlives_us: bool = False,
+    call_filter: int = -1,
 ) -> tuple[str, ...]:
-    """What runs `argv` confined by what was found."""
+    """What runs `argv` confined by what was found. call_filter: the descriptor of a CallFilter"""
     if detection.backend == BUBBLEWRAP:
         return bubblewrap.command_line(
             detection.program,
@@ -48,10 +57,25 @@ def command_line(
             argv,
             outlives_us=outlives_us,
             has_user_namespaces=detection.has_user_namespaces,
+            call_filter=call_filter,
         )
     from cru.sandbox import seatbelt
 
     return seatbelt.command_line(detection.program, profile, argv, outlives_us=outlives_us)
+
+
+class CallFilter:
+    """The filter of system calls of one command, as descriptors that the command's program gets. Raises OSError."""
+
+    def __init__(self, detection: Detection) -> None:
+        self.descriptor = open_filter() if detection.filters_calls else -1
+        self.descriptors = (self.descriptor,) if self.descriptor >= 0 else ()
+
+    def close(self) -> None:
+        """Close it once the program has started. A second call does nothing."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors = ()
 
 
 def with_variables(detection: Detection) -> Callable[[Sequence[str], Mapping[str, str]], tuple[str, ...]]:
@@ -70,9 +94,14 @@ async def _try_bubblewrap(path: str) -> Detection:
     if program is None:
         return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
     hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    detection = await _try(Detection(BUBBLEWRAP, program), path, hint)
+    filters_calls = bool(assemble(os.uname().machine))
+    detection = await _try(Detection(BUBBLEWRAP, program, filters_calls=filters_calls), path, hint)
+    if not detection.backend and CANNOT_FILTER in detection.why:
+        filters_calls = False
+        detection = await _try(Detection(BUBBLEWRAP, program), path, hint)
     if not detection.backend and any(text in detection.why for text in CANNOT_DISABLE):
-        detection = await _try(Detection(BUBBLEWRAP, program, has_user_namespaces=True), path, hint)
+        without = Detection(BUBBLEWRAP, program, has_user_namespaces=True, filters_calls=filters_calls)
+        detection = await _try(without, path, hint)
     if not detection.backend and os.environ.get(VARIABLE) in BACKENDS:
         return Detection(
             why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED
@@ -87,11 +116,15 @@ async def _try_seatbelt(path: str) -> Detection:
 async def _try(detection: Detection, path: str, hint: str) -> Detection:
     """The same if it really runs a command, else why not."""
     profile = Profile("/", (), (), (), (), gettempdir())
-    trial = Program(command_line(detection, profile, ("/bin/sh", "-c", ":")), Path("/"), {"PATH": path})
+    call_filter = CallFilter(detection)
     try:
+        words = command_line(detection, profile, ("/bin/sh", "-c", ":"), call_filter=call_filter.descriptor)
+        trial = Program(words, Path("/"), {"PATH": path}, descriptors=call_filter.descriptors)
         ended = await run_program(trial, SECONDS, TextCapture(None, 2000), ending=AT_ONCE)
     except CruError as error:
         return Detection(why=error.message)
+    finally:
+        call_filter.close()
     if ended.exit_status == 0 and not ended.timed_out:
         return detection
     what = "it did not end" if ended.timed_out else ended.output.strip().partition("\n")[0]

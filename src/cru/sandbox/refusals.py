@@ -17,6 +17,7 @@ _FAILED = (
     rf"{_SURE}|[Cc]annot connect to|[Ff]ailed to connect to|[Cc]ould not open a connection|EROFS|[Cc]annot fork"
     r"|Resource temporarily unavailable|File too large|No such file or directory|Cannot allocate memory|MemoryError|bwrap:"
     r"|unshare failed|CLONE_NEWUSER|[Nn]ew namespace|No usable sandbox"
+    r"|LeakSanitizer has encountered a fatal error"
     # what is hidden has keys and settings
     r"|Host key verification failed|failed to sign the data|[Uu]nable to locate credentials|ENEEDAUTH|could not read (?:Username|Password)"
     r"|gh auth login|update of config-file failed|ENOENT|no tracking information"

@@ -118,6 +118,8 @@ async def sandbox(patient: Patient) -> list[DoctorFinding]:
         ", and the hooks, programs and MCP servers of a project" if chosen.project else ""
     )
     text = f"{covered} are confined by {detection.backend} ({detection.program}), with {describe_network(chosen)}"
+    if not detection.filters_calls:
+        text += "; system calls are not filtered (this needs Linux on x86-64 or arm64, and seccomp)"
     wrong = [
         DoctorFinding("sandbox", "warn", problem, "config.toml") for problem in check_places(patient.start, chosen)
     ]
