@@ -16,15 +16,18 @@ from cru.sandbox.confinement import SessionSandbox
 
 
 def run(
-    around: Surroundings, commands: Sequence[str], warn: Callable[[str], None] = lambda text: None
+    around: Surroundings,
+    commands: Sequence[str],
+    warn: Callable[[str], None] = lambda text: None,
+    settings: SandboxSettings = SandboxSettings(),
 ) -> list[tuple[str, list[str]]]:
     """Run commands in one sandbox; return for each what it printed, and what was quarantined."""
     here = around.here
     places = PathRoots(str(here.project), str(here.cru), str(here.path))
-    env = {**here.env, "PATH": backend_path(os.environ), "TMPDIR": str(around.temporary)}
+    env = {**here.env, "PATH": f"{here.env['PATH']}:{backend_path(os.environ)}", "TMPDIR": str(around.temporary)}
 
     async def play() -> list[tuple[str, list[str]]]:
-        sandbox, results = SessionSandbox(SandboxSettings(), env, warn), []
+        sandbox, results = SessionSandbox(settings, env, warn), []
         for command in commands:
             confined = await sandbox.confine(places, ("/bin/sh", "-c", command))
             assert confined is not None

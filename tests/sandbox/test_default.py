@@ -21,7 +21,7 @@ from cru.permissions.paths import SECRET_AT_HOME
 from cru.sandbox.backends import backend_path, find_backend_program
 
 TRY = "echo $CRU_SANDBOX-; echo x > {out}/new; echo y > made; cat made"
-TOLD = "is confined here: it changes the project and a /tmp of its own"
+TOLD = "they can write only to the project and a private /tmp"
 MISSING = "commands run without a sandbox"
 LOADED_AT_USE = {"cru.sandbox.confinement", "cru.sandbox.profile", "cru.sandbox.detect", "cru.permissions.kept_rules"}
 

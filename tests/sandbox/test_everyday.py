@@ -41,7 +41,7 @@ nohup true >/dev/null 2>&1; echo started
 script -qc 'test -t 1 && echo tty' /dev/null
 tmux -L cru-kit new-session -d -s x true; echo $?
 sqlite3 t.db 'create table t(a); insert into t values (1); select * from t'
-ls -la ~/.profile | cut -c1-10; cat ~/.profile
+cat ~/.gitconfig; git config --global --list; ls ~/.cargo
 head -1 /etc/passwd; nproc; uname; id -u; hostname
 tar czf /tmp/cru-{pid}/a.tgz file && tar tzf /tmp/cru-{pid}/a.tgz; cat /tmp/cru-{pid}/note
 chmod +x hello.c && ln -s file link && readlink link; rm link
@@ -59,6 +59,7 @@ DIFFERENT = {
     "the home": "echo x > ~/made",
     "guards' files": "echo x > .envrc; mkdir .vscode && echo x > .vscode/tasks.json",
     "keys": "cat ~/.ssh/id_rsa ~/.netrc",
+    "what else is in the home": "cat ~/.profile",
     "other processes": "kill -0 {pid}",
     "namespaces of its own": "unshare -r true",
     "packages of the machine": "echo x > /usr/local/made",
@@ -79,6 +80,10 @@ def furnish(project: Path) -> None:
     (project / "tests").mkdir()
     for name, text in texts.items():
         (project / name).write_text(text)
+    home = project.parent / "home"
+    (home / ".gitconfig").write_text("[alias]\n\tst = status\n")
+    (home / ".cargo").mkdir()
+    (home / ".cargo" / "config.toml").write_text("")
     origin = project.parent / "origin"
     subprocess.run(["git", "init", "-q", "--bare", str(origin)], check=True)
     steps = (

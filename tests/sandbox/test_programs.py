@@ -137,7 +137,8 @@ def run_all(
                 confined = await sandbox.confine(places or machine.places, ("/bin/sh", "-c", command))
                 assert confined is not None
                 done = subprocess.run(
-                    confined.argv, env={**env, "PATH": bwrap}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                    confined.argv, env={**env, "PATH": bwrap}, pass_fds=confined.descriptors, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, text=True
                 )  # fmt: skip
                 assert confined.settle() == []
                 outputs.append(done.stdout)

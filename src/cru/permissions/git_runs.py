@@ -24,6 +24,10 @@ _RUN = re.compile(
 )
 _FOLDERS = ("core.hookspath", "include.path", "includeif.path")
 """What these name need not be there yet."""
+_READ = re.compile(
+    r"core\.(attributesfile|excludesfile|hookspath)|include(if)?\.path|commit\.template|init\.templatedir|blame\.ignorerevsfile"
+)
+"""What names a file or a folder that git reads, or takes hooks from."""
 
 
 def git_runs(path: str, root: str) -> str:
@@ -58,6 +62,33 @@ def git_folder(root: str) -> str:
 def named_places(root: str) -> tuple[str, ...]:
     """Files and folders of the project that settings have git run or obey; they need not be there."""
     return _named_places(root, _stamps(root))
+
+
+def user_places() -> tuple[str, ...]:
+    """Return the files and folders that the user's own settings name and that git only reads, or runs as hooks."""
+    return _user_places(_user_files(), *map(_changed, _user_files()))
+
+
+@lru_cache(maxsize=16)
+def _user_places(files: tuple[str, ...], *stamps: int) -> tuple[str, ...]:
+    waiting, places = list(files), dict.fromkeys(files, INCLUDES)
+    while waiting:
+        file = waiting.pop()
+        for key, value in _read_settings(file) if os.path.isfile(file) else ():
+            if not _READ.fullmatch(key) or not value:
+                continue
+            place = os.path.join(os.path.dirname(file), os.path.expanduser(value))
+            if place not in places and places[file]:
+                places[place] = places[file] - 1
+                waiting += [place] if key in _FOLDERS[1:] else []
+    return tuple(places)
+
+
+def _read_settings(file: str) -> Iterator[tuple[str, str]]:
+    try:
+        yield from _settings(read_regular(file, LARGEST).decode("utf-8", "surrogateescape"))
+    except OSError:
+        return
 
 
 def _is_repository(folder: str) -> bool:
@@ -115,11 +146,7 @@ def _linked(folder: str, file: str, mark: str) -> str:
 
 def _named(file: str, root: str, levels: int) -> Iterator[str]:
     """The files and folders that settings of a repository name as what is run or obeyed."""
-    try:
-        text = read_regular(file, LARGEST).decode("utf-8", "surrogateescape")
-    except OSError:
-        return
-    for key, value in _settings(text):
+    for key, value in _read_settings(file):
         if not _RUN.fullmatch(key):
             continue
         if key in _FOLDERS:

@@ -26,6 +26,7 @@ class SandboxSettings(Struct, frozen=True):
     network: whether confined commands reach it; None: in `auto` without hosts they do
     hosts: those that they reach although there is no network
     writable: further folders that they may change
+    readable: further files and folders of the home that they may see
     hidden: further files and folders that they may not see
     processes, memory_mb, cpu_seconds, file_mb: limits of one command; 0: none
     """
@@ -35,6 +36,7 @@ class SandboxSettings(Struct, frozen=True):
     network: bool | None = None
     hosts: list[str] = []
     writable: list[str] = []
+    readable: list[str] = []
     hidden: list[str] = []
     processes: Count = 0
     memory_mb: Count = 0
@@ -42,15 +44,10 @@ class SandboxSettings(Struct, frozen=True):
     file_mb: Count = 0
 
     def __post_init__(self) -> None:
-        if not self.hosts:
-            return
-        from cru.sandbox.hosts import parse_rules
+        if self.hosts:
+            from cru.sandbox.hosts import check_hosts  # most settings name none
 
-        parse_rules(self.hosts)
-        if self.network:
-            raise ValueError(
-                "`network = true` reaches every host, so `hosts` would mean nothing: leave one of them out"
-            )
+            check_hosts(self.hosts, has_network=self.network)
 
     @property
     def reaches_network(self) -> bool:
@@ -71,6 +68,7 @@ DOCS: dict[str, str] = {
     "sandbox.network": "whether confined commands reach the network; without it they do in `auto` without `hosts`, and not in `on`",
     "sandbox.hosts": "hosts that confined commands reach all the same, through a proxy: `pypi.org`, `*.npmjs.org`, `localhost:8765`",
     "sandbox.writable": "further folders that confined commands may change, such as `~/scratch`",
+    "sandbox.readable": "further files and folders of your home that confined commands may read, such as `~/src/shared`",
     "sandbox.hidden": "further files and folders that confined commands cannot see",
     "sandbox.processes": "how many processes of this user one command may have at a time; 0: no limit; does not hold for root",
     "sandbox.memory_mb": "address space of each process; 0: no limit",

@@ -87,7 +87,8 @@ class SessionCaches:
         lent = {layer.changes for layer in layers} - self._lent
         self._lent |= lent
         hidden = (*profile.hidden, *(path for path in profile.masked if lies_in(path, tuple(paths))))
-        profile = replace(profile, hidden=hidden, caches=tuple(layers), variables=tuple(variables))
+        readable = tuple(path for path in profile.readable if path not in paths)
+        profile = replace(profile, hidden=hidden, readable=readable, caches=tuple(layers), variables=tuple(variables))
         return profile, lambda: self._lent.difference_update(lent)
 
     def _layer(self, path: str) -> CacheLayer:
@@ -129,7 +130,9 @@ def _may_be_layered(path: str, profile: Profile, places: PathRoots) -> bool:
     """Whether it is a folder of its own: what is hidden stays so, and a variable does not make all of a home a cache."""
     if not os.path.isdir(path):
         return False
-    return not _is_broad(path, places) and not lies_in(path, (*profile.hidden, *profile.masked))
+    if _is_broad(path, places):
+        return False
+    return path in profile.readable or not lies_in(path, (*profile.hidden, *profile.masked))
 
 
 @lru_cache(maxsize=len(CACHES) * SHAPES)

@@ -46,6 +46,13 @@ def parse_rules(texts: Iterable[str]) -> tuple[HostRule, ...]:
     return tuple(_parse_rule(text) for text in texts)
 
 
+def check_hosts(texts: Iterable[str], *, has_network: bool | None) -> None:
+    """Raise ValueError for hosts that cannot be used, or that mean nothing since every host is reached."""
+    parse_rules(texts)
+    if has_network:
+        raise ValueError("`network = true` reaches every host, so `hosts` would mean nothing: leave one of them out")
+
+
 def _parse_rule(text: str) -> HostRule:
     if text == "*":
         raise ValueError("`*` in `hosts` would be every host; write network = true if you mean that")

@@ -95,6 +95,11 @@ def hidden_paths(settings: SandboxSettings, places: PathRoots) -> list[str]:
     return [path for text in settings.hidden if not _why_not_hidden(path := resolved(text, places))]
 
 
+def readable_paths(settings: SandboxSettings, places: PathRoots) -> list[str]:
+    """Resolved."""
+    return [path for text in settings.readable if not _why_not_readable(path := resolved(text, places), places)]
+
+
 def problems(settings: SandboxSettings, places: PathRoots) -> Iterator[str]:
     """What a person should know of the places that are named, and of a project that is most of the disk."""
     if is_inside(places.user_home, places.root):
@@ -103,6 +108,9 @@ def problems(settings: SandboxSettings, places: PathRoots) -> Iterator[str]:
     for text in settings.writable:
         if why := _why_not_writable(resolved(text, places), places):
             yield f"[sandbox] writable: `{text}` {why}"
+    for text in settings.readable:
+        if why := _why_not_readable(resolved(text, places), places):
+            yield f"[sandbox] readable: `{text}` {why}"
     for text in settings.hidden:
         path = resolved(text, places)
         if why := _why_not_hidden(path):
@@ -126,8 +134,18 @@ def _why_not_writable(path: str, places: PathRoots) -> str:
             if os.path.exists(path)
             else "is not there, so nothing can be written there"
         )
+    return _why_hidden(path, places)
+
+
+def _why_hidden(path: str, places: PathRoots) -> str:
     hidden = next((place for place in always_hidden(places) if is_inside(path, os.path.realpath(place))), "")
     return f"stays hidden, since {hidden} always is" if hidden else ""
+
+
+def _why_not_readable(path: str, places: PathRoots) -> str:
+    if path in OF_THE_SANDBOX or is_inside(places.user_home, path):
+        return "cannot be shown as a whole: name folders in it"
+    return _why_hidden(path, places) if os.path.exists(path) else "is not there, so nothing can be read there"
 
 
 def _why_not_hidden(path: str) -> str:

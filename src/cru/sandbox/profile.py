@@ -15,7 +15,16 @@ from cru.permissions.gitlinks import find_gitlinks, is_tracked
 from cru.permissions.home_links import home_links
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.sandbox import SandboxSettings
-from cru.sandbox.own_places import SHAPES, always_hidden, hidden_paths, is_visible, writable_folders
+from cru.sandbox.home_places import hidden_at_home, hidden_homes, visible_at_home
+from cru.sandbox.own_places import (
+    SHAPES,
+    always_hidden,
+    hidden_paths,
+    is_visible,
+    lies_in,
+    readable_paths,
+    writable_folders,
+)
 from cru.sandbox.programs import visible_programs
 
 SHELLS = (".autoenv", ".envrc", ".mise.toml", "mise.toml")
@@ -120,12 +129,15 @@ def make_profile(
     trees = [*roots, *map(os.path.dirname, modules)]
     git_folders = [folder for tree in trees for folder in (*_git_folders(tree), *repository_folders(tree))]
     opened = _real((*roots, *git_folders))
+    homes = hidden_homes(places, roots)
     shut = _real((*always_hidden(places), *sockets))
     named = _real(hidden_paths(settings, places))
-    programs = visible_programs(path, places, opened, (*shut, *named), temporary)
-    shown = (*_real((*places.readable, *readable)), *programs)
+    at_home = _visible_at_home(homes, places, settings, (*shut, *named))
+    programs = visible_programs(path, places, (*opened, *at_home), (*shut, *named), temporary, tuple(homes))
+    shown = (*_real((*places.readable, *readable)), *at_home, *programs)
     more = _real(writable)
-    hidden = tuple(dict.fromkeys((*_visible(shut, (*opened, *more, *shown)), *named)))
+    at_home_hidden = (place for place in _real(hidden_at_home(homes)) if place not in at_home)
+    hidden = tuple(dict.fromkeys((*homes, *_visible(shut, (*opened, *more, *shown)), *at_home_hidden, *named)))
     guards = list(_guards(places, roots, git_folders, modules))
     existing = _real(guard for guard in guards if not os.path.islink(guard))
     read_only, between = _arrange(existing, opened, hidden)
@@ -143,6 +155,14 @@ def make_profile(
         git_folders=_outermost(git_folders),
         absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
     )
+
+
+def _visible_at_home(
+    homes: Sequence[str], places: PathRoots, settings: SandboxSettings, hidden: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return what commands see of homes: nothing that is hidden, or lies in that, and nothing through a link that leads there."""
+    named = dict.fromkeys((*visible_at_home(homes, places), *readable_paths(settings, places)))
+    return tuple(path for path in named if not lies_in(os.path.realpath(path), hidden))
 
 
 def _guards(

@@ -26,17 +26,22 @@ INSTALLATION = ("lib", "lib64", "libexec", "pyvenv.cfg")
 
 
 def visible_programs(
-    path: str, places: PathRoots, opened: tuple[str, ...], hidden: tuple[str, ...], temporary: str
+    path: str,
+    places: PathRoots,
+    opened: tuple[str, ...],
+    hidden: tuple[str, ...],
+    temporary: str,
+    homes: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """Return the masked folders and files of programs that commands must see.
 
     path: the user's PATH; opened: folders that commands may change, which are visible anyway; hidden: what they must not see;
-    temporary: the session's /tmp
+    temporary: the session's /tmp; homes: which are masked, too
     """
     apart = (*opened, *hidden, temporary, login_home())
-    candidates = [place for place in _masked_runtime(places.home) if _may_show_runtime(place, places, hidden)]
+    candidates = [place for place in _masked_runtime(places.home, homes) if _may_show_runtime(place, places, hidden)]
     # a folder to which a link in the project leads is none: a command could turn the link before the next command
-    for folder in _masked_folders(own_path(path, *opened)):
+    for folder in _masked_folders(own_path(path, *opened), homes):
         if os.path.isdir(folder) and _may_show(folder, places, hidden, apart):
             candidates.append(folder)
             candidates += [part for part in _installation(folder) if _may_show(part, places, hidden, apart)]
@@ -89,10 +94,10 @@ def _spellings(paths: Iterable[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4)
-def _masked_runtime(home: str) -> tuple[str, ...]:
+def _masked_runtime(home: str, homes: tuple[str, ...]) -> tuple[str, ...]:
     """Return what of the runtime is masked. cru may be installed in its own home, which is hidden."""
     inner = f"{home.rstrip('/')}/"
-    return tuple(place for place in runtime_paths() if place.startswith(inner) or _is_masked(place))
+    return tuple(place for place in runtime_paths() if place.startswith(inner) or lies_in(place, (*MASKED, *homes)))
 
 
 def _may_show_runtime(place: str, places: PathRoots, hidden: tuple[str, ...]) -> bool:
@@ -117,11 +122,11 @@ _contains_secrets = lru_cache(maxsize=64 * SHAPES)(contains_secrets)
 
 
 @lru_cache(maxsize=16)
-def _masked_folders(path: str) -> tuple[str, ...]:
+def _masked_folders(path: str, homes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the folders of a PATH that are masked, and those named `bin` that links lead to."""
     named = [os.path.normpath(folder) for folder in path.split(os.pathsep) if folder.startswith("/")]
     led_to = [real for real in map(os.path.realpath, named) if os.path.basename(real) in BIN]
-    return tuple(dict.fromkeys(folder for folder in (*named, *led_to) if _is_masked(folder)))
+    return tuple(dict.fromkeys(folder for folder in (*named, *led_to) if lies_in(folder, (*MASKED, *homes))))
 
 
 def _may_show(place: str, places: PathRoots, hidden: tuple[str, ...], apart: tuple[str, ...]) -> bool:
@@ -145,7 +150,3 @@ def _installation(folder: str) -> list[str]:
     """Return what programs in a folder `bin` need beside it. What else is around it may be a project."""
     around, name = os.path.split(folder)
     return [os.path.join(around, part) for part in INSTALLATION] if name in BIN else []
-
-
-def _is_masked(path: str) -> bool:
-    return lies_in(path, MASKED)

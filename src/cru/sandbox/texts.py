@@ -14,6 +14,7 @@ def describe_limits(settings: SandboxSettings) -> str:
     """What a confined program can and cannot do, in short."""
     return (
         "only the project, but for what guards it, and a /tmp of its own, which other tools and people do not see, can be changed there; "
+        "of the home only toolchains, caches and git's settings can be read; "
         f"keys, other processes and services of this machine (docker, ssh-agent) are hidden; there is {describe_network(settings)}"
     )
 
@@ -45,6 +46,6 @@ def describe_default(detection: Detection) -> str:
     if not detection.backend:
         return describe_missing(detection)
     return (
-        "what the model and projects run is confined here: it changes the project and a /tmp of its own, and sees no keys "
-        f"({CHANGE})"
+        "commands of the model and of projects run in a sandbox: they can write only to the project and a private /tmp, and read "
+        f"nothing of your home but toolchains, caches and git's settings ({CHANGE})"
     )
