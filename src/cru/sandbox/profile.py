@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -138,8 +139,7 @@ def make_profile(
     more = _real(writable)
     at_home_hidden = (place for place in _real(hidden_at_home(homes)) if place not in at_home)
     hidden = tuple(dict.fromkeys((*homes, *_visible(shut, (*opened, *more, *shown)), *at_home_hidden, *named)))
-    guards = list(_guards(places, roots, git_folders, modules))
-    existing = _real(guard for guard in guards if not os.path.islink(guard))
+    existing, absent = _sort_guards(_guards(places, roots, git_folders, modules))
     read_only, between = _arrange(existing, opened, hidden)
     return Profile(
         root=places.root,
@@ -153,7 +153,7 @@ def make_profile(
         limits=_limits(settings),
         trees=tuple(dict.fromkeys(roots)),
         git_folders=_outermost(git_folders),
-        absent=tuple(dict.fromkeys(path for path in guards if os.path.islink(path) or not os.path.exists(path))),
+        absent=absent,
     )
 
 
@@ -177,6 +177,22 @@ def _guards(
     yield from (place for root in roots for place in named_places(root))
     yield from home_links(places.user_home, tuple(roots), PROTECTED_AT_HOME)
     yield from _guards_in(tuple(roots), places.user_home, places.guarded)
+
+
+def _sort_guards(guards: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the guards that exist, resolved, and those that are missing or are links."""
+    existing: dict[str, None] = {}
+    absent: dict[str, None] = {}
+    for guard in guards:
+        try:
+            is_link = stat.S_ISLNK(os.lstat(guard).st_mode)
+        except OSError:
+            is_link = True
+        if is_link:
+            absent[guard] = None
+        else:
+            existing[os.path.realpath(guard)] = None
+    return tuple(existing), tuple(absent)
 
 
 @lru_cache(maxsize=SHAPES)
