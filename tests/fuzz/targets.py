@@ -23,7 +23,7 @@ from tests.permissions.test_commands import gate
 from tests.shell.test_parser import check_places
 
 from cru.app.start import SETTINGS
-from cru.config.layers import ConfigError, Layer, _parse, merge_layers, restrict_untrusted
+from cru.config.layers import ConfigError, Layer, merge_layers, restrict_untrusted
 from cru.contexts.entries import decode_lines, encode, replace_surrogates
 from cru.events.answers import STRENGTH, strength
 from cru.events.catalog import BY_NAME
@@ -35,6 +35,7 @@ from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.run.repeated_keys import read_every_value
 from cru.files.front_matter import BadFrontMatter, read_front_matter
 from cru.files.glob import BadGlob
+from cru.files.toml_text import BadToml, parse_toml
 from cru.models.anthropic import AnthropicReply
 from cru.models.exchange import ReplyReader, SseDecoder
 from cru.models.failures import RequestFacts
@@ -151,9 +152,9 @@ def read_hook_output(data: bytes) -> None:
 
 def read_config(data: bytes) -> None:
     """A file of settings, as a person's and as a project's that nobody trusts."""
-    with suppress(UnicodeDecodeError, ConfigError):
+    with suppress(UnicodeDecodeError, BadToml):
         text = data.decode()
-        layer = Layer("user", _parse(text, PLACE), str(PLACE), text)
+        layer = Layer("user", parse_toml(text), str(PLACE), text)
         for each in (layer, restrict_untrusted(msgspec.structs.replace(layer, name="project"))[0]):
             with suppress(ConfigError):
                 merge_layers(SETTINGS, [each]).as_dict()

@@ -34,6 +34,10 @@ def _fields(struct: type[Struct]) -> tuple[FieldInfo, ...]:
     return fields(struct)
 
 
+MOST_HINTS = 20
+"""Unknown settings for which a known name is looked for: each costs a comparison with all of them."""
+
+
 class SettingsChecker:
     """The check of one layer. `unknown` collects (path, message, hint), `wrong` too, and `idle` settings that have no effect."""
 
@@ -75,14 +79,14 @@ class SettingsChecker:
 
     def _report_unknown(self, path: Path, known: Mapping[str, object]) -> None:
         from cru.config.closest import closest
-        from cru.config.positions import join_key
+        from cru.config.positions import join_key, show_key
 
         if (key := ".".join(path)) in CHIBI_TOOLS:
             self.unknown.append((path, f"`{key}` of chibi is not known here", CHIBI_RULES["tools"]))
             return
-        name = closest(path[-1], known)
+        name = closest(path[-1], known) if len(self.unknown) < MOST_HINTS else None
         hint = f"did you mean `{join_key((*path[:-1], name))}`?" if name else ""
-        self.unknown.append((path, f"unknown setting `{join_key(path)}`", hint))
+        self.unknown.append((path, f"unknown setting `{show_key(path)}`", hint))
 
     def _check_field(self, struct: type[Struct], key: str, value: object, above: Path, out: dict[str, object]) -> None:
         """One field of a struct. It is also set in a struct of its own, so that `__post_init__` may judge it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from msgspec import Struct, ValidationError
 
 from cru.files.regular import read_regular
+from cru.files.toml_text import BadToml, parse_toml
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ COMMAND_LINE = "command line"
 PREFIX = "CRU_"
 MOST = 1 << 20
 """Bytes of a file of settings."""
+
+MOST_SHOWN = 20
+"""Problems of one kind that are listed; the others are counted."""
 
 # Variables with our prefix that are no settings: they say where things are, or are set by cru for its children.
 OTHERS = (
@@ -98,26 +102,11 @@ def read_layer(name: str, path: Path) -> Layer | None:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError([SettingsProblem("not UTF-8", f"{path}:{line}", "save the file as UTF-8")]) from error
-    return Layer(name, _parse(text, path), str(path), text)
-
-
-def _parse(text: str, path: Path) -> dict[str, object]:
-    import tomllib
-
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).rpartition(" (at ")
-        words = place.rstrip(")").replace(",", "").split()
-        if words[:1] == ["line"]:
-            where = f"{path}:{words[1]}:{words[3]}"
-        else:  # "end of document"
-            where = f"{path}:{text.rstrip().count(chr(10)) + 1}"
-        raise ConfigError([SettingsProblem(f"not TOML: {message}", where)]) from error
-    except RecursionError as error:
-        raise ConfigError([SettingsProblem("not TOML: nested too deeply", str(path))]) from error
-    except ValueError as error:  # a number of thousands of digits
-        raise ConfigError([SettingsProblem(f"not TOML: {str(error).partition(';')[0]}", str(path))]) from error
+        return Layer(name, parse_toml(text), str(path), text)
+    except BadToml as error:
+        places = [str(place) for place in (error.line, error.column) if place]
+        raise ConfigError([SettingsProblem(error.problem, ":".join([str(path), *places]))]) from error
 
 
 def environment_layer(
@@ -145,13 +134,22 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
         if allowed:
             kept[key] = {inner: value[inner] for inner in value if inner in allowed}
         ignored += [(key, inner) for inner in value if inner not in (*allowed, *alone)]
-    problems = tuple(
-        SettingsProblem(
-            f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _trust_hint(layer)
-        )
-        for path in ignored
-    )
-    return Layer(layer.name, kept, layer.file, layer.text), problems
+    return Layer(layer.name, kept, layer.file, layer.text), _describe_ignored(layer, ignored)
+
+
+def _describe_ignored(layer: Layer, ignored: Sequence[tuple[str, ...]]) -> tuple[SettingsProblem, ...]:
+    if not ignored:
+        return ()
+    from cru.config.positions import show_key
+
+    hint = _trust_hint(layer)
+    problems = [
+        SettingsProblem(f"`{show_key(path)}` is ignored: this project is not trusted", layer.place(path), hint)
+        for path in ignored[:MOST_SHOWN]
+    ]
+    if more := len(ignored) - len(problems):
+        problems.append(SettingsProblem(f"{more:,} more settings are ignored", layer.file or layer.name, hint))
+    return tuple(problems)
 
 
 def drop_forbidden(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
@@ -391,5 +389,8 @@ class ConfigError(CruError):
             only = self.problems[0]
             super().__init__(str(SettingsProblem(only.message, only.where)), only.hint)
         else:
-            listed = "\n".join(f"  {problem}" for problem in self.problems)
+            shown = [f"  {problem}" for problem in self.problems[:MOST_SHOWN]]
+            if more := len(self.problems) - len(shown):
+                shown.append(f"  and {more:,} more")
+            listed = "\n".join(shown)
             super().__init__(f"{len(self.problems)} settings are wrong:\n{listed}")

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 Path: TypeAlias = tuple[str, ...]
 
+LONGEST_SHOWN = 200
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 
 
 def line_of(text: str, key: str | Sequence[str]) -> int:
-    """The 1-based line of a dotted key (`api.temperature`, `models."a.b"`) or of a sequence of names. A key inside an inline
+    """Return the 1-based line of a dotted key (`api.temperature`, `models."a.b"`) or of a sequence of names. A key inside an inline
     table has the line of that table's key, a missing one the line of its nearest table; 0 if nothing of it is there."""
     names = split_key(key) if isinstance(key, str) else tuple(key)
-    best, length = 0, 0
-    for path, line in positions(text):
-        if path[: len(names)] == names:
+    lines = _first_lines(text)
+    for length in range(len(names), 0, -1):
+        if line := lines.get(names[:length]):
             return line
-        if names[: len(path)] == path and len(path) > length:
-            best, length = line, len(path)
-    return best
+    return 0
+
+
+@lru_cache(maxsize=4)
+def _first_lines(text: str) -> dict[Path, int]:
+    """Return the first line of each key and of each table around one. Kept, because a file with one mistake may have thousands."""
+    lines: dict[Path, int] = {}
+    for path, line in positions(text):
+        for length in range(len(path), 0, -1):
+            if lines.setdefault(path[:length], line) != line:
+                break  # what is around it was there before
+    return lines
 
 
 def split_key(dotted: str) -> Path:
@@ -33,6 +44,12 @@ def join_key(path: Sequence[str]) -> str:
     return ".".join(
         name if _is_bare(name) else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in path
     )
+
+
+def show_key(path: Sequence[str]) -> str:
+    """Return the dotted key for people: the beginning of one that is longer than anybody writes."""
+    key = join_key(path)
+    return key if len(key) <= LONGEST_SHOWN else f"{key[:LONGEST_SHOWN]}…"
 
 
 def positions(text: str) -> Iterator[tuple[Path, int]]:
@@ -155,16 +172,18 @@ def _key(text: str, at: int, stop: str) -> tuple[Path, int]:
 def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
-    out, at = "", 0
+    out: list[str] = []
+    at = 0
     while at < len(text):
         if text[at] != "\\" or at + 1 >= len(text):
-            out, at = out + text[at], at + 1
+            out.append(text[at])
+            at += 1
             continue
         mark = text[at + 1]
         digits = {"u": 4, "U": 8}.get(mark, 0)
-        out += chr(int(text[at + 2 : at + 2 + digits], 16)) if digits else _ESCAPES.get(mark, mark)
+        out.append(chr(int(text[at + 2 : at + 2 + digits], 16)) if digits else _ESCAPES.get(mark, mark))
         at += 2 + digits
-    return out
+    return "".join(out)
 
 
 def _string_end(text: str, at: int, quote: str) -> int:

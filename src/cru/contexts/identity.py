@@ -12,6 +12,7 @@ import msgspec
 
 from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
 from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
+from cru.files.json_text import decode_json
 from cru.files.regular import make_private_folder
 
 META = "context_meta.json"
@@ -95,7 +96,7 @@ def update_meta(folder: Path, new: Mapping[str, int]) -> None:
 def _read(path: Path) -> dict[str, object]:
     """The file as it is; {} if there is none."""
     data = read_if_exists(path)
-    return {} if data is None else msgspec.json.decode(data, type=dict[str, object])
+    return {} if data is None else decode_json(data, dict[str, object])
 
 
 def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) -> str:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from cru.contexts import ContextError, ContextHeld, NoSuchContext, write_error
 from cru.contexts.entries import format_time, now
+from cru.files.json_text import read_json
 from cru.files.regular import PRIVATE, read_regular
 
 LOCK, OWNER = ".lock", ".lock.json"
@@ -245,8 +246,8 @@ def _read_owner(path: Path, beat: int | None, heartbeat: int) -> LockOwner | Non
     """Who signed; None if the signature is missing, broken, or older than `.lock`, which then is another program's."""
     try:
         signed = path.stat().st_mtime
-        holder = msgspec.json.decode(read_regular(path), type=LockOwner)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        holder = read_json(path, LockOwner)
+    except (OSError, msgspec.DecodeError):
         return None
     return holder if beat is None or beat - signed <= heartbeat else None
 

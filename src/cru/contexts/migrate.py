@@ -10,6 +10,7 @@ from msgspec import Struct
 from cru.contexts import MigrationFailed, read_error, write_errors
 from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, format_uuid, replace_surrogates, short_error
 from cru.files.atomic import create_file
+from cru.files.json_text import read_json
 from cru.files.regular import read_regular
 from cru.values.messages import MESSAGE, Entry
 
@@ -56,7 +57,7 @@ def migrate(folder: Path) -> tuple[LogProblem, ...]:
 
 def _read(path: Path) -> _OldContext:
     try:
-        return msgspec.json.decode(read_regular(path), type=_OldContext, strict=False)
+        return msgspec.convert(read_json(path, dict[str, object], limit_bytes=0), _OldContext, strict=False)
     except OSError as error:
         raise read_error(path, error) from error
     except BROKEN as error:

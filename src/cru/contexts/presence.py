@@ -17,7 +17,8 @@ import msgspec
 from cru.contexts import ContextHeld
 from cru.contexts.entries import format_time
 from cru.contexts.lock import NO_FLOCK, LockOwner, close_locked, keep_from_forks
-from cru.files.regular import PRIVATE, open_regular, read_regular
+from cru.files.json_text import read_json
+from cru.files.regular import PRIVATE, open_regular
 
 SEAT = ".seat"
 _TRIES = 3
@@ -61,8 +62,8 @@ def refuse_if_attended(folder: Path) -> None:
     finally:
         os.close(fd)
     try:
-        owner = msgspec.json.decode(read_regular(path), type=LockOwner)
-    except (OSError, msgspec.DecodeError, RecursionError):
+        owner = read_json(path, LockOwner)
+    except (OSError, msgspec.DecodeError):
         owner = None
     if owner is not None and not owner.is_dead:
         text = f"process {owner.pid} on {owner.host} ({owner.command}) since {format_time(owner.since)}"

@@ -23,7 +23,8 @@ from msgspec import Struct
 from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
 from cru.contexts.entries import LogProblem, now, short_error
 from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
-from cru.files.regular import make_private_folder, read_regular
+from cru.files.json_text import read_json
+from cru.files.regular import make_private_folder
 
 STATE, SESSION = "state.json", "session.json"
 CONTEXTS = "contexts"
@@ -289,12 +290,12 @@ def read_raw(path: Path) -> dict[str, object]:
 
 def _read(path: Path) -> tuple[dict[str, object], list[LogProblem]]:
     try:
-        raw = msgspec.json.decode(read_regular(path), type=dict[str, object])
+        raw = read_json(path, dict[str, object])
     except FileNotFoundError:
         return {}, []
     except OSError as error:
         return {}, [LogProblem(path.name, 0, f"cannot be read, defaults are used: {os_error_text(error)}")]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except msgspec.DecodeError as error:
         return {}, [LogProblem(path.name, 0, f"not valid, defaults are used: {short_error(error)}")]
     if not isinstance(raw.get("contexts", []), list):
         return {}, [LogProblem(path.name, 0, "not valid, defaults are used: 'contexts' is not a list")]

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.files.json_text import read_json
 from cru.files.regular import read_regular
 
 GROUP = "cru.extensions"
@@ -46,8 +47,8 @@ def installed_packages(home: Path, path: Sequence[str] | None = None) -> tuple[P
     )
     file = home / CACHE
     try:
-        known = msgspec.json.decode(file.read_bytes(), type=PackageCache)
-    except (OSError, msgspec.MsgspecError, RecursionError):  # none yet, or not understood: it is made anew
+        known = read_json(file, PackageCache)
+    except (OSError, msgspec.DecodeError):  # none yet, or not understood: it is made anew
         known = PackageCache(())
     if known.folders == folders:
         return known.packages

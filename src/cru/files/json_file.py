@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from cru.files.json_text import MAX_BYTES
 from cru.files.regular import make_private_folder, read_regular
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ def load_json(path: Path, decode: Callable[[bytes], T]) -> T | None:
     """What `decode` makes of the file, None if there is none. Raises OSError, and DamagedFile if `decode` does not understand it; it is
     then kept beside, as `NAME.corrupt-N`."""
     try:
-        content = read_regular(path)
+        content = read_regular(path, MAX_BYTES)
     except FileNotFoundError:
         return None
     try:
         return decode(content)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except msgspec.DecodeError as error:
         raise _set_aside(path, str(error), content) from error
 
 

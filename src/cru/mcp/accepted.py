@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 from cru.mcp import McpError
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing_cache import fingerprint
@@ -60,7 +60,7 @@ class AcceptedServers:
 
     def _load(self) -> AcceptedFile:
         try:
-            known = msgspec.json.decode(read_regular(self._path), type=AcceptedFile)
+            known = read_json(self._path, AcceptedFile)
         except FileNotFoundError:
             return AcceptedFile()
         except (OSError, msgspec.MsgspecError) as error:

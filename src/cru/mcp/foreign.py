@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.files.json_text import decode_json
 from cru.files.regular import read_regular
+from cru.files.toml_text import parse_toml
 from cru.mcp import McpServer
 from cru.mcp.definition import ServerDefinition
 
@@ -90,18 +92,12 @@ def _entries(file: ForeignFile, problems: list[str]) -> Iterator[tuple[str, Mapp
         problems.append(f"{file.path} cannot be read: {error.strerror or error}")
         return
     try:
-        table = _decode_toml(data) if file.path.suffix == ".toml" else msgspec.json.decode(data or b"{}")
+        table = parse_toml(data.decode()) if file.path.suffix == ".toml" else decode_json(data or b"{}")
         servers = file.read(table if isinstance(table, dict) else {})
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         problems.append(f"{file.path} cannot be read: {error}")
         return
     yield from ((str(name), raw) for name, raw in servers.items() if isinstance(raw, dict))
-
-
-def _decode_toml(data: bytes) -> dict[str, Any]:
-    import tomllib
-
-    return tomllib.loads(data.decode("utf-8-sig"))
 
 
 def _table(key: str) -> Callable[[Any], Mapping[str, Any]]:

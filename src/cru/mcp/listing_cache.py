@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing import RemoteTool
 
@@ -51,7 +51,7 @@ class ListingCache:
         """Without tools if nothing is known, or of another definition."""
         nothing = CachedListing(VERSION, fingerprint(definition))
         try:
-            listing = msgspec.json.decode(read_regular(self._path(definition.name)), type=CachedListing)
+            listing = read_json(self._path(definition.name), CachedListing)
         except (OSError, msgspec.MsgspecError):
             return nothing
         return listing if (listing.version, listing.fingerprint) == (VERSION, nothing.fingerprint) else nothing

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
@@ -54,7 +54,7 @@ class TokenStore:
 
     def load(self) -> StoredLogin:
         try:
-            stored = msgspec.json.decode(read_regular(self._path), type=StoredLogin)
+            stored = read_json(self._path, StoredLogin)
         except (OSError, msgspec.MsgspecError):
             return StoredLogin(self._url)
         return stored if stored.url == self._url else StoredLogin(self._url)

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from cru.files.atomic import file_lock, replace_file
-from cru.files.regular import make_private_folder, read_regular
+from cru.files.json_text import read_json
+from cru.files.regular import make_private_folder
 from cru.models.protocol import ModelError
 from cru.models.providers import KEYED, ApiKey, KeyEnvironment, origin_of
 
@@ -102,12 +103,12 @@ class StoredKeys:
 
     def _read(self) -> dict[str, _KeptKey]:
         try:
-            return msgspec.json.decode(read_regular(self.path, 1 << 20), type=dict[str, _KeptKey])
+            return read_json(self.path, dict[str, _KeptKey], limit_bytes=1 << 20)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise KeysUnusable(f"{self.path}: kept keys cannot be read: {error.strerror or error}") from error
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except msgspec.DecodeError as error:
             hint = "move it away, then `cru login` for each provider"
             raise KeysUnusable(f"{self.path}: this is no file of keys", hint) from error
 

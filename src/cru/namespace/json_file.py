@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from cru.files.json_file import DamagedFile, load_json, update_json
+from cru.files.json_text import decode_json
 from cru.namespace.host import NamespaceError, host
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ def load(path: Path, rescue: Rescue | None = None) -> dict[str, object]:
     """The object; {} if there is no file. A file that holds no object is kept beside as `NAME.corrupt-N`, with a warning.
     Raises NamespaceError if it cannot be read."""
     try:
-        return load_json(path, lambda content: msgspec.json.decode(content, type=dict[str, object])) or {}
+        return load_json(path, lambda content: decode_json(content, dict[str, object])) or {}
     except DamagedFile as damaged:
         here = host()
         here.session.parts.bus.stream.warn(f"{path} is {damaged}", here.plugin.name)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.layers import SettingsProblem
+from cru.files.json_text import decode_json
 from cru.permissions import NotStored
 from cru.permissions.hook_grants import HookGrant
 
@@ -74,8 +75,8 @@ def load_stored(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
     from cru.files.json_file import DamagedFile, load_json
 
     def decode(content: bytes) -> T | int:
-        version = msgspec.json.decode(content, type=Versioned).version
-        return version if version > VERSION else msgspec.json.decode(content, type=kind)
+        version = decode_json(content, Versioned).version
+        return version if version > VERSION else decode_json(content, kind)
 
     try:
         value = load_json(path, decode)

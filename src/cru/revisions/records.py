@@ -164,6 +164,6 @@ def _decode_lines(data: bytes, decode: Callable[[bytes], R]) -> tuple[list[R], i
         try:
             if line:
                 records.append(decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             broken += 1
     return records, broken

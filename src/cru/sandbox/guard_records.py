@@ -14,7 +14,7 @@ from msgspec import Struct
 from cru.contexts.private import is_nobodys
 from cru.files import is_inside
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 from cru.process.identity import process_identity
 from cru.sandbox.planted import put_aside, quarantine_risks
 from cru.sandbox.repositories import Risks, find_risks, new_risks
@@ -154,12 +154,12 @@ def runs_elsewhere(home: str, roots: Sequence[str], session: str) -> bool:
 
 def _runs_elsewhere(path: str, roots: Sequence[str], session: str) -> bool:
     try:
-        record = msgspec.json.decode(read_regular(path), type=GuardRecord)
+        record = read_json(path, GuardRecord)
         if (record.session == session and not record.pid) or record.is_over:
             return False
     except FileNotFoundError:  # it has just ended
         return False
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # nobody knows
+    except (OSError, msgspec.DecodeError):  # nobody knows
         return True
     return any(is_inside(guard, root) for guard in record.before.places for root in roots)
 
@@ -175,12 +175,12 @@ def settle_records(home: str | Path) -> list[str]:
     for name in names:
         path = os.path.join(folder, name)
         try:
-            record = msgspec.json.decode(read_regular(path), type=GuardRecord)
+            record = read_json(path, GuardRecord)
             if not record.is_over:
                 continue
             if not name.endswith(IDLE):
                 moved += record.before.settle(record.accepted)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except msgspec.DecodeError:
             pass  # a machine without power has torn it
         except OSError:
             continue  # another start has just settled it, or nobody knows

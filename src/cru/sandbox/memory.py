@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 from cru.sandbox.backends import Detection, find_backend_program
 
 CACHE = Path("cache", "sandbox.json")
@@ -88,8 +88,8 @@ class DetectionMemory:
 
     def _read(self) -> DetectionRecord:
         try:
-            return msgspec.json.decode(read_regular(self._file, MOST), type=DetectionRecord)
-        except (OSError, msgspec.MsgspecError, RecursionError):  # none yet, or not understood: it is made anew
+            return read_json(self._file, DetectionRecord, limit_bytes=MOST)
+        except (OSError, msgspec.DecodeError):  # none yet, or not understood: it is made anew
             return DetectionRecord()
 
     def _write(self, record: DetectionRecord) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 from cru.permissions.modes import stricter
 from cru.tasks import FOLDER
 from cru.tasks.cards import AgentCard
@@ -71,8 +71,8 @@ def write_conversation(folder: Path, record: ConversationRecord) -> None:
 def read_conversation(folder: Path) -> ConversationRecord | None:
     """None if there is none, or it cannot be read."""
     try:
-        record = msgspec.json.decode(read_regular(folder / RECORD), type=ConversationRecord)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        record = read_json(folder / RECORD, ConversationRecord)
+    except (OSError, msgspec.DecodeError):
         return None
     record.id = folder.name  # whatever the file says: it may be a copy
     return record

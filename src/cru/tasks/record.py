@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from cru.engine.spending import UsageTotals
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.json_text import read_json
 from cru.tasks import FOLDER, TaskError
 
 RECORD = "task.json"
@@ -184,10 +184,9 @@ def read_record(folder: Path) -> TaskRecord | None:
 
 def load_record(folder: Path) -> TaskRecord:
     """The same. Raises BadRecord, OSError."""
-    data = read_regular(folder / RECORD)
     try:
-        record = msgspec.json.decode(data, type=TaskRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        record = read_json(folder / RECORD, TaskRecord)
+    except msgspec.DecodeError as error:
         raise BadRecord(f"{folder / RECORD} is no record of a task: {error}") from error
     record.id = folder.name  # whatever the file says: it may be a copy
     if not record.status.has_ended and not _is_running(record):

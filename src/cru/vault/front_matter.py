@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import NamedTuple
 
+from cru.files.toml_text import BadToml, parse_toml
 from cru.files.yaml_text import BadYaml, parse_yaml
 
 _BEGIN = re.compile(rb"\A(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n")
@@ -46,7 +46,7 @@ def _parse(source: bytes, is_toml: bool) -> tuple[dict[str, object], str]:
         text = source.decode()
         if is_toml and _LONG_KEY.search(text):
             return {}, "its front matter has a key that is too long"
-        parsed = tomllib.loads(text.replace("\r\n", "\n")) if is_toml else parse_yaml(text)
+        parsed = parse_toml(text.replace("\r\n", "\n")) if is_toml else parse_yaml(text)
         if parsed is None:
             return {}, ""
         if not isinstance(parsed, dict):
@@ -58,8 +58,8 @@ def _parse(source: bytes, is_toml: bool) -> tuple[dict[str, object], str]:
         # the first line of the file is `---`
         where = f"line {error.line + 1}: " if error.line else ""
         return {}, f"its front matter is not YAML: {where}{error.problem}"
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return {}, f"its front matter is not TOML: {error}"
+    except BadToml as error:
+        return {}, f"its front matter is {error.problem}"
     except _TooMuch:
         return {}, f"its front matter has more than {_MOST_VALUES:,} values"
 

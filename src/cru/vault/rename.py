@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.files.atomic import replace_file
+from cru.files.json_text import read_json
 from cru.files.regular import read_regular
 from cru.vault import NoSuchNote, NoteExists, VaultError
 from cru.vault.index.index import NoteIndex
@@ -106,7 +107,7 @@ def undo_rename(index: NoteIndex, journal: Path) -> UndoneRename | None:
     root = index.root
     left = []
     try:
-        record = msgspec.json.decode((folder / "rename.json").read_bytes(), type=RenameRecord)
+        record = read_json(folder / "rename.json", RenameRecord)
         for note in record.notes:
             path = root / note.path
             if path.exists() and _digest(read_regular(path)) == note.after:

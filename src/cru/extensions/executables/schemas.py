@@ -23,6 +23,7 @@ from cru.extensions.executables.calls import (
 )
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
 from cru.files import atomic
+from cru.files.json_text import read_json
 from cru.files.regular import make_private_folder
 from cru.process.errors import StartError, has_windows_line_end
 
@@ -102,8 +103,8 @@ class SchemaCache:
 
     def _read(self) -> dict[str, CachedSchema]:
         try:
-            file = msgspec.json.decode(self._path.read_bytes(), type=_SchemaFile)
-        except (OSError, msgspec.MsgspecError, RecursionError):
+            file = read_json(self._path, _SchemaFile)
+        except (OSError, msgspec.DecodeError):
             return {}
         return file.programs if file.version == __version__ else {}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cru.extensions.hooks.parsing.common import to_json_line
+from cru.files.json_text import decode_json
 from cru.files.regular import append_lines, read_regular
 
 FILE = "hook_context.jsonl"
@@ -35,8 +36,8 @@ class DeferredContext:
         texts = []
         for line in data.splitlines():
             try:
-                texts.append(msgspec.json.decode(line, type=_Line).text)
-            except msgspec.MsgspecError:  # a torn line
+                texts.append(decode_json(line, _Line).text)
+            except msgspec.DecodeError:  # a torn line
                 continue
         return tuple(texts)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cru.extensions.hooks import HOOKS_FILE, MAX_CONFIG_BYTES, HookLocations
 from cru.extensions.hooks.dialects import FOOTPRINTS
+from cru.files.json_text import decode_json
 from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _is_odd(data: bytes) -> bool:
     from cru.config.closest import is_misprint
 
     try:
-        keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
+        keys = decode_json(data, dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
         return True
     return any(is_misprint(key, name) for key in keys for name in SECTIONS)

@@ -38,11 +38,11 @@ def _fitting_value(path: tuple[str, ...], text: str) -> object:
 
 def _toml_values(text: str) -> list[object]:
     """The value that this is in TOML, if it is one."""
-    import tomllib
+    from cru.files.toml_text import BadToml, parse_toml
 
     try:
-        table = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):  # a number of thousands of digits, too
+        table = parse_toml(f"value = {text}")
+    except BadToml:
         return []
     return [table["value"]] if len(table) == 1 else []
 

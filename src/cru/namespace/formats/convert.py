@@ -134,9 +134,13 @@ def _read_json(text: str) -> object:
 
 
 def _read_toml(text: str) -> object:
-    import tomllib
+    from cru.files.toml_text import TABLE_COST, BadToml, parse_toml
 
-    return tomllib.loads(text)
+    try:
+        return parse_toml(text, most_values=TABLE_COST * MOST_NODES)
+    except BadToml as error:
+        place = f" (at line {error.line}, column {error.column})" if error.column else ""
+        raise ValueError(f"{error.problem.removeprefix('not TOML: ')}{place}") from error
 
 
 def _read_toon(text: str) -> object:

@@ -8,20 +8,17 @@ from cru.config.positions import positions
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.parsing.positions import Path
 from cru.extensions.hooks.parsing.reading import Reading
+from cru.files.toml_text import BadToml, parse_toml
 
 
 class TomlReading(Reading):
     """A TOML file while it is read; see Reading."""
 
     def _decoded(self, text: str, comments: bool) -> dict[str, object]:
-        import tomllib
-
         try:
-            value = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # TOML has no mistakes of its own for numbers that are too long
-            message, _, place = str(error).partition(" (at line ")
-            number = place.partition(",")[0]
-            self.wrong(f"not TOML: {message}", line=int(number) if number.isdigit() else 0, kind=ProblemKind.WHOLE_FILE)
+            value = parse_toml(text)
+        except BadToml as error:
+            self.wrong(error.problem, line=error.line, kind=ProblemKind.WHOLE_FILE)
             return {}
         self._lines = _lines(text, value)
         return value

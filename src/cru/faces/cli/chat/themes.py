@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from cru.config.layers import Settings
 from cru.config.positions import line_of
 from cru.faces.cli.console import complain
 from cru.files.regular import read_regular
+from cru.files.toml_text import BadToml, parse_toml
 
 STYLES = {
     "activity": "what runs, and for how long", "output": "the last lines of what runs", "queue": "prompts that wait", "todos": "todos",
@@ -104,8 +104,8 @@ class Themes:
             )
         try:
             text = read_regular(path).decode()
-            data = tomllib.loads(text)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            data = parse_toml(text)
+        except (OSError, UnicodeDecodeError, BadToml) as error:
             raise ThemeError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
         problem = next(_problems(data), None)
         if problem is not None:

@@ -9,6 +9,7 @@ from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
+from cru.files.json_text import read_json
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -105,14 +106,13 @@ def _read_saved(path: Path) -> dict[str, object]:
     """The workflows that are saved in a context, by name."""
     import msgspec
 
-    from cru.files.regular import read_regular
     from cru.namespace.state import WORKFLOW
 
     try:
-        values = msgspec.json.decode(read_regular(path), type=dict[str, object])
+        values = read_json(path, dict[str, object])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except (OSError, msgspec.DecodeError) as error:
         say(f"cru: {path} cannot be read: {error}")
         return {}
     return {key.removeprefix(WORKFLOW): value for key, value in values.items() if key.startswith(WORKFLOW)}

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cru.extensions.hooks.parsing.positions import without_comments
+from cru.files.json_text import decode_json
 from cru.files.regular import read_regular
 
 LIMIT_BYTES = 1 << 20
@@ -18,7 +19,7 @@ def read_context_names(files: Iterable[Path]) -> tuple[str, ...]:
     names: list[str] = []
     for file in files:
         try:
-            settings = msgspec.json.decode(without_comments(read_regular(file, LIMIT_BYTES).decode("utf-8", "replace")))
+            settings = decode_json(without_comments(read_regular(file, LIMIT_BYTES).decode("utf-8", "replace")))
         except (OSError, msgspec.DecodeError):
             continue
         context = settings.get("context") if isinstance(settings, dict) else None
