@@ -216,7 +216,7 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, where: 
         ("a = 1\na = 2\n", ":2"),
         ("x = [1,\n2", ":2"),
         ("\x00", ":1:1"),
-        ("a = " + "[" * 5000, ""),
+        ("a = 1\nb = " + "9" * 5000, ""),
     ],
 )
 def test_broken_toml_is_told_with_line_and_column(tmp_path: Path, text: str, place: str) -> None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from cru.files import atomic
+from cru.files import atomic, decode_json
 from cru.files.json_file import DamagedFile, load_json, update_json
 
 
+def decode(content: bytes) -> list[int]:
+    return decode_json(content, list[int])
+
+
 def test_a_missing_file_holds_nothing(tmp_path: Path) -> None:
-    assert load_json(tmp_path / "a.json", msgspec.json.decode) is None
+    assert load_json(tmp_path / "a.json", decode) is None
 
 
 def test_a_file_is_made_private_with_its_folder_and_left_alone_without_a_change(tmp_path: Path) -> None:
     path = tmp_path / "in" / "a.json"
     update_json(path, lambda: b"[1]")
-    assert (load_json(path, msgspec.json.decode), path.stat().st_mode & 0o777) == ([1], 0o600)
+    assert (load_json(path, decode), path.stat().st_mode & 0o777) == ([1], 0o600)
     before = path.stat()
     update_json(path, lambda: None)
     assert path.stat() == before
@@ -29,7 +32,7 @@ def test_a_damaged_file_is_kept_aside(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(DamagedFile, match=r"not understood: .*; kept as ") as caught:
-        load_json(path, msgspec.json.decode)
+        load_json(path, decode)
     assert caught.value.content == content == (tmp_path / "a.json.corrupt-1").read_bytes()
     assert caught.value.is_kept and not path.exists()
 
@@ -42,5 +45,5 @@ def test_a_damaged_file_that_cannot_be_moved_stays(tmp_path: Path, monkeypatch: 
     path = tmp_path / "a.json"
     path.write_bytes(b"{")
     with pytest.raises(DamagedFile, match="cannot be kept aside: Read-only file system") as caught:
-        load_json(path, msgspec.json.decode)
+        load_json(path, decode)
     assert not caught.value.is_kept and path.read_bytes() == b"{"

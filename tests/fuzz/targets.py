@@ -33,9 +33,10 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import AnswerReader
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.run.repeated_keys import read_every_value
+from cru.files import parse_toml
 from cru.files.front_matter import BadFrontMatter, read_front_matter
 from cru.files.glob import BadGlob
-from cru.files.toml_text import BadToml, parse_toml
+from cru.files.nesting import BadToml
 from cru.models.anthropic import AnthropicReply
 from cru.models.exchange import ReplyReader, SseDecoder
 from cru.models.failures import RequestFacts

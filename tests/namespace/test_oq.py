@@ -265,7 +265,7 @@ def test_a_filter_that_would_overflow_the_stack_is_refused(code: str) -> None:
     [
         (lambda: oq.query({}, "last(range(1e12))"), "took longer than"),
         (lambda: oq.query({}, "[range(1e12)]"), "memory|took longer than"),
-        (lambda: oq.parse_as("a." * 200_000 + "a = 1", "toml"), "took longer than"),
+        (lambda: oq.parse_as("a." * 200_000 + "a = 1", "toml"), "nested more than 64 levels deep"),
     ],
 )
 def test_what_would_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any], why: str) -> None:

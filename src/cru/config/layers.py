@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import Struct, ValidationError
 
+from cru.files import parse_toml
 from cru.files.regular import read_regular
-from cru.files.toml_text import BadToml, parse_toml
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ def read_layer(name: str, path: Path) -> Layer | None:
         raise ConfigError([SettingsProblem("not UTF-8", f"{path}:{line}", "save the file as UTF-8")]) from error
     try:
         return Layer(name, parse_toml(text), str(path), text)
-    except BadToml as error:
+    except ValueError as error:
+        from cru.files.nesting import BadToml
+
+        assert isinstance(error, BadToml)
         places = [str(place) for place in (error.line, error.column) if place]
         raise ConfigError([SettingsProblem(error.problem, ":".join([str(path), *places]))]) from error
 
@@ -134,22 +137,11 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
         if allowed:
             kept[key] = {inner: value[inner] for inner in value if inner in allowed}
         ignored += [(key, inner) for inner in value if inner not in (*allowed, *alone)]
-    return Layer(layer.name, kept, layer.file, layer.text), _describe_ignored(layer, ignored)
-
-
-def _describe_ignored(layer: Layer, ignored: Sequence[tuple[str, ...]]) -> tuple[SettingsProblem, ...]:
     if not ignored:
-        return ()
-    from cru.config.positions import show_key
+        return Layer(layer.name, kept, layer.file, layer.text), ()
+    from cru.config.ignored import describe_untrusted
 
-    hint = _trust_hint(layer)
-    problems = [
-        SettingsProblem(f"`{show_key(path)}` is ignored: this project is not trusted", layer.place(path), hint)
-        for path in ignored[:MOST_SHOWN]
-    ]
-    if more := len(ignored) - len(problems):
-        problems.append(SettingsProblem(f"{more:,} more settings are ignored", layer.file or layer.name, hint))
-    return tuple(problems)
+    return Layer(layer.name, kept, layer.file, layer.text), describe_untrusted(layer, ignored)
 
 
 def drop_forbidden(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
@@ -158,18 +150,14 @@ def drop_forbidden(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
     rules = _rules_outside(layer)
     if not forbidden and not rules:
         return layer, ()
-    problems = tuple(
-        SettingsProblem(f"`{key}` is ignored: {ONLY_AT_HOME}", layer.place((key,)), NOT_LOCAL[key]) for key in forbidden
-    )
+    from cru.config.ignored import describe_forbidden
+
     kept = {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
     if rules:
-        place, table = layer.place(("permissions", "allow")), cast(dict[str, object], kept["permissions"])
-        allowed = [rule for rule in cast(list[object], table["allow"]) if rule not in rules]
+        table = cast(dict[str, object], kept["permissions"])
+        allowed = [rule for rule in cast(list[object], table["allow"]) if not _leads_outside(rule)]
         kept["permissions"] = {**table, "allow": allowed}
-        problems += tuple(
-            SettingsProblem(f"`{rule}` is ignored: {ONLY_AT_HOME}", place, NOT_LOCAL["sandbox"]) for rule in rules
-        )
-    return Layer(layer.name, kept, layer.file, layer.text), problems
+    return Layer(layer.name, kept, layer.file, layer.text), describe_forbidden(layer, forbidden, rules)
 
 
 def _rules_outside(layer: Layer) -> list[str]:
@@ -178,11 +166,11 @@ def _rules_outside(layer: Layer) -> list[str]:
     rules = table.get("allow") if isinstance(table, dict) else None
     if not isinstance(rules, list):
         return []
-    return [rule for rule in rules if isinstance(rule, str) and rule.strip().startswith("outside_sandbox")]
+    return [rule for rule in rules if _leads_outside(rule)]
 
 
-def _trust_hint(layer: Layer) -> str:
-    return f"read {layer.file}, then `cru trust`"
+def _leads_outside(rule: object) -> bool:
+    return isinstance(rule, str) and rule.strip().startswith("outside_sandbox")
 
 
 S = TypeVar("S", bound=Struct)
@@ -195,7 +183,6 @@ NOT_LOCAL = {
     "lock_heartbeat_seconds": "every process must judge a lock's age by the same measure",
     "contexts": "it is needed before a project's or a context's settings are read",
 }
-ONLY_AT_HOME = "it counts only in ~/.cru/config.toml"
 
 # Lists that add up over the layers instead of replacing each other: no layer may drop another one's refusals.
 JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("hooks", "disabled")})

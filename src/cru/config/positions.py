@@ -47,9 +47,13 @@ def join_key(path: Sequence[str]) -> str:
 
 
 def show_key(path: Sequence[str]) -> str:
-    """Return the dotted key for people: the beginning of one that is longer than anybody writes."""
-    key = join_key(path)
-    return key if len(key) <= LONGEST_SHOWN else f"{key[:LONGEST_SHOWN]}…"
+    """Return the dotted key for people."""
+    return shorten(join_key(path))
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text that is longer than anybody writes, else the text."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def positions(text: str) -> Iterator[tuple[Path, int]]:

@@ -19,7 +19,7 @@ from cru.contexts.identity import FORKING, META, ORIGIN, VERSION, check_name, kn
 from cru.contexts.log import Log
 from cru.contexts.rotation import rotate
 from cru.contexts.state import CONTEXTS, add_context, load_state
-from cru.files.regular import PRIVATE, write_all
+from cru.files.regular import PRIVATE, make_private_folder, write_all
 from cru.values.messages import Entry
 
 PARENT = "forked_from"
@@ -90,7 +90,7 @@ def _staging_folder(home: Path) -> Iterator[Path]:
     """A folder that nobody takes for a context; the lock says that it is being made. It is gone afterwards, unless it got a name."""
     folder = home / CONTEXTS / f"{FORKING}{os.urandom(4).hex()}"
     with write_errors(folder):
-        folder.mkdir(mode=0o700, parents=True)
+        make_private_folder(folder)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # a file system without locks

@@ -12,7 +12,7 @@ import msgspec
 
 from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
 from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
-from cru.files.json_text import decode_json
+from cru.files import decode_json
 from cru.files.regular import make_private_folder
 
 META = "context_meta.json"

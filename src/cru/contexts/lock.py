@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from cru.contexts import ContextError, ContextHeld, NoSuchContext, write_error
 from cru.contexts.entries import format_time, now
-from cru.files.json_text import read_json
+from cru.files import read_json
 from cru.files.regular import PRIVATE, read_regular
 
 LOCK, OWNER = ".lock", ".lock.json"

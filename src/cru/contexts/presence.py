@@ -17,7 +17,7 @@ import msgspec
 from cru.contexts import ContextHeld
 from cru.contexts.entries import format_time
 from cru.contexts.lock import NO_FLOCK, LockOwner, close_locked, keep_from_forks
-from cru.files.json_text import read_json
+from cru.files import read_json
 from cru.files.regular import PRIVATE, open_regular
 
 SEAT = ".seat"

@@ -36,7 +36,9 @@ class HeldFolder:
 
     def keep_for(self, pid: int) -> None:
         """It stays as long as this process lives. Raises OSError."""
-        with open(self.path / KEPT, "a", encoding="ascii") as file:
+        from cru.files.private import private_opener
+
+        with open(self.path / KEPT, "a", encoding="ascii", opener=private_opener) as file:
             file.write(f"{pid} {process_identity(pid)}\n")
 
     def remove(self) -> str:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
 from cru.contexts.entries import LogProblem, now, short_error
 from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
-from cru.files.json_text import read_json
+from cru.files import read_json
 from cru.files.regular import make_private_folder
 
 STATE, SESSION = "state.json", "session.json"

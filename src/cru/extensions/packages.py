@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.files.json_text import read_json
+from cru.files import read_json
 from cru.files.regular import read_regular
 
 GROUP = "cru.extensions"

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.files.private import write_private
 from cru.files.regular import make_private_folder
 
 SKIPPED = ("__pycache__", "node_modules")
@@ -49,7 +50,7 @@ def write_copy(plugin: DiscoveredPlugin, copy: FileCopy, folder: Path) -> Discov
     moved = {file: folder / plugin.folder.name / file.relative_to(plugin.folder) for file in copy}
     for file, target in moved.items():
         make_private_folder(target.parent)
-        target.write_bytes(copy[file])
+        write_private(target, copy[file])
     return replace(plugin, folder=folder / plugin.folder.name, files=tuple(moved[file] for file in plugin.files))
 
 

@@ -50,7 +50,7 @@ def replace_file(
 
         folder = open_without_links(path.parent, make=make_folders)
     else:
-        if make_folders and new_mode == PRIVATE:
+        if make_folders and not new_mode & 0o077:
             make_private_folder(path.parent)
         elif make_folders:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cru.files.json_text import MAX_BYTES
+from cru.files import MAX_BYTES
 from cru.files.regular import make_private_folder, read_regular
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cru.contexts.copied import COPIED, socket_path
 from cru.contexts.entries import new_id
-from cru.files.regular import make_private_folder
+from cru.files.regular import PRIVATE, make_private_folder
 
 VARIABLE = "CRU_COPY_THROUGH"
 """Names the socket to a run, which takes it from its environment."""
@@ -27,6 +27,7 @@ async def serve_copies(folder: Path, copy: Callable[[], Awaitable[bool]]) -> Asy
     path = str(folder / f"{new_id()[:12]}{SUFFIX}")
     with socket_path(path) as short:
         server = await asyncio.start_unix_server(lambda reader, writer: _answer(reader, writer, copy), short)
+    os.chmod(path, PRIVATE)  # the system makes it as the umask lets it
     try:
         yield path
     finally:

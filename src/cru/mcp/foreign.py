@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.files.json_text import decode_json
+from cru.files import decode_json, parse_toml
 from cru.files.regular import read_regular
-from cru.files.toml_text import parse_toml
 from cru.mcp import McpServer
 from cru.mcp.definition import ServerDefinition
 
@@ -92,7 +91,7 @@ def _entries(file: ForeignFile, problems: list[str]) -> Iterator[tuple[str, Mapp
         problems.append(f"{file.path} cannot be read: {error.strerror or error}")
         return
     try:
-        table = parse_toml(data.decode()) if file.path.suffix == ".toml" else decode_json(data or b"{}")
+        table = parse_toml(data.decode()) if file.path.suffix == ".toml" else decode_json(data or b"{}", object)
         servers = file.read(table if isinstance(table, dict) else {})
     except ValueError as error:
         problems.append(f"{file.path} cannot be read: {error}")

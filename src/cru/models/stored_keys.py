@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.files import read_json
 from cru.files.atomic import file_lock, replace_file
-from cru.files.json_text import read_json
 from cru.files.regular import make_private_folder
 from cru.models.protocol import ModelError
 from cru.models.providers import KEYED, ApiKey, KeyEnvironment, origin_of

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from cru.files import decode_json
 from cru.files.json_file import DamagedFile, load_json, update_json
-from cru.files.json_text import decode_json
 from cru.namespace.host import NamespaceError, host
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.files.regular import open_regular
+from cru.files.private import write_private
+from cru.files.regular import make_private_folder, open_regular
 from cru.permissions import NotAccepted
 
 LIMIT_BYTES = 16 * 1024 * 1024
@@ -57,15 +58,14 @@ class Snapshot(Struct, frozen=True):
         import shutil
 
         whole = place.with_name(f"{place.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-        whole.mkdir(mode=0o700, parents=True)
+        make_private_folder(whole)
         try:
             for item in self.items:
                 target = whole / item.path
                 if item.kind == "folder":
-                    target.mkdir()
+                    make_private_folder(target)
                 else:
-                    target.write_bytes(item.content)
-                    target.chmod(0o700 if item.kind == "program" else 0o600)
+                    write_private(target, item.content, 0o700 if item.kind == "program" else 0o600)
             whole.rename(place)
         except OSError:
             shutil.rmtree(whole, ignore_errors=True)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.layers import SettingsProblem
-from cru.files.json_text import decode_json
+from cru.files import decode_json
 from cru.permissions import NotStored
 from cru.permissions.hook_grants import HookGrant
 

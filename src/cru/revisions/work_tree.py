@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.files.regular import read_regular
+from cru.files.private import write_private
+from cru.files.regular import make_private_folder, read_regular
 from cru.files.search_path import find_program, own_path
 from cru.process.capture import ByteCapture, TextCapture
 from cru.process.child import Program
@@ -230,16 +231,18 @@ class PrivateIndex:
     def _make(self) -> None:
         _remove_dead(self._folder.parent)
         for part in ("objects/info", "refs", "info"):
-            (self._folder / part).mkdir(mode=0o700, parents=True)
-        os.chmod(self._folder, 0o700)
+            make_private_folder(self._folder / part)
         self._lock = _hold(self._folder / LIVE)
         common = self.places.common
         is_sha256 = b"sha256" in _read(common / "config")
-        (self._folder / "config").write_text(_CONFIG.format(version=int(is_sha256)) + (_FORMAT if is_sha256 else ""))
-        (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
-        (self._folder / "info/attributes").write_text(_AS_IT_IS)
-        (self._folder / "info/exclude").write_bytes(_read(common / "info/exclude"))
-        (self._folder / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
+        for name, data in {
+            "config": (_CONFIG.format(version=int(is_sha256)) + (_FORMAT if is_sha256 else "")).encode(),
+            "HEAD": b"ref: refs/heads/none\n",
+            "info/attributes": _AS_IT_IS.encode(),
+            "info/exclude": _read(common / "info/exclude"),
+            "objects/info/alternates": os.fsencode(common / "objects") + b"\n",
+        }.items():
+            write_private(self._folder / name, data)
         self._copy_index(self.places.own / "index")
 
     def _copy_index(self, index: Path) -> None:
@@ -249,7 +252,7 @@ class PrivateIndex:
         except FileNotFoundError:
             return
         copy = self._folder / "index"
-        copy.write_bytes(data)
+        write_private(copy, data)
         os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
         self._may_convert = _may_convert(self.places, data)
 

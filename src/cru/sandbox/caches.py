@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.files import is_inside
+from cru.files.regular import make_private_folder
 from cru.permissions.paths import PathRoots
 from cru.process.capture import TextCapture
 from cru.process.child import Program
@@ -100,7 +101,7 @@ class SessionCaches:
             changes = os.path.join(base, "changes")
         work = os.path.join(base, "work")
         for folder in (changes, work):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            make_private_folder(folder)
         return CacheLayer(path, changes, work)
 
     async def _find_folder(self) -> str:
@@ -118,7 +119,7 @@ class SessionCaches:
         """Whether bubblewrap, the kernel and the file system of the folder can: bubblewrap 0.11, Linux 5.11 (in memory 6.6)."""
         lower, changes, work = (os.path.join(base, name) for name in ("try", "try-changes", "try-work"))
         for folder in (lower, changes, work):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            make_private_folder(folder)
         profile = Profile("/", (), (), (), (), base, caches=(CacheLayer(lower, changes, work),))
         words = command_line(self._detection, profile, ("/bin/sh", "-c", 'echo > "$0/file"', lower))
         trial = Program(words, Path("/"), {"PATH": self._env.get("PATH", os.defpath)})

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from cru.contexts.home import private_parents
 from cru.contexts.private import HeldFolder
+from cru.files.regular import make_private_folder
 from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
 from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
@@ -332,7 +333,7 @@ class SessionSandbox:
         if self._temporary is None:
             self._temporary = HeldFolder(private_parents(self._env)[::-1])  # on a disk rather than in memory
         folder = os.path.join(self._temporary.path, name).rstrip("/")
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private_folder(folder)
         return folder
 
     def _tell_model(self) -> str:

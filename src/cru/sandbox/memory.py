@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files.json_text import read_json
+from cru.files import read_json
 from cru.sandbox.backends import Detection, find_backend_program
 
 CACHE = Path("cache", "sandbox.json")

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cru.engine.spending import UsageTotals
+from cru.files import read_json
 from cru.files.atomic import replace_file
-from cru.files.json_text import read_json
 from cru.tasks import FOLDER, TaskError
 
 RECORD = "task.json"

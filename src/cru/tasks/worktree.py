@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from cru.files import is_inside
 from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.files.private import write_private
+from cru.files.regular import make_private_folder, read_regular
 from cru.files.search_path import find_program, own_env
 from cru.process.capture import TextCapture
 from cru.process.child import Program
@@ -203,8 +204,8 @@ async def _make_apart(project: Path, path: Path, base: str, own: Path, env: Mapp
     """own: a folder for its index. Raises TaskError, OSError."""
     common = await _common_folder(project, env)
     shutil.rmtree(own, ignore_errors=True)
-    own.mkdir(mode=0o700, parents=True)
-    (own / "HEAD").write_text(f"{base}\n")
+    make_private_folder(own)
+    write_private(own / "HEAD", f"{base}\n".encode())
     await _copy_sparse(project, common, own, env)
     return GitApart(str(own), common, str(path))
 
@@ -220,8 +221,8 @@ async def _copy_sparse(project: Path, common: str, own: Path, env: Mapping[str, 
             data = read_regular(Path(folder, name))
         except FileNotFoundError:
             continue
-        (own / name).parent.mkdir(exist_ok=True)
-        (own / name).write_bytes(data)
+        make_private_folder((own / name).parent)
+        write_private(own / name, data)
 
 
 async def _check_out(project: Path, path: Path, base: str, own: Path, env: Mapping[str, str]) -> None:

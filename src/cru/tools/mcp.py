@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cru.files.private import private_opener
 from cru.files.regular import make_private_folder
 from cru.mcp import CallTimeout, McpError
 from cru.tools.arguments import decode_object
@@ -114,8 +115,7 @@ class FileSaver:
             for number in range(1, 1000):
                 path = self._folder / f"mcp_{self._label}-{number}{suffix}"
                 try:
-                    with path.open("xb") as file:
-                        path.chmod(0o600)
+                    with open(path, "xb", opener=private_opener) as file:
                         file.write(content)
                 except FileExistsError:  # providers reuse call ids
                     continue

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import NamedTuple
 
-from cru.files.toml_text import BadToml, parse_toml
+from cru.files import parse_toml
+from cru.files.nesting import BadToml
 from cru.files.yaml_text import BadYaml, parse_yaml
 
 _BEGIN = re.compile(rb"\A(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n")

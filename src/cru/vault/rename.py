@@ -14,8 +14,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from cru.files import read_json
 from cru.files.atomic import replace_file
-from cru.files.json_text import read_json
 from cru.files.regular import read_regular
 from cru.vault import NoSuchNote, NoteExists, VaultError
 from cru.vault.index.index import NoteIndex

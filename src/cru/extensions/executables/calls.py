@@ -140,7 +140,7 @@ def _install_shim(home: Path) -> Path:
     if not command.exists():
         from cru.files import atomic
 
-        atomic.replace_file(command, source, new_mode=0o755, make_folders=True)
+        atomic.replace_file(command, source, new_mode=0o700, make_folders=True)
     return command.parent
 
 

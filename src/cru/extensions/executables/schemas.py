@@ -22,8 +22,7 @@ from cru.extensions.executables.calls import (
     windows_line_end,
 )
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.files import atomic
-from cru.files.json_text import read_json
+from cru.files import atomic, read_json
 from cru.files.regular import make_private_folder
 from cru.process.errors import StartError, has_windows_line_end
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cru.extensions.hooks.parsing.common import to_json_line
-from cru.files.json_text import decode_json
+from cru.files import decode_json
 from cru.files.regular import append_lines, read_regular
 
 FILE = "hook_context.jsonl"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cru.extensions.hooks import HOOKS_FILE, MAX_CONFIG_BYTES, HookLocations
 from cru.extensions.hooks.dialects import FOOTPRINTS
-from cru.files.json_text import decode_json
+from cru.files import decode_json
 from cru.files.regular import read_regular
 
 if TYPE_CHECKING:

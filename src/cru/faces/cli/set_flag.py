@@ -38,7 +38,8 @@ def _fitting_value(path: tuple[str, ...], text: str) -> object:
 
 def _toml_values(text: str) -> list[object]:
     """The value that this is in TOML, if it is one."""
-    from cru.files.toml_text import BadToml, parse_toml
+    from cru.files import parse_toml
+    from cru.files.nesting import BadToml
 
     try:
         table = parse_toml(f"value = {text}")

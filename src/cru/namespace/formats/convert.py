@@ -134,7 +134,8 @@ def _read_json(text: str) -> object:
 
 
 def _read_toml(text: str) -> object:
-    from cru.files.toml_text import TABLE_COST, BadToml, parse_toml
+    from cru.files import TABLE_COST, parse_toml
+    from cru.files.nesting import BadToml
 
     try:
         return parse_toml(text, most_values=TABLE_COST * MOST_NODES)

@@ -155,8 +155,7 @@ def spill_text(text: str, facts: SessionFacts) -> str:
     path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
     shown = f"{text[:CONTEXT_PREVIEW]}\n[… {len(text) - CONTEXT_PREVIEW:,} more characters"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data, keep_mode=False)
+        replace_file(path, data, keep_mode=False, make_folders=True)
     except OSError as error:
         return f"{shown}; they could not be saved: {error.strerror}]"
     return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"

@@ -8,7 +8,8 @@ from cru.config.positions import positions
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.parsing.positions import Path
 from cru.extensions.hooks.parsing.reading import Reading
-from cru.files.toml_text import BadToml, parse_toml
+from cru.files import parse_toml
+from cru.files.nesting import BadToml
 
 
 class TomlReading(Reading):

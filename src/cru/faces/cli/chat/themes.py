@@ -18,8 +18,9 @@ from cru.config.closest import did_you_mean
 from cru.config.layers import Settings
 from cru.config.positions import line_of
 from cru.faces.cli.console import complain
+from cru.files import parse_toml
+from cru.files.nesting import BadToml
 from cru.files.regular import read_regular
-from cru.files.toml_text import BadToml, parse_toml
 
 STYLES = {
     "activity": "what runs, and for how long", "output": "the last lines of what runs", "queue": "prompts that wait", "todos": "todos",

@@ -9,7 +9,7 @@ from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
-from cru.files.json_text import read_json
+from cru.files import read_json
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:

@@ -54,8 +54,9 @@ def update_hook_list(config: Path, key: str, name: str, *, is_listed: bool) -> N
     from cru.config.edit import set_value
     from cru.config.layers import ConfigError, SettingsProblem, read_layer
     from cru.files.atomic import file_lock
+    from cru.files.regular import make_private_folder
 
-    config.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(config.parent)
     with file_lock(config):
         layer = read_layer("user", config)
         table = layer.data.get("hooks", {}) if layer is not None else {}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import UsageProblem
+from cru.files.private import write_private
+from cru.files.regular import make_private_folder
 from cru.values.errors import CruError
 
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -220,10 +222,8 @@ def create_plugin(home: Path, name: str, kind: str) -> int:
     is_program = kind.endswith(PROGRAM)
     for path, text in FILES[kind].items():
         file = plugins / _named(path, name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_named(text, name), "utf-8")
-        if is_program:
-            file.chmod(0o755)
+        make_private_folder(file.parent)
+        write_private(file, _named(text, name).encode(), 0o700 if is_program else 0o600)
         show(str(file))
     show(f"try it: {_named(CALL if is_program else NEXT, name)}")
     return 0

@@ -20,6 +20,7 @@ from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
+from cru.files.private import write_private
 from cru.files.regular import make_private_folder
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ class EnvFiles:
         path = _path(entry, facts)
         make_private_folder(path.parent)
         if start_subject(event) in AFRESH or not path.exists():
-            path.write_bytes(b"")
-            path.chmod(0o600)
+            write_private(path, b"")
         return path
 
     async def __call__(self, event: Event) -> Answer | None:
@@ -114,8 +114,7 @@ class EnvFiles:
         own = [f"export {BEFORE}={quote(outer)}", f'. "${BEFORE}"'] if outer else [f"unset {BEFORE}"]
         lines = [*own, "shopt -s expand_aliases", *(f". {quote(file)}" for file in files)]
         path = facts.folder / FOLDER / f"{sha256(chr(0).join(files).encode()).hexdigest()[:12]}.bash"
-        path.write_text("\n".join(lines) + "\n")
-        path.chmod(0o600)
+        write_private(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
         return path
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from cru.extensions.hooks.parsing.positions import without_comments
-from cru.files.json_text import decode_json
+from cru.files import decode_json
 from cru.files.regular import read_regular
 
 LIMIT_BYTES = 1 << 20
@@ -19,10 +20,11 @@ def read_context_names(files: Iterable[Path]) -> tuple[str, ...]:
     names: list[str] = []
     for file in files:
         try:
-            settings = decode_json(without_comments(read_regular(file, LIMIT_BYTES).decode("utf-8", "replace")))
+            text = without_comments(read_regular(file, LIMIT_BYTES).decode("utf-8", "replace"))
+            settings = decode_json(text, dict[str, Any])
         except (OSError, msgspec.DecodeError):
             continue
-        context = settings.get("context") if isinstance(settings, dict) else None
+        context = settings.get("context")
         value = context.get("fileName") if isinstance(context, dict) else None
         listed = value if isinstance(value, list) else [value]
         names += [name for name in listed if isinstance(name, str) and name and "/" not in name and "\0" not in name]
