@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,15 @@ def test_an_existing_file_keeps_its_mode_or_becomes_private(tmp_path: Path, keep
     path.chmod(0o644)
     replace_file(path, b"new", keep_mode=keep_mode)
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_a_link_to_what_is_no_file_is_not_followed(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    """Root could replace /dev/zero like this."""
+    make(tmp_path / "target")
+    (tmp_path / "link").symlink_to("target")
+    before = (tmp_path / "target").stat()
+    with pytest.raises(OSError, match="not a regular file"):
+        replace_file(tmp_path / "link", b"x")
+    after = (tmp_path / "target").stat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.support import items, queue_at, registered
 
-from cru.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable
+from cru.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable, UnreadableTask
 from cru.fleet.database import SqliteDatabase, open_database
 from cru.fleet.queue import CLAIM, WorkQueue
 from cru.fleet.records import VERSION, BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
@@ -283,3 +283,55 @@ def test_a_url_that_cannot_be_read_is_not_shown() -> None:
 def test_a_url_that_is_no_database_is_refused() -> None:
     with pytest.raises(FleetError, match="there is no database `mysql`"):
         open_database("mysql://here", Path("/"))
+
+
+BROKEN_ITEMS: dict[str, object] = {
+    "no JSON": "{",
+    "another kind": "[]",
+    "an unknown key": '{"prompt": "x", "other": 1}',
+    "no prompt": "{}",
+    "too deep": '{"prompt": "x", "set": ' + '{"a": ' * 2_000,
+    "no UTF-8": b'{"prompt": "\xff"}',
+    "a number": 7,
+    "empty": "",
+}
+"""What a program that is not cru, or a damaged disk, may have put in place of an item."""
+
+
+@pytest.mark.parametrize("name", BROKEN_ITEMS)
+def test_an_item_that_cannot_be_read_fails_alone(tmp_path: Path, name: str) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x", "y"), 5)
+    value = BROKEN_ITEMS[name]
+    column = "CAST(:value AS TEXT)" if isinstance(value, bytes) else ":value"
+    with queue.database.transaction() as run:
+        run(f"UPDATE cru_tasks SET item = {column} WHERE id = 'x'", value=value)
+        before = run("SELECT item FROM cru_tasks WHERE id = 'x'")
+    worker = registered(queue, tmp_path)
+    assert [item.id for _, item in queue.items("b")] == ["y"]
+    with pytest.raises(UnreadableTask, match="b/x failed: its item in the queue cannot be read: "):
+        queue.claim(worker.id)
+    assert claimed(queue, worker.id).id == "y" and queue.claim(worker.id) is None
+    with queue.database.transaction() as run:
+        assert run("SELECT item FROM cru_tasks WHERE id = 'x'") == before  # the row is kept
+    [x, y] = queue.rows("b")
+    assert (x.state, x.result and x.result.status) == (TaskState.FINISHED, WorkStatus.FAILED)
+    # what a newer cru asks can be shown, though it cannot be run
+    assert x.prompt == ("x" if name == "an unknown key" else "(its item in the queue cannot be read)")
+    assert (y.state, y.prompt) == (TaskState.RUNNING, "prompt of y")
+    with pytest.raises(
+        ItemChanged, match=r"item x (is in the queue already, and cannot be read there|has another prompt)"
+    ):
+        queue.add("b", items("x"), 5)
+
+
+@pytest.mark.parametrize("text", ["{", '{"status": "odd"}', '{"status": "done", "response": ' + "[" * 2_000])
+def test_a_result_that_cannot_be_read_hides_no_other(tmp_path: Path, text: str) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x", "y"), 5)
+    with queue.database.transaction() as run:
+        run("UPDATE cru_tasks SET state = 'finished', result = :text WHERE id = 'x'", text=text)
+    [x, y] = queue.rows("b")
+    assert x.result is not None and "its result in the queue cannot be read" in x.result.error
+    assert y.result is None and [row.id for row in queue.finished_since("b", set())] == ["x"]
+    assert queue.retry("b", ["x"], 5) == 1

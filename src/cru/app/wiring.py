@@ -32,6 +32,7 @@ from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
+from cru.files import MAX_BYTES
 from cru.files.regular import read_regular
 from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
@@ -113,7 +114,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
 async def bind_saved_workflows(parts: Parts) -> None:
     """A workflow that is saved as running binds the model, even if no plugin could be loaded that defines it."""
     try:
-        saved = read_regular(parts.store.folder / "plugin-state.json")
+        saved = read_regular(parts.store.folder / "plugin-state.json", MAX_BYTES)
     except FileNotFoundError:
         return
     except OSError:
@@ -387,7 +388,7 @@ def compaction_prompt(home: Path) -> str:
     """The user's own, else ours. Raises StoreUnreadable."""
     path = home / "prompts" / "compaction.md"
     try:
-        return read_regular(path).decode("utf-8", "replace")
+        return read_regular(path, MAX_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return COMPACTION
     except OSError as error:

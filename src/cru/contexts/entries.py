@@ -149,10 +149,16 @@ def lost_lines(problems: list[LogProblem], archive: bytes, log: bytes) -> list[L
     """The problems of an archive without those of lines that a kill left half-written and that stand whole elsewhere: nothing is lost."""
     if not problems:
         return []
+    from bisect import bisect_right
+
     lines = archive.split(b"\n")
-    whole = [*lines, *log.split(b"\n")]
-    torn = {p.line: lines[p.line - 1] for p in problems}
-    return [p for p in problems if not any(line.startswith(torn[p.line]) and line != torn[p.line] for line in whole)]
+    whole = sorted({*lines, *log.split(b"\n")})
+
+    def stands_elsewhere(torn: bytes) -> bool:
+        at = bisect_right(whole, torn)  # what begins with it stands right behind it
+        return at < len(whole) and whole[at].startswith(torn)
+
+    return [p for p in problems if not stands_elsewhere(lines[p.line - 1])]
 
 
 def short_error(error: BaseException) -> str:

@@ -12,6 +12,8 @@ from cru.files.regular import append_lines
 REPORTED = ".reported"
 MOST = 1000
 """Keys that are remembered; a file with more bad lines than that is told of again."""
+MOST_SHOWN = 20
+"""Problems that are listed at once; the others are counted."""
 
 
 def report_once(folder: Path, problems: Iterable[LogProblem]) -> list[LogProblem]:
@@ -23,9 +25,14 @@ def report_once(folder: Path, problems: Iterable[LogProblem]) -> list[LogProblem
     path = folder / REPORTED
     try:
         known = (read_if_exists(path) or b"").decode("ascii", "replace").split()
-        new = [key for key in keys if key not in known][: max(0, MOST - len(known))]
+        told = set(known)
+        new = [key for key in keys if key not in told][: max(0, MOST - len(known))]
         if new:
             append_lines(path, "".join(f"{key}\n" for key in new).encode())
     except (OSError, StoreUnreadable):
-        known = []  # where nothing can be remembered it is told every time
-    return [problem for problem in problems if problem.key not in known]
+        told = set()  # where nothing can be remembered it is told every time
+    untold = [problem for problem in problems if problem.key not in told]
+    if (more := len(untold) - MOST_SHOWN) > 0:
+        last = untold[-1]
+        untold = [*untold[:MOST_SHOWN], LogProblem(last.file, last.line, f"and {more:,} more lines up to here")]
+    return untold

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.files import read_json
+from cru.files import MAX_BYTES, read_json
 from cru.files.regular import read_regular
 
 GROUP = "cru.extensions"
@@ -68,7 +68,7 @@ def _write_cache(file: Path, cache: PackageCache) -> None:
     from cru.files.atomic import replace_file
 
     try:
-        replace_file(file, msgspec.json.encode(cache), make_folders=True)
+        replace_file(file, msgspec.json.encode(cache), make_folders=True, follow=False)
     except (OSError, UnicodeEncodeError):
         pass  # only slower: the next start looks again
 
@@ -97,7 +97,7 @@ def _package_records(folder: str) -> list[str]:
 def _entry_points(file: str) -> Iterator[tuple[str, str]]:
     """Name and value of each entry point of the group."""
     try:
-        data = read_regular(file)
+        data = read_regular(file, MAX_BYTES)
     except OSError:  # most packages have none
         return
     if GROUP.encode() not in data:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cru.files.regular import PRIVATE, make_private_folder, open_folder, write_all
+from cru.files.regular import NOT_REGULAR, PRIVATE, make_private_folder, open_folder, write_all
 
 STALE = 60.0
 """Seconds after which nobody writes a temporary file any more."""
@@ -38,7 +38,7 @@ def replace_file(
 
     new_mode: permission bits of a file that is new, less the umask
     keep_mode: an existing file keeps its permission bits; without it it gets `new_mode`
-    follow: a link's target is replaced; without it a link is refused
+    follow: a link's target is replaced, unless it is a device or the like; without it a link is refused
     make_folders: missing folders are made, private ones if the file is
     in_place: the owner is kept, and a file that no rename can replace is written to directly
     sync: the new content survives a power cut
@@ -133,7 +133,11 @@ def file_lock(path: Path) -> Iterator[None]:
 
 def _link_target(path: Path, follow: bool) -> Path:
     if follow:
-        return Path(os.path.realpath(path))
+        target = Path(os.path.realpath(path))
+        # root may replace /dev/zero by a file: whoever made the link must not have that done
+        if path.is_symlink() and target.exists() and not target.is_file():
+            raise OSError(NOT_REGULAR)
+        return target
     if path.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
     return path

@@ -7,6 +7,7 @@ FleetError
 ├── QueueTooNew        a newer cru made it
 ├── BadItems           lines of a file that are no items (exit 2)
 ├── ItemChanged        an item is not what was queued under its id (exit 2)
+├── UnreadableTask     a row of the queue cannot be read; its task has failed
 ├── HomeCopied         another home has the same id
 └── WorkerReplaced     others took this worker for dead, and have its tasks
 """
@@ -34,6 +35,10 @@ class BadItems(FleetError):
 
 class ItemChanged(FleetError):
     code = 2
+
+
+class UnreadableTask(FleetError):
+    pass
 
 
 class HomeCopied(FleetError):

@@ -94,6 +94,8 @@ class SqliteDatabase:
             connection = sqlite3.connect(
                 self._path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
             )
+            # one text that is not UTF-8 must not make all others unreadable
+            connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
             use_write_ahead_log(connection, LOCK_SECONDS)
             connection.execute("PRAGMA synchronous=FULL")
             self._connection = connection

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from cru.files import decode_json
 from cru.fleet import ItemChanged
 from cru.fleet.records import BatchItem
+
+T = TypeVar("T")
 
 SHARED = ""
 """In place of a home: conversations that are in the database, too, for workers of all homes."""
@@ -44,8 +48,22 @@ def refuse_other_home(batch: str, home: str, homes: set[str]) -> None:
     )
 
 
+def decode_item(text: object, kind: type[T]) -> T:
+    """Return what a column of the queue holds. Raises msgspec.DecodeError, also for bytes that are not UTF-8: SQLite keeps what it gets."""
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    if not isinstance(data, bytes):
+        raise msgspec.DecodeError("not a text")
+    return decode_json(data, kind)
+
+
 def refuse_changed(line: int, item: BatchItem, text: str) -> None:
-    known = msgspec.json.decode(text, type=AskedPrompt)
+    try:
+        known = decode_item(text, AskedPrompt)
+    except msgspec.DecodeError as error:
+        raise ItemChanged(
+            f"line {line}: item {item.id} is in the queue already, and cannot be read there: {error}",
+            "give it another id, or the whole batch another name: --name NAME",
+        ) from error
     for name in AskedPrompt.__struct_fields__:
         if getattr(known, name) != getattr(item, name):
             raise ItemChanged(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 import msgspec
 from msgspec import Struct
 
+from cru.fleet import UnreadableTask
 from cru.fleet.database import Database, Row, Run
-from cru.fleet.identity import SHARED, AskedPrompt, prompt_key, refuse_changed, refuse_other_home
+from cru.fleet.identity import SHARED, AskedPrompt, decode_item, prompt_key, refuse_changed, refuse_other_home
 from cru.fleet.records import (
     VERSION,
     BatchItem,
@@ -133,14 +135,32 @@ class WorkQueue:
 
     def claim(self, worker: str, batch: str = "") -> QueuedTask | None:
         """Take the oldest task that may run, of one batch or any; None if there is none, or if the worker is not known any more. No two
-        tasks of a context run at once, and those of one batch run in their order, one that was put off included."""
+        tasks of a context run at once, and those of one batch run in their order, one that was put off included. Raises UnreadableTask
+        for one whose item cannot be read, which has then failed."""
         with self.database.transaction() as run:
             rows = run(CLAIM, worker=worker, batch=batch, version=VERSION, home=self.home)
         if not rows:
             return None
         name, task, attempt, text, deaths, most, home = rows[0]
-        item = msgspec.json.decode(text, type=BatchItem)
+        try:
+            item = decode_item(text, BatchItem)
+        except msgspec.DecodeError as error:
+            self._set_aside(worker, name, task, f"its item in the queue cannot be read: {error}")
         return QueuedTask(name, task, prompt_key(name, item, attempt), item, deaths, most, home == SHARED)
+
+    def _set_aside(self, worker: str, batch: str, task: str, error: str) -> NoReturn:
+        """End a claimed task that nobody can run; its row keeps what it holds. Raises UnreadableTask."""
+        result = WorkResult(WorkStatus.FAILED, code=1, error=error, worker=worker)
+        with self.database.transaction() as run:
+            run(
+                "UPDATE cru_tasks SET state = 'finished', worker = '', ended_at = {now}, status = 'failed', result = :result "
+                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running'",
+                result=_encode(result).decode(),
+                batch=batch,
+                id=task,
+                worker=worker,
+            )
+        raise UnreadableTask(f"{batch}/{task} failed: {error}", "`cru batch --forget` removes it with its batch")
 
     def finish(self, worker: str, task: QueuedTask, result: WorkResult) -> bool:
         """Write down what came of a task; False if it is another worker's by now. Once more is as good as once."""
@@ -207,14 +227,14 @@ class WorkQueue:
         return [_task_row(row) for row in rows]
 
     def items(self, batch: str) -> list[tuple[int, BatchItem]]:
-        """The items of a batch with their lines, in their order; those of a newer cru are left out."""
+        """The items of a batch with their lines, in their order; those of a newer cru, and those that cannot be read, are left out."""
         with self.database.transaction() as run:
             rows = run(
                 "SELECT line, item FROM cru_tasks WHERE batch = :batch AND version <= :version ORDER BY line, id",
                 batch=batch,
                 version=VERSION,
             )
-        return [(line, msgspec.json.decode(item, type=BatchItem)) for line, item in rows]
+        return list(_readable_items(rows))
 
     def is_shared(self, batch: str) -> bool:
         """Whether the conversations of a batch are in the database, too."""
@@ -353,16 +373,30 @@ def _result(text: str) -> WorkResult | None:
     """Older versions wrote a cost of 0 where it was not known, and did not count requests."""
     if not text:
         return None
-    result = msgspec.json.decode(text, type=WorkResult)
+    try:
+        result = decode_item(text, WorkResult)
+    except msgspec.DecodeError as error:
+        return WorkResult(WorkStatus.FAILED, code=1, error=f"its result in the queue cannot be read: {error}")
     if result.tokens.requests or result.tokens.cost:
         return result
     tokens = msgspec.structs.replace(result.tokens, cost=None)
     return msgspec.structs.replace(result, tokens=tokens)
 
 
+def _readable_items(rows: Iterable[Row]) -> Iterator[tuple[int, BatchItem]]:
+    for line, text in rows:
+        try:
+            yield line, decode_item(text, BatchItem)
+        except msgspec.DecodeError:
+            continue  # who claims it reports it
+
+
 def _task_row(row: Row) -> TaskRow:
     task, line, state, item, context, worker, deaths, result = row
-    prompt = msgspec.json.decode(item, type=AskedPrompt).prompt
+    try:
+        prompt = decode_item(item, AskedPrompt).prompt
+    except msgspec.DecodeError:
+        prompt = "(its item in the queue cannot be read)"
     return TaskRow(task, line, TaskState(state), prompt, context, worker, deaths, _result(result))
 
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, TypeVarTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.fleet import QueueUnavailable
+from cru.fleet import QueueUnavailable, UnreadableTask
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import QueuedTask, WorkResult
 from cru.fleet.run_task import RunEnd, RunSettings, TaskRun
@@ -45,6 +45,10 @@ class WorkerEvents(Protocol):
         ...
 
     def took_over(self, worker: DeadWorker, count: int) -> None: ...
+
+    def unreadable(self, error: UnreadableTask) -> None:
+        """A task has failed because its row cannot be read."""
+        ...
 
     def unavailable(self, error: QueueUnavailable | None) -> None:
         """The database is gone; None: it is back."""
@@ -153,7 +157,11 @@ class FleetWorker:
     async def _fill(self) -> bool:
         """Take tasks until all places are taken; whether they are."""
         while len(self._running) < self._limits.concurrency:
-            task = await self.call(self._claim)
+            try:
+                task = await self.call(self._claim)
+            except UnreadableTask as error:
+                self._events.unreadable(error)
+                continue
             if task is None:
                 return False
             run = TaskRun(self._runs, task)
@@ -168,7 +176,11 @@ class FleetWorker:
         if self._is_claiming:
             self._queue.hand_back_all_but(self._registry.id, self._held)
         self._is_claiming = True
-        task = self._queue.claim(self._registry.id, self._limits.batch)
+        try:
+            task = self._queue.claim(self._registry.id, self._limits.batch)
+        except UnreadableTask:
+            self._is_claiming = False
+            raise
         self._is_claiming = False
         if task is not None:
             self._held.append(task)

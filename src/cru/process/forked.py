@@ -136,7 +136,14 @@ def _limit_process(pipe: int) -> None:
     os.closerange(0, pipe)
     os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))  # a lock on a file, above all
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    most = _address_space() + MEMORY
+    limit_memory(MEMORY)
+
+
+def limit_memory(extra_bytes: int) -> None:
+    """Let this process have at most so many bytes beyond what it has already."""
+    import resource
+
+    most = _address_space() + extra_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cru.config.closest import did_you_mean
 from cru.extensions.errors import BadManifest
+from cru.files import MAX_BYTES
 from cru.files.regular import read_regular
 
 NAMES = ("plugin.yaml", "plugin.yml", "manifest.yaml", "manifest.yml")
@@ -76,7 +77,7 @@ def read_manifest(file: Path) -> Manifest:
 
 def _parse(file: Path) -> object:
     try:
-        data = read_regular(file)
+        data = read_regular(file, MAX_BYTES)
     except OSError as error:
         raise BadManifest(f"{file} cannot be read: {error.strerror or error}") from error
     if len(data) > LIMIT_BYTES:

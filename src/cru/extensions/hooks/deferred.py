@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cru.extensions.hooks.parsing.common import to_json_line
-from cru.files import decode_json
+from cru.files import MAX_BYTES, decode_json
 from cru.files.regular import append_lines, read_regular
 
 FILE = "hook_context.jsonl"
@@ -29,7 +29,7 @@ class DeferredContext:
     def take(self) -> tuple[str, ...]:
         """All of them, in order; none is left. Raises OSError."""
         try:
-            data = read_regular(self._path)
+            data = read_regular(self._path, MAX_BYTES)
             self._path.unlink()
         except FileNotFoundError:
             return ()

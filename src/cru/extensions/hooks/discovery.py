@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cru.extensions.hooks import HOOKS_FILE, MAX_CONFIG_BYTES, HookLocations
 from cru.extensions.hooks.dialects import FOOTPRINTS
-from cru.files import decode_json
+from cru.files import MAX_BYTES, decode_json
 from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def find_dialects(where: HookLocations, stamp: FilesStamp) -> list[str]:
 def _accepted(where: HookLocations) -> list[str]:
     """Dialects of which trust.json names a file of this project."""
     try:
-        data = read_regular(where.home / "trust.json")
+        data = read_regular(where.home / "trust.json", MAX_BYTES)
     except OSError:
         return []  # who reads it properly says what is wrong
     if b'"accepted"' not in data:

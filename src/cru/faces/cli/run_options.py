@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.files import MAX_BYTES
 from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _only_contexts(data: Mapping[str, object]) -> dict[str, object]:
 def config_text(home: Path) -> bytes:
     """The text of the home's settings, b"" if there are none: for guesses before what reads them is loaded."""
     try:
-        return read_regular(home / "config.toml")
+        return read_regular(home / "config.toml", MAX_BYTES)
     except OSError:
         return b""
 

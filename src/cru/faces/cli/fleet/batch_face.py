@@ -16,7 +16,7 @@ from cru.engine.spending import UsageTotals
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.fleet.common import count_items, say_line
 from cru.faces.cli.terminal.progress import ProgressLine
-from cru.fleet import FleetError, QueueUnavailable
+from cru.fleet import FleetError, QueueUnavailable, UnreadableTask
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import QueuedTask, TaskRow, WorkResult, WorkStatus
 from cru.fleet.results import ResultFile
@@ -145,6 +145,9 @@ class BatchFace:
     def took_over(self, worker: DeadWorker, count: int) -> None:
         if count:
             self.note(f"{worker.id} is dead ({worker.why}); what it had goes on here: {count}")
+
+    def unreadable(self, error: UnreadableTask) -> None:
+        self.note(error.message)
 
     def unavailable(self, error: QueueUnavailable | None) -> None:
         self.note(f"{error.message}; what runs goes on, and it is tried again" if error else "the queue is back")

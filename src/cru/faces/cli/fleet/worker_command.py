@@ -15,7 +15,7 @@ from cru.faces.cli.fleet.common import (
     say_line,
     seconds_of,
 )
-from cru.fleet import QueueUnavailable
+from cru.fleet import QueueUnavailable, UnreadableTask
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
 from cru.fleet.worker import FleetWorker, WorkerLimits
@@ -104,6 +104,9 @@ class WorkerLines:
     def took_over(self, worker: DeadWorker, count: int) -> None:
         if count:
             say_line(f"{worker.id} is dead ({worker.why}); what it had is queued again: {count}")
+
+    def unreadable(self, error: UnreadableTask) -> None:
+        say_line(error.message)
 
     def unavailable(self, error: QueueUnavailable | None) -> None:
         say_line(f"{error.message}; what runs goes on, and it is tried again" if error else "the queue is back")

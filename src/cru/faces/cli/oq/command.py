@@ -18,6 +18,7 @@ from cru.faces.cli.oq.options import OqOptions, read_options
 from cru.faces.cli.oq.results import NotWritable, Results
 from cru.namespace.formats.convert import is_json
 from cru.namespace.formats.json_stream import JsonText
+from cru.process.forked import limit_memory
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
 INPUT_FAILED, FILTER_FAILED = BadInput.code, NotWritable.code
 FALSE, NOTHING = 1, 4
 _OFFSET = re.compile(r"byte offset (\d+): (.*)", re.S)
+SECONDS = 60
+"""Of the processor, for the filter on one document. jaq reads gigabytes in that time."""
+MEMORY = 4 << 30
+"""Bytes beyond what the process has already."""
 OVERFLOWS = (signal.SIGSEGV, signal.SIGBUS)
+
+
+TOO_MUCH = f"the filter was ended: it needs more memory than there is, or than {MEMORY >> 30} GiB"
 
 
 class FilterFailed(CruError):
@@ -42,7 +50,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     sys.stdout.flush()
     pid = _fork()
-    return FilterRun(options).run() if pid == 0 else _wait(pid)
+    if pid:
+        return _wait(pid)
+    limit_memory(MEMORY)
+    try:
+        return FilterRun(options).run()
+    except MemoryError as error:
+        raise FilterFailed(TOO_MUCH) from error
 
 
 def _fork() -> int:
@@ -71,8 +85,10 @@ def _wait(pid: int) -> int:
     number = os.WTERMSIG(status)
     if number in OVERFLOWS:
         raise FilterFailed("the filter calls itself without end, or what it works on is nested too deep")
+    if number == signal.SIGPROF:
+        raise FilterFailed(f"the filter was ended: it took more than {SECONDS} seconds for one document")
     if number in (signal.SIGKILL, signal.SIGABRT):
-        raise FilterFailed("the filter was ended: it needs more memory than there is")
+        raise FilterFailed(TOO_MUCH)
     return 128 + number
 
 
@@ -126,7 +142,10 @@ class FilterRun:
 
     def _apply(self, document: Document) -> None:
         """Print every result for one document. Raises CruError."""
+        # no handler: jaq does not return to Python before it is done, and the signal ends the process
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         results = _evaluate(self._filter, document, self._variables)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         for result in results.split("\n") if results else ():
             self._results.print(result)
         if not self._options.files:
