@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 from tests.kit import Done, HomeDir, cru, start, wait_until
@@ -234,3 +235,27 @@ def test_a_filter_whose_process_was_gone_before_it_began_ends_too(home: HomeDir)
         wait_until(lambda: len(working(home)) >= 2)
         run.kill()
         wait_until(lambda: not working(home))
+
+
+ENDLESS = """
+import sys
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.oq import command
+from cru.values.errors import CruError
+
+command.SECONDS = 0.2
+try:
+    sys.exit(command.command(Parsed((), ()), ("-n", sys.argv[1])))
+except CruError as error:
+    sys.exit(error.message)
+"""
+"""The command in a process of its own, with less time than a person's filter has."""
+
+
+@pytest.mark.parametrize("filter", ["def f: f; f", "[repeat(1)]", "range(1e18) | select(. < 0)", "last(range(1e18))"])
+def test_a_filter_that_never_ends_is_ended_and_says_so(home: HomeDir, filter: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", ENDLESS, filter], env=home.env, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == "the filter was ended: it took more than 0.2 seconds for one document\n"

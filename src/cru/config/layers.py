@@ -108,8 +108,7 @@ def read_layer(name: str, path: Path) -> Layer | None:
         from cru.files.nesting import BadToml
 
         assert isinstance(error, BadToml)
-        places = [str(place) for place in (error.line, error.column) if place]
-        raise ConfigError([SettingsProblem(error.problem, ":".join([str(path), *places]))]) from error
+        raise ConfigError([SettingsProblem(error.problem, error.place_in(path))]) from error
 
 
 def environment_layer(

@@ -25,13 +25,13 @@ def report_once(folder: Path, problems: Iterable[LogProblem]) -> list[LogProblem
     path = folder / REPORTED
     try:
         known = (read_if_exists(path) or b"").decode("ascii", "replace").split()
-        told = set(known)
-        new = [key for key in keys if key not in told][: max(0, MOST - len(known))]
+        known_keys = set(known)
+        new = [key for key in keys if key not in known_keys][: max(0, MOST - len(known))]
         if new:
             append_lines(path, "".join(f"{key}\n" for key in new).encode())
     except (OSError, StoreUnreadable):
-        told = set()  # where nothing can be remembered it is told every time
-    untold = [problem for problem in problems if problem.key not in told]
+        known_keys = set()  # where nothing can be remembered it is told every time
+    untold = [problem for problem in problems if problem.key not in known_keys]
     if (more := len(untold) - MOST_SHOWN) > 0:
         last = untold[-1]
         untold = [*untold[:MOST_SHOWN], LogProblem(last.file, last.line, f"and {more:,} more lines up to here")]

@@ -134,9 +134,8 @@ def file_lock(path: Path) -> Iterator[None]:
 def _link_target(path: Path, follow: bool) -> Path:
     if follow:
         target = Path(os.path.realpath(path))
-        # root may replace /dev/zero by a file: whoever made the link must not have that done
-        if path.is_symlink() and target.exists() and not target.is_file():
-            raise OSError(NOT_REGULAR)
+        if path.is_symlink() and not target.is_file() and target.exists():
+            raise OSError(NOT_REGULAR)  # root could replace /dev/zero by a file
         return target
     if path.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))

@@ -30,6 +30,10 @@ class BadToml(ValueError):
         self.line = line
         self.column = column
 
+    def place_in(self, path: object) -> str:
+        """Return `path:line:column` with what is known of it."""
+        return ":".join([str(path), *(str(number) for number in (self.line, self.column) if number)])
+
 
 def is_too_deep(data: bytes, max_depth: int) -> bool:
     """Return whether more than so many brackets of JSON are open at one place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from cru.files import decode_json
 from cru.fleet import ItemChanged
+from cru.fleet.database import Row
 from cru.fleet.records import BatchItem
 
 T = TypeVar("T")
@@ -54,6 +56,15 @@ def decode_item(text: object, kind: type[T]) -> T:
     if not isinstance(data, bytes):
         raise msgspec.DecodeError("not a text")
     return decode_json(data, kind)
+
+
+def readable_items(rows: Iterable[Row]) -> Iterator[tuple[int, BatchItem]]:
+    """Yield the lines and items of rows; one that cannot be read is left out, since whoever claims it reports it."""
+    for line, text in rows:
+        try:
+            yield line, decode_item(text, BatchItem)
+        except msgspec.DecodeError:
+            continue
 
 
 def refuse_changed(line: int, item: BatchItem, text: str) -> None:

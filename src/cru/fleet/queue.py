@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from cru.fleet import UnreadableTask
 from cru.fleet.database import Database, Row, Run
-from cru.fleet.identity import SHARED, AskedPrompt, decode_item, prompt_key, refuse_changed, refuse_other_home
+from cru.fleet.identity import (
+    SHARED,
+    AskedPrompt,
+    decode_item,
+    prompt_key,
+    readable_items,
+    refuse_changed,
+    refuse_other_home,
+)
 from cru.fleet.records import (
     VERSION,
     BatchItem,
@@ -145,22 +152,11 @@ class WorkQueue:
         try:
             item = decode_item(text, BatchItem)
         except msgspec.DecodeError as error:
-            self._set_aside(worker, name, task, f"its item in the queue cannot be read: {error}")
+            why = f"its item in the queue cannot be read: {error}"
+            unreadable = QueuedTask(name, task, "", BatchItem(""), deaths, most)
+            self.finish(worker, unreadable, WorkResult(WorkStatus.FAILED, code=1, error=why, worker=worker))
+            raise UnreadableTask(f"{name}/{task} failed: {why}", "`cru batch --forget` removes its batch") from error
         return QueuedTask(name, task, prompt_key(name, item, attempt), item, deaths, most, home == SHARED)
-
-    def _set_aside(self, worker: str, batch: str, task: str, error: str) -> NoReturn:
-        """End a claimed task that nobody can run; its row keeps what it holds. Raises UnreadableTask."""
-        result = WorkResult(WorkStatus.FAILED, code=1, error=error, worker=worker)
-        with self.database.transaction() as run:
-            run(
-                "UPDATE cru_tasks SET state = 'finished', worker = '', ended_at = {now}, status = 'failed', result = :result "
-                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running'",
-                result=_encode(result).decode(),
-                batch=batch,
-                id=task,
-                worker=worker,
-            )
-        raise UnreadableTask(f"{batch}/{task} failed: {error}", "`cru batch --forget` removes it with its batch")
 
     def finish(self, worker: str, task: QueuedTask, result: WorkResult) -> bool:
         """Write down what came of a task; False if it is another worker's by now. Once more is as good as once."""
@@ -234,7 +230,7 @@ class WorkQueue:
                 batch=batch,
                 version=VERSION,
             )
-        return list(_readable_items(rows))
+        return list(readable_items(rows))
 
     def is_shared(self, batch: str) -> bool:
         """Whether the conversations of a batch are in the database, too."""
@@ -381,14 +377,6 @@ def _result(text: str) -> WorkResult | None:
         return result
     tokens = msgspec.structs.replace(result.tokens, cost=None)
     return msgspec.structs.replace(result, tokens=tokens)
-
-
-def _readable_items(rows: Iterable[Row]) -> Iterator[tuple[int, BatchItem]]:
-    for line, text in rows:
-        try:
-            yield line, decode_item(text, BatchItem)
-        except msgspec.DecodeError:
-            continue  # who claims it reports it
 
 
 def _task_row(row: Row) -> TaskRow:
