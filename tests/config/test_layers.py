@@ -13,15 +13,8 @@ from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
 from cru.config import check
-from cru.config.layers import (
-    ConfigError,
-    Layer,
-    Settings,
-    environment_layer,
-    merge_layers,
-    read_layer,
-    restrict_untrusted,
-)
+from cru.config.ignored import restrict_untrusted
+from cru.config.layers import ConfigError, Layer, Settings, environment_layer, merge_layers, read_layer
 from cru.permissions import PermissionSettings, RuleLists
 
 

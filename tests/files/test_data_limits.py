@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from tests.kit.growth import assert_linear
 
-from cru.config.layers import ConfigError, Layer, drop_forbidden, merge_layers, read_layer, restrict_untrusted
+from cru.config.ignored import drop_forbidden, restrict_untrusted
+from cru.config.layers import ConfigError, Layer, merge_layers, read_layer
 from cru.config.positions import line_of
 from cru.files import MAX_DEPTH, MAX_TOML_DEPTH, MAX_VALUES, decode_json, parse_toml, read_json
 from cru.files.nesting import BadToml

@@ -23,7 +23,8 @@ from tests.permissions.test_commands import gate
 from tests.shell.test_parser import check_places
 
 from cru.app.start import SETTINGS
-from cru.config.layers import ConfigError, Layer, merge_layers, restrict_untrusted
+from cru.config.ignored import restrict_untrusted
+from cru.config.layers import ConfigError, Layer, merge_layers
 from cru.contexts.entries import decode_lines, encode, replace_surrogates
 from cru.events.answers import STRENGTH, strength
 from cru.events.catalog import BY_NAME

@@ -14,11 +14,9 @@ from cru.config.layers import (
     ConfigError,
     Layer,
     Settings,
-    drop_forbidden,
     environment_layer,
     merge_layers,
     read_layer,
-    restrict_untrusted,
 )
 from cru.config.project_root import find_root
 from cru.contexts import ContextSettings
@@ -196,6 +194,8 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
         layer = read_layer("project", path)
         if layer is None:
             return None
+        from cru.config.ignored import drop_forbidden
+
         project, problems = drop_forbidden(layer)
         notices += [str(problem) for problem in problems]
         return _as_trusted(start, path, project, notices)
@@ -221,6 +221,8 @@ def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) ->
         misspelt = list(_misspelt_rules(project))
         if misspelt:
             _ignore(start, notices, misspelt)
+        from cru.config.ignored import restrict_untrusted
+
         project, problems = restrict_untrusted(project)
         notices += [str(p) for p in (*trust.problems, *problems)]
         merge_layers((PermissionSettings,), [project])

@@ -51,11 +51,6 @@ OTHERS = (
     "CRU_TOOL_ARGS",
 )
 
-# What an untrusted project may set: table -> its keys. Both lists can only make things stricter.
-UNTRUSTED = {"permissions": ("ask", "deny")}
-# What it may hold all the same: a person judges each entry by itself (`cru hooks review`), and nothing is read from here.
-JUDGED_ALONE = {"hooks": ("entries",)}
-
 
 class Layer(Struct, frozen=True):
     """One source of settings.
@@ -120,56 +115,6 @@ def environment_layer(
     for name in others:
         data.pop(name[len(PREFIX) :].lower(), None)
     return Layer(ENVIRONMENT, {**data, **(tables or {})})
-
-
-def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
-    """What a project's layer may say before its file is trusted, and a problem for each part that is left out."""
-    kept: dict[str, object] = {}
-    ignored: list[tuple[str, ...]] = []
-    for key, value in layer.data.items():
-        allowed, alone = UNTRUSTED.get(key, ()), JUDGED_ALONE.get(key, ())
-        if alone and isinstance(value, list):
-            continue
-        if not (allowed or alone) or not isinstance(value, dict):
-            ignored.append((key,))
-            continue
-        if allowed:
-            kept[key] = {inner: value[inner] for inner in value if inner in allowed}
-        ignored += [(key, inner) for inner in value if inner not in (*allowed, *alone)]
-    if not ignored:
-        return Layer(layer.name, kept, layer.file, layer.text), ()
-    from cru.config.ignored import describe_untrusted
-
-    return Layer(layer.name, kept, layer.file, layer.text), describe_untrusted(layer, ignored)
-
-
-def drop_forbidden(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
-    """A project's layer without what only the home folder may set, trusted or not, and a problem for each setting that is left out."""
-    forbidden = [key for key in layer.data if key in NOT_LOCAL]
-    rules = _rules_outside(layer)
-    if not forbidden and not rules:
-        return layer, ()
-    from cru.config.ignored import describe_forbidden
-
-    kept = {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
-    if rules:
-        table = cast(dict[str, object], kept["permissions"])
-        allowed = [rule for rule in cast(list[object], table["allow"]) if not _leads_outside(rule)]
-        kept["permissions"] = {**table, "allow": allowed}
-    return Layer(layer.name, kept, layer.file, layer.text), describe_forbidden(layer, forbidden, rules)
-
-
-def _rules_outside(layer: Layer) -> list[str]:
-    """Rules that let commands out of the sandbox."""
-    table = layer.data.get("permissions")
-    rules = table.get("allow") if isinstance(table, dict) else None
-    if not isinstance(rules, list):
-        return []
-    return [rule for rule in rules if _leads_outside(rule)]
-
-
-def _leads_outside(rule: object) -> bool:
-    return isinstance(rule, str) and rule.strip().startswith("outside_sandbox")
 
 
 S = TypeVar("S", bound=Struct)

@@ -190,6 +190,10 @@ def _read(folder: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
             messages.append(message)
         elif _was_taken(folder, message.id):
             messages.clear()
+    if problems:
+        from cru.contexts.reported import keep_first
+
+        problems = keep_first(problems)
     return messages, problems, b"".join(rejected)
 
 

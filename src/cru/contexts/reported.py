@@ -31,8 +31,13 @@ def report_once(folder: Path, problems: Iterable[LogProblem]) -> list[LogProblem
             append_lines(path, "".join(f"{key}\n" for key in new).encode())
     except (OSError, StoreUnreadable):
         known_keys = set()  # where nothing can be remembered it is told every time
-    untold = [problem for problem in problems if problem.key not in known_keys]
-    if (more := len(untold) - MOST_SHOWN) > 0:
-        last = untold[-1]
-        untold = [*untold[:MOST_SHOWN], LogProblem(last.file, last.line, f"and {more:,} more lines up to here")]
-    return untold
+    return keep_first([problem for problem in problems if problem.key not in known_keys])
+
+
+def keep_first(problems: list[LogProblem]) -> list[LogProblem]:
+    """Return the problems, of many of them the first and one that counts the others."""
+    more = len(problems) - MOST_SHOWN
+    if more <= 0:
+        return problems
+    last = problems[-1]
+    return [*problems[:MOST_SHOWN], LogProblem(last.file, last.line, f"and {more:,} more lines up to here")]

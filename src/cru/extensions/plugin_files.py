@@ -11,8 +11,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.files import MAX_BYTES
 from cru.files.private import write_private
-from cru.files.regular import make_private_folder
+from cru.files.regular import make_private_folder, read_regular
 
 SKIPPED = ("__pycache__", "node_modules")
 CODE = (".lua", ".fnl", ".py", ".json", ".toml", ".yaml", ".yml")
@@ -39,7 +40,7 @@ def copy_of(plugin: DiscoveredPlugin) -> FileCopy:
     for file in () if plugin.module or plugin.kind == "executable" else files_of(plugin):
         if file in plugin.files or file.suffix in CODE:
             try:
-                copy[file] = file.read_bytes()
+                copy[file] = read_regular(file, MAX_BYTES)
             except OSError:  # it goes just now: whoever loads it says so
                 continue
     return copy

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import pathlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,12 +12,15 @@ import pytest
 from tests.engine.support import World
 from tests.extensions.lua.test_rooms import Rooms
 
+from cru.extensions import plugin_files
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.loaded_plugin import LoadedPlugin
+from cru.extensions.lua import plugins
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.driver import Driver
 from cru.extensions.lua.runtime import LuaVM
 from cru.extensions.manager import Extensions
+from cru.files.regular import read_regular
 
 SOURCE = 'cru.on("tool:before_call", function(ctx, event) if event.name == "%d" then return {cancel = true} end end)\n'
 BYTES = 16 << 10
@@ -53,7 +54,8 @@ def opened(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Count
         patch.setattr(LuaVM, "__init__", watched("machines", LuaVM.__init__))
         patch.setattr(Extensions, "_active_names", watched("lists of names", Extensions._active_names))
         patch.setattr(LoadedPlugin, "name", property(watched("looks at a name", LoadedPlugin.name.fget)))  # type: ignore[attr-defined]
-        patch.setattr(pathlib.io, "open", watched("files", io.open))  # type: ignore[attr-defined]
+        for module in (plugin_files, plugins):
+            patch.setattr(module, "read_regular", watched("files", read_regular))
         world = World(folder, "")
         extensions = Extensions(PluginFolders(folder / "home", folder, {}, (), {}), {}, folder / "home")
 

@@ -20,6 +20,8 @@ from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaV
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
 from cru.extensions.views import add_handler, add_view, add_views
+from cru.files import MAX_BYTES
+from cru.files.regular import read_regular
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import HOST, Host, Plugin, Values, call, note_call
 from cru.namespace.on import register_handler
@@ -87,7 +89,7 @@ class LuaPlugins:
         self, file: Path, plugin: DiscoveredPlugin, host: Host, content: FileCopy, compiler: FennelCompiler
     ) -> list[Mapping[str, object]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
-        code = content[file] if file in content else file.read_bytes()
+        code = content[file] if file in content else read_regular(file, MAX_BYTES)
         source = code.decode()
         is_fennel = file.suffix == SUFFIX
         annotations = parse_annotations(source, FENNEL if is_fennel else LUA)

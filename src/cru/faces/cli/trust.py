@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.config.layers import Layer, SettingsProblem, drop_forbidden, read_layer
+from cru.config.ignored import drop_forbidden
+from cru.config.layers import Layer, SettingsProblem, read_layer
 from cru.extensions.discovery.places import project_folder
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind
 from cru.faces.cli.arguments import CommandArguments
