@@ -13,7 +13,11 @@ from tests.attacks.playing import REFUSED, Played, play, rules, table
 from tests.kit import Call, HomeDir
 
 SECRET = "the crown jewels"
-ROWS = [row for row in table("permissions/paths.json") if row["decision"] != "allow"]
+IN_THE_PROJECT = "leak/../outside/new"
+"""By links it leads elsewhere. Tools get it without `..`, and then it is a file of the project (decision 111)."""
+ROWS = [
+    row for row in table("permissions/paths.json") if row["decision"] != "allow" and row["path"] != IN_THE_PROJECT
+]
 GROUPS: dict[str, list[dict[str, Any]]] = {
     "denied": [row for row in ROWS if "deny" in row],
     "no rule": [row for row in ROWS if "deny" not in row and "allow" not in row],
@@ -69,6 +73,13 @@ def calls_of(row: dict[str, Any], here: Path) -> dict[str, Call]:
         return {tool: call(path) for tool, call in WRITING.items()}
     exact = any(rule.startswith("read:") for rule in row.get("deny", ()))
     return {tool: call(path) for tool, call in READING.items() if tool in ("read", "grep") or not exact}
+
+
+def test_a_path_means_to_a_tool_what_it_meant_to_the_rules(tmp_path: Path) -> None:
+    call = WRITING["write"](IN_THE_PROJECT)
+    played = play(tmp_path, [call], mode="auto", config=rules(deny=[], allow=[]), plant=_plant, inside=True)
+    assert (played.here.project / "outside/new").read_text() == "overwritten"
+    assert not (tmp_path / "outside/new").exists()
 
 
 @pytest.mark.sample(2)

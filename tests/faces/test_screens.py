@@ -17,10 +17,13 @@ SCRIPT = r"""
 text: I look at the project first.
 call: read {"file_path": "parser.py"}
 call: update_todos {"content": "- [x] read parser.py\n- [ ] mend it\n- [ ] run the tests"}
+usage: input=2600 output=90
 ---
 call: edit {"file_path": "parser.py", "old_string": "return None", "new_string": "return []"}
+usage: input=2800 output=60
 ---
 call: bash {"command": "seq 8; echo 1 passed"}
+usage: input=2900 output=40
 ---
 text: ## Done\n\nAn **empty input** gives `[]` now:\n\n
 text: | input | before | now |\n|---|---|---|\n| `""` | `None` | `[]` |\n\n
