@@ -92,16 +92,15 @@ async def _try_bubblewrap(path: str) -> Detection:
         return Detection(why=f"there is no sandbox for {sys.platform} yet", hint="run cru in a container")
     program = find_program("bwrap", path)
     if program is None:
-        return Detection(why="bwrap is not installed", hint="apt install bubblewrap, or pip install 'cru[sandbox]'")
-    hint = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
+        return Detection(why="bwrap is not installed", hint="install it: `apt install bubblewrap`, or its like")
     filters_calls = bool(assemble(os.uname().machine))
-    detection = await _try(Detection(BUBBLEWRAP, program, filters_calls=filters_calls), path, hint)
+    detection = await _try(Detection(BUBBLEWRAP, program, filters_calls=filters_calls), path)
     if not detection.backend and CANNOT_FILTER in detection.why:
         filters_calls = False
-        detection = await _try(Detection(BUBBLEWRAP, program), path, hint)
+        detection = await _try(Detection(BUBBLEWRAP, program), path)
     if not detection.backend and any(text in detection.why for text in CANNOT_DISABLE):
         without = Detection(BUBBLEWRAP, program, has_user_namespaces=True, filters_calls=filters_calls)
-        detection = await _try(without, path, hint)
+        detection = await _try(without, path)
     if not detection.backend and os.environ.get(VARIABLE) in BACKENDS:
         return Detection(
             why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED
@@ -110,10 +109,10 @@ async def _try_bubblewrap(path: str) -> Detection:
 
 
 async def _try_seatbelt(path: str) -> Detection:
-    return await _try(Detection(SEATBELT, SEATBELT_PROGRAM), path, "run cru in a container")
+    return await _try(Detection(SEATBELT, SEATBELT_PROGRAM), path)
 
 
-async def _try(detection: Detection, path: str, hint: str) -> Detection:
+async def _try(detection: Detection, path: str) -> Detection:
     """The same if it really runs a command, else why not."""
     profile = Profile("/", (), (), (), (), gettempdir())
     call_filter = CallFilter(detection)
@@ -128,4 +127,9 @@ async def _try(detection: Detection, path: str, hint: str) -> Detection:
     if ended.exit_status == 0 and not ended.timed_out:
         return detection
     what = "it did not end" if ended.timed_out else ended.output.strip().partition("\n")[0]
+    hint = "run cru in a container"
+    if detection.backend == BUBBLEWRAP:
+        from cru.sandbox.diagnosis import advise
+
+        hint = advise(what)
     return Detection(why=f"{detection.program} does not work here: {what}", hint=hint)
