@@ -97,6 +97,14 @@ def test_every_way_out_of_a_call_has_its_which_and_its_words(tmp_path: Path, cas
     assert len(world.of(ToolCompleted)) == (0 if which else 1)
 
 
+@pytest.mark.parametrize("case", EXITS)
+def test_a_dialog_is_announced_only_where_somebody_can_be_asked(tmp_path: Path, case: str) -> None:
+    world = world_of(tmp_path, case)
+    world.run("go")
+    is_asked = case.startswith("human") or "terminal" in case or EXITS[case][3] == "human"
+    assert len(world.of(InteractionRequested)) == len(world.of(InteractionCompleted)) == is_asked
+
+
 @pytest.mark.parametrize(
     "case", [c for c, row in EXITS.items() if row[3] in ("policy", "hook", "human", "timeout", "error")]
 )

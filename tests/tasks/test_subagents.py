@@ -172,9 +172,12 @@ def test_a_question_of_a_sub_agent_goes_to_the_person_and_names_it(tmp_path: Pat
 
 def test_where_nobody_can_be_asked_a_sub_agent_is_refused(tmp_path: Path) -> None:
     child = script(tmp_path, "child", 'call: write {"file_path": "x", "content": "y"}\n---\ntext: no\n')
-    world = world_with(tmp_path, call("general", child))
+    heard: list[str] = []
+    hears = Ext([("interaction:requested", lambda e: heard.append(e.payload.prompt), {"scope": "tree"})])
+    world = world_with(tmp_path, call("general", child), hears)
     world.run("go")
     assert "nobody can be asked here" in task_results(world, records(world)[0])[0]
+    assert heard == []
 
 
 def test_the_mode_of_a_card_is_never_wider_than_that_of_the_parent(tmp_path: Path) -> None:

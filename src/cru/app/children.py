@@ -28,7 +28,7 @@ from cru.tasks.agent_tasks import AgentTasks, SessionTasks
 from cru.tasks.control import ControlPipe
 from cru.tasks.manager import TaskManager
 from cru.tasks.model_names import NamedModels
-from cru.tasks.subagent import AgentAsker, ChildSession, ChildSpec, choose_for
+from cru.tasks.subagent import ChildSession, ChildSpec, asker_for, choose_for
 from cru.tools.builtin import NarrowedTools
 from cru.tools.protocol import OUTPUT_FOLDER
 from cru.values.messages import Span
@@ -70,7 +70,7 @@ class ChildBuilder(Struct):
         choose = choose_for(self.models.check, spec)
         parts = replace(
             parent, bus=bus, store=store, choose=choose, tools=NarrowedTools(parent.tools, spec.tools), gate=gate,
-            asker=AgentAsker(parent.asker, f"{spec.card.name} {spec.agent_id}", self.shared.asking),
+            asker=asker_for(parent.asker, f"{spec.card.name} {spec.agent_id}", self.shared.asking),
             recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
             settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
             tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,

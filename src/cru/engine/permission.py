@@ -21,7 +21,7 @@ from cru.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
-from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict
+from cru.permissions.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 
@@ -124,8 +124,7 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     # where a model is asked that a plugin has chosen for a sub-agent, or which file it is, is none of a model's choice
     is_choice_of_plugin = question.origin != "model" and getattr(question.tool, "chooses_model", False)
     why_ask = None if is_choice_of_plugin else getattr(question.tool, "why_ask", None)
-    is_outside = _is_outside(parts, question)
-    # where nothing confines the word means nothing
+    is_outside = _is_outside(parts, question)  # False where nothing confines: the argument means nothing there
     args = question.args if is_outside else {name: v for name, v in question.args.items() if name != "outside_sandbox"}
     reason = why_ask(args, parts.tool_services) if why_ask is not None else ""
     receiver = _receiver(parts, question)
@@ -389,9 +388,10 @@ def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: 
 
 async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
-    dialog = new_id()
+    if isinstance(parts.asker, NoAsker):  # no dialog opens, so no handler is told of one
+        return None
+    dialog, response = new_id(), "failed"
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))
-    response = "failed"
     try:
         reply = await parts.asker.ask(subject)
         response = reply.choice if reply is not None else "nobody"

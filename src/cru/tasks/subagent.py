@@ -17,7 +17,7 @@ from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled, ToolFailed
 from cru.events.stream import AgentActivity, AgentCallFailed, Notice, Published, Stream
-from cru.permissions.gate import Asker, PermissionReply, PermissionSubject
+from cru.permissions.gate import Asker, NoAsker, PermissionReply, PermissionSubject
 from cru.tasks.cards import AgentCard
 from cru.tasks.manager import Task, TaskOutcome
 from cru.values.messages import Usage
@@ -91,6 +91,11 @@ class AgentAsker:
             return await self._asker.ask(named)
         async with self._turn:
             return await self._asker.ask(named)
+
+
+def asker_for(asker: Asker, agent: str, turn: asyncio.Lock) -> Asker:
+    """Return what a sub-agent asks the person with: the parent's asker if nobody can be asked there either."""
+    return asker if isinstance(asker, NoAsker) else AgentAsker(asker, agent, turn)
 
 
 def own_stream(parent: Stream, agent: str, task_id: str) -> Stream:
