@@ -35,7 +35,8 @@ class ModelReply(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is seen from outside. `…` in a text stands for anything, $HOME and $PROJECT for the folders, null for what is not there.
+    """What is seen from outside. `…` in a text stands for anything (alone: but ""), $HOME and $PROJECT for the folders, null for
+    what is not there.
 
     stdin: event → field (`tool_input.command`) → what a recording hook reads there; `Event#2` is its second firing
     env: event → variable → its value

@@ -88,9 +88,11 @@ def field(value: Any, path: str) -> Any:
 
 
 def fits(pattern: Any, value: Any) -> bool:
-    """A text as a pattern, an object by the keys that the pattern has, anything else by equality."""
+    """A text as a pattern (`…` alone is anything but nothing), an object by the keys that the pattern has, anything else by equality."""
+    if pattern == ANYTHING:
+        return value not in (None, "")
     if isinstance(pattern, str):
-        return (pattern == ANYTHING and value is not None) or (isinstance(value, str) and _whole(pattern, value))
+        return isinstance(value, str) and _whole(pattern, value)
     if isinstance(pattern, dict):
         return isinstance(value, dict) and all(fits(item, value.get(key)) for key, item in pattern.items())
     if isinstance(pattern, list):
