@@ -83,11 +83,23 @@ def test_every_live_event_reaches_a_handler(tmp_path: Path) -> None:
 
 
 def test_what_an_event_cannot_take_is_dropped_with_a_warning_that_names_the_owner(tmp_path: Path) -> None:
-    ext = [("session:started", always(inject("x"))), ("leg:started", always(add_context("y")))]
+    ext = [("context:cleared", always(inject("x"))), ("leg:started", always(add_context("y")))]
     world = World(tmp_path, "text: done\n", Ext(ext, "nosy"))
     world.run("go")
     assert world.said() == [("user", "go")]
+    asyncio.run(world.session.archive())
     assert sum("nosy" in text for text in world.notices()) == 2
+
+
+def test_an_inject_at_the_start_is_answered_before_the_prompt(tmp_path: Path) -> None:
+    heard: list[str] = []
+    ext = [
+        ("session:started", always(inject("/model is no command here"))),
+        ("message:received", lambda e: heard.append(f"{e.stamp.source}: {e.payload.content}")),
+    ]
+    world = World(tmp_path, "text: first\n---\ntext: done\n", Ext(ext))
+    assert world.run("go").response == "done"
+    assert heard == ["user: /model is no command here", "user: go"]
 
 
 def test_a_message_to_another_context_may_be_cancelled(tmp_path: Path) -> None:

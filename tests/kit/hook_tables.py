@@ -40,6 +40,7 @@ FIELDS: tuple[dict[str, Any], ...] = (
     {"decision": {"behavior": "allow"}},
     {"decision": {"behavior": "deny", "message": "no"}},
     {"additionalContext": "read this"},
+    {"initialUserMessage": "begin"},
     {"updatedToolOutput": "another"},
     {"tool_input": {"command": "ls"}},
     {"llm_request": {"model": "b", "messages": [{"role": "user", "content": "other"}], "config": {"temperature": 1}}},
@@ -156,6 +157,7 @@ def _about(folder: Path) -> SessionFacts:
     home, root = Path("/home/you"), Path("/project")
     return SessionFacts(
         "session", "default", folder, root, root, home / ".cru", home, {}, lambda: "ask", lambda: folder / "transcript.jsonl",
+        is_chat=lambda: False,
     )  # fmt: skip
 
 

@@ -118,9 +118,10 @@ class Session:
             raise
         store = self.parts.store
         state = self.parts.services.sandbox_state
-        payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, sandbox=state)
-        outcome = await self.parts.bus.dispatch(payload)
+        started = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, sandbox=state)
+        outcome = await self.parts.bus.dispatch(started)
         self._pending.context.extend(context_texts(self.parts, outcome.answer))
+        self._queue.put_first(outcome.answer.inject)
 
     async def run(self) -> LegResult | None:
         """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was none. Raises

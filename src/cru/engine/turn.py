@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from cru.engine.commands import split_command
 from cru.engine.spending import UsageTotals
-from cru.events.answers import Answer
+from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment
 
 if TYPE_CHECKING:
@@ -145,6 +145,11 @@ class PromptQueue:
 
     def put(self, prompt: Prompt) -> None:
         self._waiting.append(prompt)
+
+    def put_first(self, inject: Inject | None) -> None:
+        """Put what a handler injected before everything that waits; it is no command, whatever it begins with."""
+        if inject is not None:
+            self._waiting.appendleft(Prompt(inject.content, model=inject.model, literal=True))
 
     def command(self) -> tuple[str, str] | None:
         """The name and the rest of the command at the head; None if there is none."""

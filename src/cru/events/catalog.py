@@ -58,7 +58,15 @@ _RESULT: Lands = "after the tool result"
 _NEXT: Lands = "the next request"
 
 CATALOG: tuple[EventRow, ...] = (
-    _row("session:started", p.SessionStarted, "observe", "a context is opened", context=_PROMPT, in_turn=False),
+    _row(
+        "session:started",
+        p.SessionStarted,
+        "observe",
+        "a context is opened",
+        context=_PROMPT,
+        inject=True,
+        in_turn=False,
+    ),
     _row("session:paused", p.SessionPaused, "observe", "control is handed over", in_turn=False),
     _row("session:resumed", p.SessionResumed, "observe", "control is handed back", in_turn=False),
     _row("session:idle", p.SessionIdle, "observe", "the agent awaits input; once per idle", inject=True, in_turn=False),

@@ -322,13 +322,29 @@ def test_the_older_name_is_for_servers_only(tmp_path: Path, tool: str, changed: 
 
 
 def test_what_has_no_effect_yet_is_noted(tmp_path: Path) -> None:
-    out = {"terminalSequence": "\a", **own(sessionTitle="t", watchPaths=["a"], initialUserMessage="hi")}
+    out = {"terminalSequence": "\a", **own(sessionTitle="t", watchPaths=["a"])}
     got = said("SessionStart", OPENED, tmp_path, out)
     assert (
         got.answer.note
         == "terminal_sequence has no effect yet; session_title has no effect yet; watch_paths has no effect yet"
     )
-    assert got.warning == "`initialUserMessage` is not available yet"
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_chat", "inject"),
+    [
+        (OPENED, False, "hi"),
+        (OPENED, True, ""),
+        (p.ContextCleared("main"), False, ""),
+        (p.SessionCompacted("short", 3, 1), False, ""),
+    ],
+)
+def test_a_message_that_begins_a_run(tmp_path: Path, payload: Struct, is_chat: bool, inject: str) -> None:
+    facts = about(tmp_path)
+    facts.is_chat = lambda: is_chat
+    got = said("SessionStart", payload, tmp_path, own(initialUserMessage="hi"), facts=facts)
+    assert (got.answer.inject.content if got.answer.inject else "") == inject
+    assert bool(got.warning) is not bool(inject)
 
 
 def test_a_long_text_is_saved_and_shown_from_its_beginning(tmp_path: Path) -> None:

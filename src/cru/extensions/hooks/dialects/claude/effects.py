@@ -19,7 +19,6 @@ from cru.extensions.hooks.parsing import common
 CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 BLOCKED = "blocked by a hook"
 LINE_WAITS = "the hook asked for approval, which a command's text cannot wait for"
-NOT_YET = "`{}` is not available yet"
 
 
 class ClaudeStops(Struct):
@@ -201,8 +200,12 @@ def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts
 
 
 def _on_opening(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
-    if isinstance(read.specific, out.ClaudeSessionStartOutput) and read.specific.initial_user_message:
-        draft.warnings.append(NOT_YET.format("initialUserMessage"))
+    """Have the agent answer `initialUserMessage` before the prompt that begins a one-shot run."""
+    text = read.specific_as(out.ClaudeSessionStartOutput).initial_user_message
+    if text and (facts.is_chat() or not event.row.inject):
+        draft.warnings.append("`initialUserMessage` has an effect at the start of a one-shot run only")
+    elif text:
+        draft.inject = text
 
 
 EFFECTS: dict[str, EventEffect] = {
