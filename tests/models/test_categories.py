@@ -134,3 +134,18 @@ def test_what_is_wrong_with_categories_is_told_when_a_session_is_built(tmp_path:
     world = World(tmp_path, "text: hi\n", settings={"categories": {"quick": ["quick", "gemini:x"]}})
     told = " | ".join(world.notices())
     assert "names itself (quick → quick)" in told and "gemini: is not available yet" in told
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({}, ""), ({"model": "openai:gpt-5"}, "gpt-5"), ({"model": " gpt-5 "}, "gpt-5"), ({"model": "openai:"}, ""),
+        ({"model": "fast", "models": {"fast": {"model": "anthropic:claude-x"}}}, "claude-x"),
+        ({"model": "quick", "categories": {"quick": ["openai:gpt-5"]}}, ""),
+    ],
+)  # fmt: skip
+def test_the_name_of_the_configured_model_is_known_before_it_is_asked(
+    tmp_path: Path, values: dict[str, Any], name: str
+) -> None:
+    models, heard = pool(tmp_path, **values)
+    assert models.configured_name() == name and heard == []

@@ -378,6 +378,7 @@ def session_services(models: ModelPool, settings: Settings, asker: Asker | None)
     return SessionServices(
         settings=settings,
         transport=models.transport,
+        configured_model=models.configured_name,
         provider_auth=models.auth,
         dialogs=asker if isinstance(asker, Dialogs) else None,
         is_verbose=settings.of(FaceSettings).verbose,

@@ -178,6 +178,18 @@ class ModelPool:
         """Whether a model is configured, so that nobody need be asked for one."""
         return bool(self._settings.model or self._used)
 
+    def configured_name(self) -> str:
+        """Return the id of the configured model without its provider; "" if settings do not tell it, as with a category."""
+        known = self._made.get("")
+        if known is not None:
+            return known.model.name
+        name = (self._settings.model or self._env.get("CRU_MODEL", "")).strip()
+        if name in self._settings.categories:
+            return ""
+        from cru.models.registry import find_id
+
+        return find_id(name, self._settings, self._keyed)
+
     def warn(self, text: str) -> None:
         """Tell the person."""
         self._say(text)

@@ -193,6 +193,7 @@ class SessionServices(Struct, kw_only=True):
     skills: names and describes skills for a system prompt; None: there are none
     settings: all settings
     transport: the one HTTP transport, made when first needed
+    configured_model: gives the id of the model that settings name, "" if they do not tell it
     dialogs: the face that shows dialogs
     workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
     script_sessions: cru.namespace.sessions.open_sessions.OpenSessions, once a script asks for one
@@ -213,6 +214,7 @@ class SessionServices(Struct, kw_only=True):
 
     settings: SettingsView | None = None
     transport: "Callable[[], Transport] | None" = None
+    configured_model: Callable[[], str] = str
     dialogs: Dialogs | None = None
     workflows: object = None
     script_sessions: object = None

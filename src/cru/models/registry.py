@@ -191,6 +191,14 @@ def find_address(name: str, settings: ModelSettings, env: Mapping[str, str]) -> 
     return "" if provider in providers.FILE_PROVIDERS else resolve_address(provider, settings, env)[0]
 
 
+def find_id(name: str, settings: ModelSettings, env: Mapping[str, str]) -> str:
+    """Return the id that a model of this name has at its provider; "" if nothing names it."""
+    try:
+        return providers.split_model(_resolve_alias(name, settings)[0].strip(), settings, env)[1]
+    except NoModel:  # reported where the model is made
+        return ""
+
+
 def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> None:
     row = PROVIDERS[provider]
     if (

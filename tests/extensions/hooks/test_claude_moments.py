@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Struct
 from tests.extensions.hooks.claude_world import about, event, given, moment
@@ -12,7 +13,10 @@ from tests.extensions.hooks.claude_world import about, event, given, moment
 from cru.events import payloads as p
 from cru.events.catalog import BY_NAME
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.values.messages import ToolCall
+from cru.extensions.hooks.dialects.claude.last_reply import describe_last_reply
+from cru.extensions.hooks.dialects.claude.responses import note_file
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.values.messages import ANCHOR, MESSAGE, TOOL_CALL, Entry, ToolCall
 
 ENDED = p.TurnComplete("done", "the end", "r")
 CALL: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "ls", "timeout": 2000}, "tool_use_id": "c"}
@@ -61,7 +65,7 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
       "continuation_count": 0, "continuation_limit": 8}),
     ("SubagentStart", p.TaskSpawned("t1", "subagent", "look", agent="explore"), {"agent_id": "t1", "agent_type": "Explore"}),
     ("StopFailure", failure("x answered 429: slow"),
-     {"error": "rate_limit", "error_details": "x answered 429: slow", "last_assistant_message": "half"}),
+     {"error": "rate_limit", "error_details": "x answered 429: slow", "last_assistant_message": "x answered 429: slow"}),
     ("PreCompact", p.ContextOverflow(1, 2, 50.0, "full", "how", "manual"), {"trigger": "manual", "custom_instructions": ""}),
     (
         "PostModelSwitch", p.ModelSelected("x", "new", "", "n", "old"),
@@ -200,3 +204,83 @@ def test_shapes_of_results(tmp_path: Path, tool: str, args: dict[str, Any], resu
     response = given("PostToolUse", p.ToolCompleted(tool, args, result, "c"), tmp_path)["tool_response"]
     wanted = eval(repr(shape).replace("{root}", str(tmp_path)))
     assert response["text"] == result and wanted.items() <= response.items()
+
+
+@pytest.mark.parametrize("is_sub_agent", [False, True])
+def test_todos_before_and_after(tmp_path: Path, is_sub_agent: bool) -> None:
+    facts = about(tmp_path)
+    facts.folder.mkdir()
+    (facts.folder / "todos.md").write_text("- [x] of the main agent")
+    if is_sub_agent:
+        facts.agent_transcript = lambda: tmp_path / "agent.jsonl"
+    started = (
+        []
+        if is_sub_agent
+        else [{"content": "of the main agent", "activeForm": "of the main agent", "status": "completed"}]
+    )
+    todo = {"content": "sweep", "activeForm": "sweep", "status": "pending"}
+    assert change_todos(facts, "c1", "- [ ] sweep") == (started, [todo])
+    (facts.folder / "todos.md").write_text("- [ ] sweep")
+    assert change_todos(facts, "c2", "") == ([todo], [])
+
+
+def change_todos(facts: SessionFacts, call_id: str, content: str) -> tuple[object, object]:
+    args = {"content": content}
+    note_file(lambda stamp: facts)(event(p.ToolCalled("update_todos", args, call_id)))
+    at = event(p.ToolCompleted("update_todos", args, "Todos updated.", call_id))
+    row = moment("PostToolUse", at, facts)
+    assert row is not None
+    response = msgspec.json.decode(CLAUDE.stdin(row, at, facts))["tool_response"]
+    return response["oldTodos"], response["newTodos"]
+
+
+@pytest.mark.parametrize(("length", "is_saved"), [(30_000, False), (30_001, True)])
+def test_a_long_output_has_a_file(tmp_path: Path, length: int, is_saved: bool) -> None:
+    output = "é" * length
+    response = given("PostToolUse", p.ToolCompleted("bash", {"command": "x"}, output, "c"), tmp_path)["tool_response"]
+    assert response["stdout"] == output and ("persistedOutputPath" in response) is is_saved
+    if is_saved:
+        assert Path(response["persistedOutputPath"]).read_text() == output
+        assert response["persistedOutputSize"] == 2 * length
+
+
+def test_an_output_that_cannot_be_saved_has_no_file_and_is_reported(tmp_path: Path) -> None:
+    facts, told = about(tmp_path), list[str]()
+    facts.folder.write_text("no folder")
+    facts.warn = told.append
+    at = event(p.ToolCompleted("bash", {"command": "x"}, "x" * 30_001, "c"))
+    row = moment("PostToolUse", at, facts)
+    assert row is not None
+    assert b"persistedOutput" not in CLAUDE.stdin(row, at, facts)
+    assert len(told) == 1 and "could not be saved" in told[0]
+
+
+NOW = 1_700_000_000
+COUNTED = {"input_tokens": 100, "output_tokens": 10}
+
+
+def logged(kind: str, age: int, **metadata: Any) -> Entry:
+    return Entry(f"{kind}{age}", NOW - age, "x", "", "words", kind, "agent" if kind == MESSAGE else "", "", metadata)
+
+
+# entries of the log → what SessionStart says of them
+RESUMED: list[tuple[list[Entry], dict[str, Any]]] = [
+    ([], {}),
+    ([Entry("u", NOW - 9, "x", "", "words", MESSAGE, "user", "", {})], {}),
+    ([logged(MESSAGE, 9, **COUNTED)],
+     {"seconds_since_last_response": 9, "context_tokens": 110, "prompt_cache_likely_expired": False}),
+    ([logged(MESSAGE, 300, **COUNTED)],
+     {"seconds_since_last_response": 300, "context_tokens": 110, "prompt_cache_likely_expired": True}),
+    ([logged(MESSAGE, 9)], {"seconds_since_last_response": 9, "prompt_cache_likely_expired": False}),
+    ([logged(MESSAGE, 20, **COUNTED), logged(TOOL_CALL, 10, input_tokens=200), logged(MESSAGE, 9)],
+     {"seconds_since_last_response": 9, "context_tokens": 200, "prompt_cache_likely_expired": False}),
+    ([logged(MESSAGE, 9, **COUNTED), logged(ANCHOR, 5)],
+     {"seconds_since_last_response": 9, "prompt_cache_likely_expired": True}),
+    ([logged(MESSAGE, -5, **COUNTED)],  # the clock was set back
+     {"seconds_since_last_response": 0, "context_tokens": 110, "prompt_cache_likely_expired": False}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("entries", "fields"), RESUMED)
+def test_the_age_of_a_resumed_conversation(entries: list[Entry], fields: dict[str, Any]) -> None:
+    assert describe_last_reply(entries, NOW) == fields

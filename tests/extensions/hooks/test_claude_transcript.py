@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +205,33 @@ def test_a_project_does_not_say_what_is_written_elsewhere() -> None:
     ]
     merged = merge_options(HookOptions(link_transcripts=True), layers)
     assert merged.link_transcripts is False and "`hooks.link_transcripts` is ignored" in merged.ignored[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prompts", [("hi",), ("hi", "more")])
+def test_it_is_complete_at_the_end_of_a_run_whose_hooks_only_hear_its_start(
+    tmp_path: Path, prompts: tuple[str, ...]
+) -> None:
+    here = home(tmp_path)
+    settings = here.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(msgspec.json.encode({"hooks": {"SessionStart": STOP["hooks"]["Stop"]}}))
+    with server(text("hello")) as model:
+        here.configure('[hooks]\ndialects = ["claude"]\n', model.url)
+        for prompt in prompts:
+            assert cru(prompt, home=here).code == 0
+    path = Path(msgspec.json.decode((here.project / "heard").read_bytes())["transcript_path"])
+    messages = [msgspec.json.decode(line)["message"] for line in path.read_bytes().splitlines()]
+    assert [m["content"] for m in messages if m["role"] == "user"] == list(prompts)
+    assert [m["role"] for m in messages] == ["user", "assistant"] * len(prompts)
+
+
+def test_a_transcript_that_no_hook_was_given_is_not_written(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path)
+    store.append(*prompt("m1", "hi"))
+    asyncio.run(transcript.close())
+    assert not transcript.path.exists()
+    transcript()
+    store.append(spoken("m2", "hello"))
+    asyncio.run(transcript.close())
+    assert [line["uuid"] for line in lines(transcript)][-1] == "m2"

@@ -170,6 +170,12 @@ def put(home: HomeDir, text: str, name: str = "hooks.json") -> None:
     path.write_text(text)
 
 
+def test_the_model_is_known_at_the_start(home: HomeDir) -> None:
+    put(home, one("SessionStart", command="cat > heard"))
+    turn(home, Reply("done"), config=ON)
+    assert msgspec.json.decode((home.project / "heard").read_bytes())["model"] == "mock"
+
+
 def test_a_call_is_denied_and_another_rewritten(home: HomeDir) -> None:
     script = (
         'read -r x; case "$x" in *secret*) echo no secrets >&2; exit 2;; *) '

@@ -183,5 +183,7 @@ def _facts_of(setup: HookSetup) -> SessionFacts:
     facts.warn = parts.bus.stream.warn
     config = claude_folder(setup.where)
     link = link_path(config, facts.cwd, store.session_id) if setup.options.link_transcripts else None
-    facts.transcript = Transcript(store, facts.root, parts.bus.stream.warn, link)
+    facts.transcript = transcript = Transcript(store, facts.root, parts.bus.stream.warn, link)
+    parts.lifecycle.closing.append(transcript.close)
+    facts.entries = store.entries
     return facts

@@ -13,12 +13,13 @@ from cru.contexts.line_file import LineFile
 from cru.engine.parts import Parts
 from cru.events.answers import Answer
 from cru.events.bus import Bus
-from cru.events.payloads import MessageReceived, ModelSelected
+from cru.events.payloads import MessageReceived, ModelSelected, TurnComplete
 from cru.events.stamp import Event, Stamp
 from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
 from cru.extensions.hooks.agents import AgentRecords
 from cru.extensions.hooks.deferred import DeferredContext
+from cru.extensions.hooks.lines import count
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
@@ -39,6 +40,8 @@ CLAIMS_KEPT = 64
 """Dispatches whose claims are remembered."""
 # `on_error` of an entry → of a handler.
 ON_ERROR = {"": "", "allow": "pass", "deny": "deny", "ask": "ask"}
+GRACE = 5.0
+"""Seconds that asynchronous hooks have after a one-shot run."""
 SLACK = 10.0
 """Seconds beyond a hook's own limit after which the bus gives up on it."""
 
@@ -85,6 +88,7 @@ class SessionHooks:
         self._owners: list[str] = []
         self._revoked: list[GuardSnapshot] = []
         self._agents = AgentRecords()
+        self._is_interrupted = False
 
     @property
     def dialects(self) -> Mapping[str, Dialect]:
@@ -107,6 +111,8 @@ class SessionHooks:
             bus.registry.on(
                 "message:before_send", self._hand_over, owner=self.owner, where="context that waited", scope="main"
             )
+        if any(entry.asynchronous for entry in active):
+            bus.registry.on(TurnComplete, self._note_end, owner=self.owner, where="hooks", priority=0, scope="main")
         for entry in active:
             for mapping in self._dialects[entry.dialect].events[entry.event]:
                 if mapping.event:
@@ -187,6 +193,7 @@ class SessionHooks:
 
     async def open(self, parts: Parts) -> None:
         """Before `session:started`: by then it is known who sits there."""
+        self.facts.model = self.facts.model or parts.services.configured_model()
         self.set_tool_environment()
 
     def set_tool_environment(self) -> None:
@@ -203,12 +210,20 @@ class SessionHooks:
         self._parts.env = {**self._tool_env, **added}
 
     async def close(self) -> None:
-        """End what runs beside the session."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._log.close()
+        """End what runs beside the session. After a one-shot run that was not interrupted, hooks have a few seconds to finish first:
+        an asynchronous Stop hook would never get to its end otherwise."""
+        try:
+            if self._tasks and not self.facts.is_chat() and not self._is_interrupted:
+                _, late = await asyncio.wait(self._tasks, timeout=GRACE)
+                if late:
+                    text = f"{count(len(late), 'asynchronous hook')} did not finish within {GRACE:g} s after the run and had to end"
+                    self._publish(Notice("warning", text, self.owner))
+        finally:
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._log.close()
 
     def _note_prompt(self, event: Event[MessageReceived]) -> None:
         """Notes what runs now; a user's prompt begins with counters at nothing."""
@@ -224,6 +239,9 @@ class SessionHooks:
             self._agents.state_of(event.stamp).model = event.payload.model
         else:
             self.facts.model = event.payload.model
+
+    def _note_end(self, event: Event[TurnComplete]) -> None:
+        self._is_interrupted = event.payload.cause == "interrupted"
 
     def _hand_over(self, event: Event) -> Answer | None:
         """Gives the model what hooks have left for it, with its next request."""

@@ -52,8 +52,10 @@ class Transcript:
         self._line = ""  # the id of the line that was written last
         self._prompts: dict[str, Entry] = {}
         self._warned = False
+        self._is_in_use = False
 
     def __call__(self) -> Path:
+        self._is_in_use = True
         try:
             self._update()
             self._set_link()
@@ -62,6 +64,11 @@ class Transcript:
                 self._warn(f"{self.path} cannot be written: {error.strerror or error}; hooks see an old transcript")
             self._warned = True
         return self.path
+
+    async def close(self) -> None:
+        """Bring the file up to date at the end of a session in which a hook was given its path: what reads it later finds all of it."""
+        if self._is_in_use:
+            self()
 
     def _set_link(self) -> None:
         """Link to it once, when there is something to find. What cannot be done is told: hooks need no link."""

@@ -14,6 +14,7 @@ from cru.extensions.hooks import HookLocations
 if TYPE_CHECKING:
     from cru.process.confined import ConfineProject
     from cru.tasks.record import TaskRecord
+    from cru.values.messages import Entry
 
 T = TypeVar("T")
 
@@ -38,6 +39,7 @@ class SessionFacts(Struct):
     agent_transcript: writes the transcript of a sub-agent, and gives its path; None: it is the main agent
     tasks: the tasks of the session, those that have ended too
     warn: tells the person what does not work
+    entries: gives the entries of the conversation's log that count
     confine: runs what the project brings in the sandbox; None: there is none
     """
 
@@ -62,6 +64,7 @@ class SessionFacts(Struct):
     agent_transcript: Callable[[], Path] | None = None
     tasks: Callable[[], Sequence[TaskRecord]] = tuple
     warn: Callable[[str], object] = lambda text: None
+    entries: Callable[[], Sequence[Entry]] = tuple
     confine: ConfineProject | None = None
 
     @property

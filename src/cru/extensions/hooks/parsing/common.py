@@ -148,14 +148,20 @@ def spill_text(text: str, facts: SessionFacts) -> str:
     """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
     if len(text) <= LONGEST_CONTEXT:
         return text
+    shown = f"{text[:CONTEXT_PREVIEW]}\n[… {len(text) - CONTEXT_PREVIEW:,} more characters"
+    try:
+        path = save_text(text, facts)
+    except OSError as error:
+        return f"{shown}; they could not be saved: {error.strerror}]"
+    return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"
+
+
+def save_text(text: str, facts: SessionFacts) -> Path:
+    """Save a text among the outputs of the context, named by its content, and return its path. Raises OSError."""
     from cru.files.atomic import replace_file
     from cru.tools.protocol import OUTPUT_FOLDER
 
     data = text.encode("utf-8", "replace")
     path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
-    shown = f"{text[:CONTEXT_PREVIEW]}\n[… {len(text) - CONTEXT_PREVIEW:,} more characters"
-    try:
-        replace_file(path, data, keep_mode=False, make_folders=True)
-    except OSError as error:
-        return f"{shown}; they could not be saved: {error.strerror}]"
-    return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"
+    replace_file(path, data, keep_mode=False, make_folders=True)
+    return path

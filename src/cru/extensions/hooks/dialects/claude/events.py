@@ -15,6 +15,9 @@ STARTS = ("startup", "resume", "clear", "compact")
 ENDS = ("exit", "clear", "resume", "logout", "prompt_input_exit", "other")
 TRIGGERS = ("manual", "auto")
 FAILURES = (*dict.fromkeys(f.ERRORS.values()), "server_error", "invalid_request", "unknown")
+_WORKTREES = (
+    "cru makes the worktree of a sub-agent with git and keeps its changes as a patch; no hook does that in its place"
+)
 # Events that are none of ours, and why.
 UNAVAILABLE: dict[str, str] = {
     "Setup": "cru has no --init and no --maintenance",
@@ -30,8 +33,8 @@ UNAVAILABLE: dict[str, str] = {
     "CwdChanged": "cru stays in one folder",
     "DirectoryAdded": "cru works in one folder",
     "FileChanged": "cru watches the notes of a vault only; `file:changed` of cru's own hooks hears of them",
-    "WorktreeCreate": "cru makes no worktrees",
-    "WorktreeRemove": "cru makes no worktrees",
+    "WorktreeCreate": _WORKTREES,
+    "WorktreeRemove": _WORKTREES,
     "Elicitation": "what an MCP server asks is shown to the person; Notification tells of it",
     "ElicitationResult": "what the person answers goes to the MCP server as it is",
 }

@@ -20,6 +20,7 @@ ERRORS = {
     401: "authentication_failed",
     402: "billing_error",
     403: "authentication_failed",
+    404: "model_not_found",
     429: "rate_limit",
     529: "overloaded",
 }
@@ -49,8 +50,13 @@ def start_subject(event: Event[Any]) -> str:
 
 
 def session_start_fields(event: Event[p.SessionStarted], facts: SessionFacts) -> dict[str, Any]:
-    model = getattr(event.payload, "model", "")
-    return {"source": start_source(event), **({"model": model} if model else {})}
+    source, model = start_source(event), event.payload.model or facts.model
+    known: dict[str, Any] = {"source": source, **({"model": model} if model else {})}
+    if source == "resume":
+        from cru.extensions.hooks.dialects.claude.last_reply import describe_last_reply
+
+        known |= describe_last_reply(facts.entries(), event.stamp.timestamp)
+    return known
 
 
 def ends_at_prompt(event: Event[p.SessionEnded], facts: SessionFacts) -> bool:
@@ -217,7 +223,7 @@ def failure_kind(event: Event) -> str:
 
 def stop_failure_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    return {"error": failure_kind(event), "error_details": payload.error, "last_assistant_message": payload.response}
+    return {"error": failure_kind(event), "error_details": payload.error, "last_assistant_message": payload.error}
 
 
 def compaction_trigger(event: Event) -> str:

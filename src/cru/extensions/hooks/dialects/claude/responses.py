@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from cru.events.payloads import ToolCalled, ToolSettled
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.claude.tools import NO_OUTPUT
+from cru.extensions.hooks.dialects.claude.tools import NO_OUTPUT, TODO_LIST
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
+from cru.extensions.hooks.parsing.common import save_text
 from cru.files.regular import read_regular
 
 CHANGES_FILE = ("write", "edit")
@@ -25,6 +26,8 @@ _TASK = re.compile(r"\[(?:the command runs in the background as )?task ([0-9a-f]
 """How `bash` names the task of a command that goes on in the background."""
 NO_NEWLINE = "\\ No newline at end of file"
 CONTEXT_LINES = 3
+LONGEST_OUTPUT = 30_000
+"""Characters of an output from which Claude Code saves it to a file, and cru does unless `tool_output_cache_threshold` says otherwise."""
 COMPARED = 2_000
 """Lines between the first and the last change that are compared; more are one hunk."""
 
@@ -32,11 +35,13 @@ COMPARED = 2_000
 class CallRecord(Struct):
     """What hooks are told of calls that run.
 
-    before: call → text of the file that it changes; None: there was none
+    before: call → text of the file that it changes, or the todos that it replaces; None: there was none
+    todos: the todos that a sub-agent has set last
     results: call → what the model reads
     """
 
     before: dict[str, str | None] = {}
+    todos: str | None = None
     results: dict[str, str] = {}
 
 
@@ -48,6 +53,9 @@ def note_file(facts_of: FactsOf) -> Callable[[Event], None]:
         if isinstance(payload, ToolCalled) and payload.name in CHANGES_FILE:
             facts = facts_of(event.stamp)
             facts.state(CallRecord).before[payload.call_id] = _text_of(_path(facts, payload.args))
+        elif isinstance(payload, ToolCalled) and payload.name == "update_todos":
+            facts = facts_of(event.stamp)
+            facts.state(CallRecord).before[payload.call_id] = _todos(facts)
 
     return note
 
@@ -91,6 +99,10 @@ def tool_response(
         from cru.extensions.hooks.dialects.claude.tasks import describe_call
 
         return {**describe_call(tool_input, text, call_id, facts), "text": text}
+    if tool == "update_todos":
+        return {**_replaced_todos(args, tool_input, call_id, facts), "text": text}
+    if tool == "bash":
+        return {**_bash(tool_input, text), **_saved(text, facts), "text": text}
     shape = _SHAPES.get(tool)
     return {**(shape(tool_input, text) if shape else {"content": text}), "text": text}
 
@@ -188,6 +200,33 @@ def _bash(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
     return shape if task is None else {**shape, "backgroundTaskId": task[1]}
 
 
+def _saved(text: str, facts: SessionFacts) -> dict[str, object]:
+    """The file of a long output. The engine saves what is left of the output only after the hooks, which may rewrite it."""
+    if len(text) <= LONGEST_OUTPUT:
+        return {}
+    try:
+        path = save_text(text, facts)
+        return {"persistedOutputPath": str(path), "persistedOutputSize": path.stat().st_size}
+    except OSError as error:
+        facts.warn(f"a long output could not be saved for hooks: {error.strerror or error}")
+        return {}
+
+
+def _todos(facts: SessionFacts) -> str | None:
+    """The todos as they are now: the main agent's are a file of its context, a sub-agent begins with none."""
+    if facts.agent_transcript is not None:
+        return facts.state(CallRecord).todos
+    return _text_of(facts.folder / "todos.md")
+
+
+def _replaced_todos(
+    args: Mapping[str, object], tool_input: Mapping[str, object], call_id: str, facts: SessionFacts
+) -> dict[str, object]:
+    record = facts.state(CallRecord)
+    record.todos = str(args.get("content", ""))
+    return {"oldTodos": TODO_LIST.to_foreign(record.before.get(call_id) or ""), "newTodos": tool_input.get("todos")}
+
+
 def _glob(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
     lines = text.splitlines()
     return {"filenames": lines, "numFiles": len(lines)}
@@ -206,5 +245,5 @@ def _task_stop(tool_input: Mapping[str, object], text: str) -> dict[str, object]
 
 
 _SHAPES: dict[str, Callable[[Mapping[str, object], str], dict[str, object]]] = {
-    "bash": _bash, "glob": _glob, "grep": _grep, "fetch": _fetch, "task_cancel": _task_stop,
+    "glob": _glob, "grep": _grep, "fetch": _fetch, "task_cancel": _task_stop,
 }  # fmt: skip

@@ -1,0 +1,87 @@
+"""What becomes of hooks that still run beside a session when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.extensions.hooks.claude_world import about, entry
+from tests.kit.waiting import ends_soon
+
+from cru.contexts.line_file import LineFile
+from cru.events.bus import Bus
+from cru.events.payloads import TurnComplete
+from cru.events.stamp import Origin
+from cru.events.stream import Notice
+from cru.extensions.hooks import session as session_module
+from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.extensions.hooks.session import SessionHooks
+
+
+ASYNC: dict[str, Any] = {"async": True}
+
+
+class End:
+    """A session with an asynchronous hook, and what was reported at its end."""
+
+    def __init__(self, path: Path, *, is_chat: bool) -> None:
+        facts = about(path)
+        facts.folder.mkdir()
+        facts.is_chat = lambda: is_chat
+        status = EntryStatus(entry("Notification", **ASYNC), Activation.ACTIVE)
+        self.hooks = SessionHooks(
+            LoadedHooks([status]), {"claude": CLAUDE}, facts, LineFile(facts.folder / "hooks.jsonl")
+        )
+        self.bus, self.told = Bus(Origin("", "")), list[str]()
+        self.bus.stream.subscribe(lambda item: self.told.append(item.payload.text), Notice)
+        self.hooks.register(self.bus)
+        self.finished = False
+
+    async def run(self, cause: str, until: Callable[[], Awaitable[None]]) -> None:
+        async def work() -> None:
+            await until()
+            self.finished = True
+
+        self.hooks.detach(work())
+        await self.bus.dispatch(TurnComplete(cause, "", "r"))
+        with ends_soon():
+            await self.hooks.close()
+
+
+async def soon() -> None:
+    for _ in range(9):
+        await asyncio.sleep(0)
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+# whether a person sits at a chat, how the last turn ended → whether a hook gets to its end
+ENDS = [(False, "done", True), (False, "error", True), (False, "interrupted", False), (True, "done", False)]
+
+
+@pytest.mark.parametrize(("is_chat", "cause", "finishes"), ENDS)
+def test_a_one_shot_run_waits_for_its_hooks(tmp_path: Path, is_chat: bool, cause: str, finishes: bool) -> None:
+    end = End(tmp_path, is_chat=is_chat)
+    asyncio.run(end.run(cause, soon))
+    assert end.finished is finishes and end.told == []
+
+
+@pytest.mark.parametrize(("is_chat", "cause"), [(False, "interrupted"), (True, "done")])
+def test_where_nobody_waits_a_hook_is_ended_at_once(tmp_path: Path, is_chat: bool, cause: str) -> None:
+    end = End(tmp_path, is_chat=is_chat)
+    asyncio.run(end.run(cause, never))
+    assert not end.finished and end.told == []
+
+
+def test_the_wait_is_bounded_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "GRACE", 0.01)
+    end = End(tmp_path, is_chat=False)
+    asyncio.run(end.run("done", never))
+    assert not end.finished
+    assert end.told == ["1 asynchronous hook did not finish within 0.01 s after the run and had to end"]
