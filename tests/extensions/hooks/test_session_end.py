@@ -21,7 +21,6 @@ from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.session import SessionHooks
 
-
 ASYNC: dict[str, Any] = {"async": True}
 
 
