@@ -12,6 +12,7 @@ from cru.events.answers import add_context, cancel, inject
 from cru.events.catalog import BY_TYPE, CATALOG
 from cru.events.stream import Published
 from cru.permissions.gate import PermissionReply
+from cru.values.messages import Entry
 
 BY_THE_COMMAND = {
     "context:switched": "`cru -c` tells it to the session that it builds next",
@@ -100,6 +101,20 @@ def test_an_inject_at_the_start_is_answered_before_the_prompt(tmp_path: Path) ->
     world = World(tmp_path, "text: first\n---\ntext: done\n", Ext(ext))
     assert world.run("go").response == "done"
     assert heard == ["user: /model is no command here", "user: go"]
+
+
+def test_an_inject_at_the_start_waits_until_something_is_asked(tmp_path: Path) -> None:
+    world = World(tmp_path, "text: first\n---\ntext: done\n", Ext({"session:started": always(inject("hello"))}))
+
+    async def read_and_ask() -> list[Entry]:
+        world.session.submit("/help")
+        assert await world.session.run() is None
+        before = world.log("message")
+        await world.asked("go")
+        return before
+
+    assert asyncio.run(read_and_ask()) == []
+    assert world.said() == [("user", "hello"), ("assistant", "first"), ("user", "go")]
 
 
 def test_a_message_to_another_context_may_be_cancelled(tmp_path: Path) -> None:

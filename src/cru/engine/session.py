@@ -50,8 +50,7 @@ class Session:
         self._seen: tuple[list[Entry], int] = ([], -1)
         self._turn: Turn | None = None
         self._turn_count = 0
-        self._is_open = False
-        self._holds_lock = False
+        self._is_open = self._holds_lock = False
         self._immediate: set[asyncio.Task[None]] = set()
 
     @property
@@ -121,7 +120,7 @@ class Session:
         started = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, sandbox=state)
         outcome = await self.parts.bus.dispatch(started)
         self._pending.context.extend(context_texts(self.parts, outcome.answer))
-        self._queue.put_first(outcome.answer.inject)
+        self._queue.opening = outcome.answer.inject
 
     async def run(self) -> LegResult | None:
         """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was none. Raises
@@ -226,6 +225,7 @@ class Session:
         except Interrupted:
             self._drop_queue("interrupted")
             return LegResult("interrupted", reason="interrupted")
+        self._queue.put_opening()
         if first is None and self._queue and (text := describe_unfinished(self.parts.store.visible())):
             self.parts.bus.stream.warn(
                 f"the last prompt was not finished: “{text}”; it stays as it is (cru --resume goes on with it, before you ask "

@@ -134,11 +134,12 @@ def stop_for(answer: Answer, what: str) -> TurnStopped:
 
 
 class PromptQueue:
-    """First in, first out. `closed` means that nothing more is started."""
+    """First in, first out. `closed` means that nothing more is started; `opening` is what handlers of the session's start injected."""
 
     def __init__(self) -> None:
         self._waiting: deque[Prompt] = deque()
         self.closed = False
+        self.opening: Inject | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -146,10 +147,11 @@ class PromptQueue:
     def put(self, prompt: Prompt) -> None:
         self._waiting.append(prompt)
 
-    def put_first(self, inject: Inject | None) -> None:
-        """Put what a handler injected before everything that waits; it is no command, whatever it begins with."""
-        if inject is not None:
-            self._waiting.appendleft(Prompt(inject.content, model=inject.model, literal=True))
+    def put_opening(self) -> None:
+        """Put what is to be answered first before everything that waits; it is no command, whatever it begins with."""
+        if self.opening is not None:
+            self._waiting.appendleft(Prompt(self.opening.content, model=self.opening.model, literal=True))
+            self.opening = None
 
     def command(self) -> tuple[str, str] | None:
         """The name and the rest of the command at the head; None if there is none."""

@@ -84,3 +84,18 @@ def test_the_wait_is_bounded_and_reported(tmp_path: Path, monkeypatch: pytest.Mo
     asyncio.run(end.run("done", never))
     assert not end.finished
     assert end.told == ["1 asynchronous hook did not finish within 0.01 s after the run and had to end"]
+
+
+def test_a_person_need_not_wait_for_them(tmp_path: Path) -> None:
+    end = End(tmp_path, is_chat=False)
+
+    async def interrupt() -> None:
+        closing = asyncio.create_task(end.run("done", never))
+        await soon()
+        assert not closing.done()
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+
+    asyncio.run(interrupt())
+    assert not end.finished and end.told == [] and not end.hooks._tasks
