@@ -1,6 +1,6 @@
 """What becomes of the text of a command or skill: arguments, `!` commands, `@` files. Pure: it runs and reads nothing.
 
-As Claude Code 2.1.330 does it (tests/data/differential/claude.json, `C…`): `$0` is the first word behind the name."""
+As Claude Code 2.1.332 does it (tests/data/differential/claude.json, `C…`): `$0` is the first word behind the name."""
 
 from __future__ import annotations
 
