@@ -191,8 +191,7 @@ class SessionServices(Struct, kw_only=True):
     """What the rooms above the engine lend one another in a session; None: there is nothing of the kind.
 
     skills: names and describes skills for a system prompt; None: there are none
-    settings: all settings
-    transport: the one HTTP transport, made when first needed
+    settings: all settings; transport: the one HTTP transport, made when first needed
     configured_model: gives the id of the model that settings name, "" if they do not tell it
     dialogs: the face that shows dialogs
     workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
@@ -201,8 +200,7 @@ class SessionServices(Struct, kw_only=True):
     provider_auth: gives headers for requests to a model of a provider
     background: what runs beside the conversation, once something does
     recover_tasks: what became of tasks whose run was killed, once; None: nothing
-    wakers: who else may start a turn of an idle chat
-    mcp: the MCP servers, if some are configured
+    wakers: who else may start a turn of an idle chat; mcp: the MCP servers, if some are configured
     is_chat: a person sits at a chat; is_verbose: who wants to see everything
     vault: the notes; mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back

@@ -115,8 +115,7 @@ class Session:
         except BaseException:  # whatever it is, Ctrl-C too: it is tried again before the next prompt, and raised now
             self._is_open = False
             raise
-        store = self.parts.store
-        state = self.parts.services.sandbox_state
+        store, state = self.parts.store, self.parts.services.sandbox_state
         started = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, sandbox=state)
         outcome = await self.parts.bus.dispatch(started)
         self._pending.context.extend(context_texts(self.parts, outcome.answer))
