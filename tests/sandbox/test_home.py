@@ -84,7 +84,7 @@ def test_commands_read_of_a_home_what_they_need_and_nothing_else(
         [
             "; ".join(f"test -s ~/{name} && echo {name}" for name in hidden),
             "; ".join(f"test -s ~/{name} || echo {name}" for name in SHOWN),
-            f"grep -rl {SECRET} ~ /root 2>/dev/null",
+            f"grep -rl {SECRET} ~ 2>/dev/null",
             "cat ~/.m2/settings.xml",
         ],
         settings=settings,

@@ -247,6 +247,7 @@ def play(here: HomeDir, python: Path, commands: list[str], env: Mapping[str, str
 
 
 @needs_sandbox
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", INSTALLED)
 def test_what_runs_cru_is_seen_and_not_changed(machine: Machine, case: str) -> None:
     folder = Path(machine.fill(INSTALLED[case]))

@@ -108,6 +108,7 @@ def folder(surroundings: Surroundings) -> Surroundings:
 
 
 @needs_sandbox
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", PLANTED)
 def test_no_later_git_runs_what_a_command_has_planted(folder: Surroundings, case: str) -> None:
     project, ran = folder.here.project, folder.out / "ran"
