@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -282,6 +283,24 @@ def test_no_setting_of_the_heartbeat_breaks_the_lock(tmp_path: Path, seconds: in
     (context.folder / ".lock").write_text(str(now() - 2 * 3600))
     assert home.status("desk") == "stale"
     home.rename("desk", "table")
+
+
+@pytest.mark.parametrize(("number", "is_held"), [(errno.ENOTSUP, True), (errno.ENOLCK, True), (errno.EIO, False)])
+def test_only_a_disk_without_locks_is_written_to_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_held: bool
+) -> None:
+    context = fresh(tmp_path)
+
+    def refuse(fd: int, how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    if is_held:
+        with context.lock("mine"):
+            assert (context.folder / ".lock").exists()
+    else:
+        with pytest.raises(StoreUnwritable), context.lock("mine"):
+            pass
 
 
 def test_a_context_replaced_while_its_lock_is_taken_is_not_written_to(

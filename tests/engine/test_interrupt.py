@@ -20,6 +20,7 @@ from cru.events.payloads import SessionIdle, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
 from cru.events.stream import ToolOutput
 from cru.permissions.gate import PermissionReply, PermissionSubject
+from cru.tools.protocol import ToolResult
 from cru.values.messages import LEG_ENDED
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
@@ -227,6 +228,17 @@ def test_an_interrupt_in_an_automatic_compaction_ends_the_leg(tmp_path: Path) ->
     world.session.parts.bus.registry.on("context:overflow", hang(lambda: world), owner="late")
     assert world.run("four " + "x" * 400).cause == "interrupted"
     assert world.log("anchor") == before and world.log(LEG_ENDED)[-1].metadata["cause"] == "interrupted"
+
+
+def test_what_was_to_be_said_next_is_gone_with_an_interrupted_settling(tmp_path: Path) -> None:
+    """The tool ends the turn, so no request takes the inject along, and the turn's end is interrupted."""
+    spoken = Ext([("tool:completed", always(inject("said too late")), {"once": True})])
+    waits = Ext([("turn:complete", hang(lambda: world), {"once": True})])
+    world = World(tmp_path, "by: order\ncall: over {}\n---\ntext: b\n", spoken, waits)
+    world.tools(MadeTool("over", lambda _args: ToolResult("over to you", ends_turn=True)))
+    world.run("one")
+    world.run("two")
+    assert world.said()[-1] == ("user", "two") and "said too late" not in [text for _, text in world.said()]
 
 
 def test_interrupting_nothing_is_false(tmp_path: Path) -> None:

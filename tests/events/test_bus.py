@@ -222,11 +222,18 @@ def test_the_frame_ends_with_the_call() -> None:
 def test_too_deep_is_a_failure_of_the_innermost_handler_and_ends_nothing() -> None:
     world = World()
     depths: list[int] = []
+    inside: list[int] = []
+    deepest: list[int] = []
 
     def deeper(number: int) -> Callable[[Event], Awaitable[None]]:
         async def call(event: Event) -> None:
             depths.append(number)
-            await world.bus.dispatch(ToolCalled("x", {}, "c"))
+            inside.append(number)
+            deepest.append(len(inside))
+            try:
+                await world.bus.dispatch(ToolCalled("x", {}, "c"))
+            finally:
+                inside.pop()
 
         return call
 
@@ -234,7 +241,7 @@ def test_too_deep_is_a_failure_of_the_innermost_handler_and_ends_nothing() -> No
         world.on("tool:called", deeper(number), f"p{number}", pattern="x", once=True)
     outcome = world.send(ToolCalled("x", {}, "c"))
     assert outcome.answer is PASS
-    assert depths[:MAX_DEPTH] == list(range(MAX_DEPTH))
+    assert depths[:MAX_DEPTH] == list(range(MAX_DEPTH)) and max(deepest) == MAX_DEPTH
     assert any(f"{MAX_DEPTH} handlers deep" in text for text in world.warnings)
 
 
