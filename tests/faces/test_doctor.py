@@ -220,3 +220,10 @@ def test_a_plugin_that_is_off_is_named_and_health_is_written_for_programs(home: 
     report = {"plugins": [{"name": "still", "state": "disabled", "checks": None}], "notices": []}
     assert (run.code, msgspec.json.decode(run.out)) == (0, report), run
     assert "still: nothing to report, it is disabled" in cru("plugin", "health", "still", home=home).out
+
+
+@pytest.mark.parametrize(("config", "level"), [("", "warn"), ('model = "scripted:x"\n', "ok")])
+def test_no_key_is_fine_only_where_a_model_is_configured(home: HomeDir, config: str, level: str) -> None:
+    home.configure(config)
+    _, findings = doctor(home, "--offline")
+    assert of(findings, "keys", level).startswith("there is none")

@@ -59,6 +59,8 @@ def test_four_programs_are_refused_by_policy(tmp_path: Path, name: str) -> None:
 
 FAILS: list[tuple[tuple[Any, ...], str]] = [
     (("no-such-program-here",), "cannot start no-such-program-here: No such file"),
+    (("echo hi | cat",), "cannot start echo hi .* one program and its arguments.*sh"),
+    (("ls -l",), "cannot start ls -l: .* one program and its arguments"),
     (("true", [], {"cwd": "missing"}), "cannot start true: No such file"),
     (("true", ["a\0b"]), "cannot start true: embedded null"),
     (("sleep", ["5"], {"timeout": 0.05}), "sleep ran longer than 0.05 s"),

@@ -142,10 +142,17 @@ async def _run(
     try:
         ended = await run_program(command.program, command.seconds, output, errors, wait=wait or Child.wait)
     except StartError as error:
-        raise NamespaceError(f"cannot start {name}: {error.reason}") from error
+        raise NamespaceError(f"cannot start {name}: {error.reason}{_shell_hint(name)}") from error
     if ended.timed_out:
         raise NamespaceError(f"{name} ran longer than {command.seconds:g} s and was ended")
     return ended
+
+
+def _shell_hint(name: str) -> str:
+    """How a command line is run, if the name of a program looks like one."""
+    if not any(character in name for character in " |;&<>$`"):
+        return ""
+    return '; it takes one program and its arguments, and a shell runs a command line: ("sh", {"-c", "…"})'
 
 
 class _LineCallback:

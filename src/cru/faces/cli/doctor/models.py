@@ -38,9 +38,12 @@ async def keys(patient: Patient) -> list[DoctorFinding]:
             DoctorFinding("keys", "error", env.problem, "unlock the keyring, or `cru login PROVIDER --file`")
         )
     findings += _withheld(patient)
-    return findings or [
-        DoctorFinding("keys", "ok", "there is none, and a model of this machine needs none", "cru login")
-    ]
+    if findings:
+        return findings
+    chosen = patient.settings.of(ModelSettings) if patient.settings is not None else None
+    if chosen is not None and (chosen.model or chosen.base_url):
+        return [DoctorFinding("keys", "ok", "there is none, and a model of this machine needs none", "cru login")]
+    return [DoctorFinding("keys", "warn", "there is none, and no model is configured", "cru login")]
 
 
 def _withheld(patient: Patient) -> list[DoctorFinding]:
