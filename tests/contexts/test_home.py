@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -8,7 +10,17 @@ import pytest
 from tests.contexts.support import Home, run, said, start, texts
 from tests.kit.waiting import PATIENCE
 
-from cru.contexts import DOCS, BadName, ContextError, ContextHeld, ContextSettings, NameTaken, NoSuchContext, TooLong
+from cru.contexts import (
+    DOCS,
+    BadName,
+    ContextError,
+    ContextHeld,
+    ContextSettings,
+    NameTaken,
+    NoSuchContext,
+    TooLong,
+    write_error,
+)
 from cru.contexts.store import ContextStore
 
 
@@ -370,3 +382,11 @@ def test_a_nonsensical_note_of_a_rename_changes_nothing(home: Home, text: str) -
     assert (Home(home.path).current, home.names()) == ("a", ["a"])
     Home(home.path).switch("b")
     assert Home(home.path).previous == "a"
+
+
+@pytest.mark.parametrize(
+    ("missing", "advice"), [("none/.cru/contexts/main", "choose another home"), ("main/.lock", "renamed meanwhile")]
+)
+def test_a_home_that_cannot_be_made_is_no_context_that_is_gone(tmp_path: Path, missing: str, advice: str) -> None:
+    error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    assert advice in write_error(tmp_path / missing, error).hint

@@ -16,6 +16,7 @@ ContextError
 
 import errno
 from math import inf
+from os import path as os_path
 from os import strerror
 from pathlib import Path
 from typing import ClassVar
@@ -124,6 +125,8 @@ def write_error(path: Path | str, error: OSError) -> StoreUnwritable:
             f"cannot write {path}: it is a link, and what cru keeps stays in its own folder", _NO_LINK
         )
     hint = _HINTS.get(error.errno or 0, "look at the disk, then run the same command again")
+    if error.errno == errno.ENOENT and not os_path.exists(Path(path).parent.parent):  # a home that cannot be made
+        hint = _ELSEWHERE
     return StoreUnwritable(f"cannot write {path}: {os_error_text(error)}", hint)
 
 
