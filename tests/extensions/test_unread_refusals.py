@@ -42,6 +42,7 @@ OUTPUTS: dict[str, tuple[str, str]] = {
     "a flag of Python": ("{'continue': False}", "`continue`: False"),
     "cut off": ('{"decision": "deny", "reason": "bec', "`decision`: deny"),
     "a line end in a text": ('{"decision": "deny", "reason": "a\nb"}', '`decision`: "deny"'),
+    "UTF-16": ('{"decision": "deny"}'.encode("utf-16").decode(errors="replace"), '`decision`: "deny"'),
     "nothing": ("", ""),
     "a line of a log": ("checked: nothing to deny here, decision: allow", ""),
     "a word alone": ("deny", ""),

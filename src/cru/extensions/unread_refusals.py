@@ -44,7 +44,7 @@ def find_unread_refusal(output: str, answer: Answer, *, is_text_legal: bool = Fa
     on this event, so only JSON at its beginning or end was meant as an answer."""
     if not ("{" in output or ":" in output) or strength(answer) >= STRENGTH["ask"] or answer.inject is not None:
         return ""
-    text = _ESCAPES.sub("", output)[-LONGEST:]
+    text = _ESCAPES.sub("", output.replace("\0", ""))[-LONGEST:]  # UTF-16 read as UTF-8 has a NUL behind each letter
     rest, at = [], 0
     for start, end, value in _objects(text):
         rest.append(text[at:start])

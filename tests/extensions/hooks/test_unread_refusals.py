@@ -17,6 +17,26 @@ HIDDEN = {
     "crush": '{"permission_decision": "deny"}',
     "cru": '{"permissionDecision": "deny"}',
 }
+FAILED = [
+    ("claude", '{"decision": "deny"}', 0),  # no word of Claude's
+    ("claude", '{"decision": "deny",}', 0),
+    ("claude", '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "Deny"}}', 0),
+    ("claude", '{"hookSpecificOutput": {"hookEventName": "Stop", "permissionDecision": "deny"}}', 0),
+    ("claude", '{"decision": "block", "reason": 5}', 0),
+    ("claude", 'welcome\n{"decision": "block"}', 1),
+    ("claude", '{"continue": true}{"decision": "block"}', 0),
+    ("claude", "x" * (2 << 20) + '\n{"decision": "block"}', 0),
+    ("codex", '{"decision": "block"}', 0),  # no reason
+    ("codex", '{"decision": "block"}', 1),
+    ("codex", '{"decision": "block", "reason": "x", "more": 1}', 0),
+    ("codex", '{"continue": false}', 0),
+    ("gemini", '{"decision": "deny",}', 0),
+    ("crush", '{"decision": "deny"}', 1),
+]
+"""Refusals of hooks that have failed in another way, too: (dialect, output, exit status)."""
+ALLOW_AND_DENY = (
+    '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}, "permissionDecision": "deny"}'
+)
 MUST = {"claude": {"onFailure": "block"}, "cru": {"on_error": "deny"}}
 
 
@@ -31,9 +51,9 @@ def install(home: HomeDir, dialect: str, output: str, event: str = "", **more: A
     path.write_text(json.dumps({"hooks": {event: [{"matcher": BASH[dialect], **handler}]}}))
 
 
-def run(home: HomeDir, *argv: str) -> tuple[str, str]:
+def run(home: HomeDir, *argv: str, mode: str = "trust") -> tuple[str, str]:
     """(what the model read of its call, what the person read)."""
-    done, last = turn(home, calls("echo ran"), Reply("done"), config=HOOKS, argv=argv)
+    done, last = turn(home, calls("echo ran"), Reply("done"), config=HOOKS, mode=mode, argv=argv)
     assert done.code == 0, done
     return results(last)[-1].strip(), done.err
 
@@ -78,3 +98,18 @@ def test_a_prompt_keeps_its_context(home: HomeDir) -> None:
     result, err = run(home)
     assert result == "ran" and "is not read" in err
     assert "It is Tuesday." in (home.context() / "context.jsonl").read_text()
+
+
+@pytest.mark.parametrize(("dialect", "output", "status"), FAILED)
+def test_it_refuses_in_a_strict_run_whatever_else_has_failed(
+    home: HomeDir, dialect: str, output: str, status: int
+) -> None:
+    install(home, dialect, output, command=f"cat {home.path}/output; exit {status}")
+    result, err = run(home, "--strict-hooks")
+    assert result != "ran" and "failed: " in err
+
+
+def test_an_approval_beside_a_refusal_approves_nothing(home: HomeDir) -> None:
+    install(home, "claude", ALLOW_AND_DENY)
+    result, err = run(home, mode="ask")
+    assert result != "ran" and "is not read" in err

@@ -23,6 +23,7 @@ from cru.extensions.hooks.trust.updates import limit_updates
 
 AFTER_CALLS = ("tool:completed", "tool:failed")
 """Events of calls that have run."""
+CALLS_TO_COME = ("tool:before_call", "permission:requested")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)(?:"(\s*+:)?)?')
 """A string of JSON, whether it is one to its end or not, so that each character is looked at once, and the colon that makes it a key."""
 PATIENCE = 1.0
@@ -119,27 +120,31 @@ class CommandHook:
                 self._runtime.show_waiting(entry, "")
 
     def _read_output(self, event: Event, run: HookRun) -> HookResult:
-        if run.timed_out:
-            return HookResult(failed=f"no answer within {self._entry.timeout:g} s")
         if run.withheld:
             return HookResult(deny_answer(self._entry, event), failed=run.error)
+        result = self._read_answer(event, run)
+        # a hook that has failed may have refused, too: `{"decision": "deny",}`, or an exit status that is no refusal
+        if event.row.kind == "gate" and (run.stdout or run.stderr):
+            return self._with_unread_refusal(event, run, result)
+        return result
+
+    def _read_answer(self, event: Event, run: HookRun) -> HookResult:
+        """What the dialect reads."""
+        if run.timed_out:
+            return HookResult(failed=f"no answer within {self._entry.timeout:g} s")
         if run.exit is None:
             return HookResult(failed=run.error or CANCELLED)
         read, facts = self._mapping.answer, self._runtime.facts_of(event.stamp)
         if read is None:
             return HookResult()
         if not _may_repeat_keys(run.stdout):
-            result = read(self._entry, event, run, facts)
-        else:
-            from cru.extensions.hooks.run.repeated_keys import read_every_value
+            return read(self._entry, event, run, facts)
+        from cru.extensions.hooks.run.repeated_keys import read_every_value
 
-            result = read_every_value(run, lambda run: read(self._entry, event, run, facts))
-        if event.row.kind == "gate" and not result.failed and (run.stdout or run.stderr):
-            return self._with_unread_refusal(event, run, result)
-        return result
+        return read_every_value(run, lambda run: read(self._entry, event, run, facts))
 
     def _with_unread_refusal(self, event: Event, run: HookRun, result: HookResult) -> HookResult:
-        """The result as a failure if the hook refused in words that its dialect does not read."""
+        """The result as a failure if the hook refused in words that its dialect does not read, or may have: its output was cut."""
         from cru.extensions.unread_refusals import find_unread_refusal
 
         if event.name == "turn:complete" and result.warning:  # it made the agent go on too often
@@ -148,12 +153,17 @@ class CommandHook:
         texts = (run.stdout, run.stderr)
         refusals = (find_unread_refusal(text, result.answer, is_text_legal=is_text_legal) for text in texts)
         refusal = next(filter(None, refusals), "")
-        if not refusal:
+        if refusal:
+            unread = f"{refusal} in its output is not read: it is no answer of {self._mapping.name}, or other text stands beside it"
+        elif run.truncated and strength(result.answer) < STRENGTH["ask"] and event.name in CALLS_TO_COME:
+            unread = "it printed more than is read, and a refusal may stand in the rest"
+        else:
             return result
-        failed = f"{refusal} in its output is not read: it is no answer of {self._mapping.name}, or other text stands beside it"
-        answer = result.answer
+        failed, answer = _join(result.failed, unread), result.answer
         if self._runtime.is_strict:
             answer = Answer(decision="deny", reason=f"the hook {self._entry.label} failed: {failed}", note="error")
+        elif answer.decision == "allow":  # beside a refusal it is no approval
+            answer = replace(answer, decision="none", updates=())
         return replace(result, answer=answer, failed=failed)
 
     def _report(self, event: Event, stdin: bytes, run: HookRun, result: HookResult) -> Answer:
