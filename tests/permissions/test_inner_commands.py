@@ -44,6 +44,34 @@ HIT = [
     ("rm *", "tar cf x --checkpoint=1 --checkpoint-action=exec='rm v' y"), ("rm *", "rg --pre 'rm x' y"),
     ("rm *", "awk 'BEGIN { system(\"rm x\") }'"), ("rm *", "sort --compress-program='rm x' y"), ("rm *", "make SHELL='rm x'"),
 ]  # fmt: skip
+NAMED = [
+    "x=git; $x push y", "X=/usr/bin/git; ${X} push y", "export X=git; $X push", 'X="git" && "$X" push y', "x=git; y=ls; $y; $x push z",
+    "x=ls; $x; x=git; $x push y", "x=pu; git ${x}sh", "for c in add push; do git $c x; done", "bash -c 'x=git; $x push y'",
+    "alias g=git; g push x", "alias g='git -P'\ng push x", "$(which git) push x", "`which git` push x", '"$(command -v git)" push x',
+    "$(type -P git) push x", "$(echo git) push x", "git $(echo push) x",
+]  # fmt: skip
+"""Commands whose name is given in the same line."""
+WRAPPED = [
+    "sudo git submodule foreach rm x", "timeout 5 git bisect run rm x", "sudo find . -exec rm {} +", "echo '-exec rm {} +' | xargs find .",
+    "echo 'rm x' | xargs docker run img", "printf '\\x72m x' | xargs docker run img", "xargs docker run img rm", "sudo -u git rm x",
+    "xargs -I git rm x", "xargs -n 1 -P 4 rm", "timeout 5 ssh h rm x", "sudo env X=1 rm x", "sudo sed '1e rm x' y",
+    "sudo tar --to-command='rm x' -xf y", "sudo git -c alias.x='!rm y' x", "time rm x", "time -p rm x", "! sudo rm x",
+    "if sudo rm x; then y; fi", "command -v ls; rm x", "command -p rm x", "sudo docker exec c rm x", "sudo kubectl exec p -- rm x",
+    "brew bundle exec rm x", "gem exec rm x", "cmake -E rm x", "cmake -E env rm x", "flatpak run org.x rm x", "docker create img rm x",
+    "docker service create x rm x", "podman unshare rm x", "npm explore x -- rm x", "yarn workspace x exec rm x",
+]  # fmt: skip
+"""Commands behind programs that say for certain what they run, or nearly."""
+NOT_RUN = [
+    "sudo docker rm x", "sudo git rm x && sudo docker rmi y", "timeout 60 docker rm x", "nice docker rm x", "time docker rm x",
+    "! docker rm x",
+    "if docker rm x; then echo y; fi", "if [ -f rm ]; then docker rm x; fi", "docker ps -q | xargs docker rm",
+    "git ls-files | xargs -0 git rm",
+    "docker ps -aq | xargs -r docker rm -f", "sudo apt-get install -y rm", "sudo brew install rm", "command -v rm", "command -V rm",
+    "if command -v rm >/dev/null; then echo x; fi", "time grep rm x", "timeout 5 grep rm x", "sudo grep rm x", "xargs grep rm",
+    "find . -type f | xargs grep -l rm", "brew install rm", "gem install rm", "flatpak install rm", "snap install rm", "cmake --build rm",
+    "docker volume create rm", "kubectl create ns rm", "npm create rm", "x=git; $x status", "for f in a b; do cat $f; done",
+]  # fmt: skip
+"""Ordinary commands in which `rm` is no command."""
 DATA = [
     "echo {}", "echo '{}'", "printf '%s\\n' '{}'", "grep -r '{}' .", "grep -rn -- '{}' docs", "rg '{}'", "rg -n '{}' docs", "ag '{}'",
     "git commit -m '{}'", "git commit -qm '{}'", "git commit --message='{}'", "git log --grep='{}'", "git log -S '{}'", "git log -- {}",
@@ -76,6 +104,22 @@ def test_a_rule_finds_its_command_behind_a_program_that_may_run_it(prefix: str) 
 @pytest.mark.parametrize(("rule", "command"), HIT)
 def test_a_rule_finds_its_command_in_an_operand(rule: str, command: str) -> None:
     assert hits(rule, command) == (True, True)
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_rule_finds_its_command_behind_a_name_that_the_line_gives(command: str) -> None:
+    assert hits("git push *", command) == (True, True)
+    assert hits("git pull *", command) == (False, False)
+
+
+@pytest.mark.parametrize("command", WRAPPED)
+def test_a_rule_finds_its_command_behind_a_wrapper(command: str) -> None:
+    assert hits("rm *", command) == (True, True)
+
+
+@pytest.mark.parametrize("command", NOT_RUN)
+def test_a_wrapper_makes_no_command_of_other_words(command: str) -> None:
+    assert hits("rm *", command) == (False, False)
 
 
 @pytest.mark.parametrize("command", DATA)

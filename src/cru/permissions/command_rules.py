@@ -12,7 +12,7 @@ from cru.files.glob import StarGlob, matches_text
 from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.braces import expand_bash_braces
-from cru.shell.inner_commands import find_inner_commands, find_line_commands
+from cru.shell.inner_commands import find_inner_commands, find_line_commands, find_plainly_run
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
 
 if TYPE_CHECKING:
@@ -118,12 +118,12 @@ class SearchedCommand:
 
     @cached_property
     def _candidates(self) -> list[_SearchedWords]:
-        suspect = [form for form in self._forms if form.suspect]
+        suspect = [form for form in self._forms if form.suspect and not form.is_plainly_wrapped]
         parts = dict.fromkeys(words for form in suspect for words in (*form.parts, *form.emptied))
-        segments = (
-            words for form in suspect for words in _segments(form.raw)
-        )  # of these every word may begin a command
-        others = (form for form in self._forms if not form.suspect)
+        others = [form for form in self._forms if form not in suspect]
+        sources = (form.raw for form in suspect)
+        fed = (" ".join(words) for form in others for words in _parts_that_feed(form))
+        segments = (words for text in (*sources, *fed) for words in _segments(text))  # every word may begin a command
         inner = (each for form in others for words in (*form.parts, *form.emptied) for each in _inner_commands(words))
         return [
             *(_SearchedWords(words, (0,)) for words in parts),
@@ -171,6 +171,12 @@ def _inner_commands(words: Words) -> Iterator[tuple[Words, tuple[int, ...]]]:
     for line in (line for text in lines for line in _CUT_LINE.split(text)):
         if own := tuple(line.translate(_BARE).split()):
             yield own, find_line_commands(own)
+
+
+def _parts_that_feed(form: CommandAnalysis) -> Iterator[Words]:
+    """Yield the commands whose output another one may get as words, if one of them is `xargs`."""
+    if form.is_plainly_wrapped and any(base_name(words[0]) == "xargs" for words in form.parts):
+        yield from (words for words in form.parts if not find_plainly_run(words))
 
 
 def _texts(word: str) -> Iterator[str]:
@@ -268,6 +274,10 @@ def _segments(raw: str) -> tuple[Words, ...]:
     text = raw.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("&-", "\n")  # as in `<&-rm x`
     if "\\" in text:
         text = f"{text}\n{_unescaped(text)}"
+    if "=" in text or "$(" in text or "`" in text or "for " in text:
+        from cru.shell.literal_values import write_out_values
+
+        text = f"{text}\n{write_out_values(text)}"
     joined = text.replace("\\n", "\n").replace("$'", "").replace('$"', "")
     for char in "'\"\\":
         joined = joined.replace(char, "")

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.shell.option_effects import OptionEffect, OptionUse
 from cru.shell.option_uses import (
@@ -70,6 +71,7 @@ class CommandAnalysis(Struct, frozen=True):
     suspect: words may hide commands
     uses: of each part, what makes its program do more than its name says
     emptied: those parts in which variables stand, without these: they may be empty
+    is_plainly_wrapped: only `sudo` and the like, or keywords that run what stands behind them, make it suspect
     """
 
     raw: str
@@ -78,6 +80,7 @@ class CommandAnalysis(Struct, frozen=True):
     suspect: bool = False
     uses: tuple[tuple[OptionUse, ...], ...] = ()
     emptied: tuple[Words, ...] = ()
+    is_plainly_wrapped: bool = False
 
 
 def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalysis:
@@ -96,6 +99,7 @@ def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
         stop, opaque = problem.at, "" if isinstance(problem, Misplaced) else problem.reason
     marked: list[Words] = []
     emptied: list[Words] = []
+    hides = bool(opaque)  # commands that are not among the parts, and not behind a plain wrapper
     for node in parsed.script.walk():
         if node.start > stop:
             continue
@@ -103,16 +107,26 @@ def _analyze(text: str, known_variables: frozenset[str]) -> CommandAnalysis:
             marked.append(words)
             if any(EXPANSION in word for word in words):
                 emptied.append(tuple(filter(None, _words_before(node, stop, variables=False))))
-            opaque = opaque or _why_opaque(node, known_variables)
+            reason = _why_opaque(node, known_variables)
+            hides = hides or (bool(reason) and not _is_plainly_wrapped(node, words, known_variables))
+            opaque = opaque or reason
         elif isinstance(node, Compound | Pipeline):
-            opaque = opaque or _why_keyword(node)
+            reason = _why_keyword(node)
+            hides = hides or (isinstance(node, Compound) and node.kind is not CompoundKind.IF and bool(reason))
+            opaque = opaque or reason
+    hides = hides or bool(problem.reason)
     opaque = opaque or problem.reason
     marked = [*dict.fromkeys(marked)]  # twenty thousand times the same one is judged once
     parts = tuple(tuple(word.replace(EXPANSION, "$") for word in words) for words in marked)
     uses = tuple(find_option_uses(words) for words in marked)
-    suspect = bool(opaque) or any(runs_code(word) for words in parts for word in words)
-    suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)
-    return CommandAnalysis(text, parts, opaque, suspect, uses, tuple(filter(None, dict.fromkeys(emptied))))
+    hides = hides or any(runs_code(word) for words in parts for word in words)
+    hides = hides or any(map(_runs_by_option, uses))
+    without = tuple(filter(None, dict.fromkeys(emptied)))
+    return CommandAnalysis(text, parts, opaque, hides or bool(opaque), uses, without, bool(opaque) and not hides)
+
+
+def _runs_by_option(uses: tuple[OptionUse, ...]) -> bool:
+    return any(use.effect is OptionEffect.RUNS for use in uses)
 
 
 # what is not read ----------------------------------------------------------------------------------------------------------------
@@ -201,6 +215,21 @@ def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
     end = end_of_options(words)
     globs = {place: word for place, word in enumerate(command.words) if 0 < place < end and word.has_unquoted(_GLOB)}
     return _why_options(name, words, globs)
+
+
+def _is_plainly_wrapped(command: SimpleCommand, words: Words, known_variables: Set[str]) -> bool:
+    """Return whether a program such as `sudo` runs another one behind which there are no further commands.
+
+    words: of the command, with EXPANSION
+    """
+    from cru.shell.inner_commands import find_plainly_run, only_looks_up
+
+    if not command.assignments and only_looks_up(words):
+        return True
+    at = 0 if command.assignments or command.redirections else find_plainly_run(words)
+    if not at or len(words) != len(command.words) or _runs_by_option(find_option_uses(words[at:])):
+        return False
+    return not _why_opaque(replace(command, words=command.words[at:]), known_variables)
 
 
 def _may_be_option(word: Word, known_variables: Set[str]) -> bool:

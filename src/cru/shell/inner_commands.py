@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cru.shell.harmless import TABLES
 from cru.shell.program_names import CODE_PROGRAMS, TABLED_PROGRAMS
 from cru.shell.programs import (
@@ -18,21 +20,65 @@ from cru.shell.programs import (
 )
 
 _OTHER_DATA_PROGRAMS = names(
-    "apk apt apt-cache apt-get b2sum bc bg brew cal chattr cksum clear cmake cowsay dd dig disown dpkg dnf espeak expr fallocate "
-    "ffmpeg ffprobe fg figlet flake8 flatpak getent getfacl gem gsutil host isort jobs kill killall last lsattr lsof magick mkfifo "
+    "apk apt apt-cache apt-get b2sum bc bg cal chattr cksum clear cowsay dd dig disown dpkg dnf espeak expr fallocate "
+    "ffmpeg ffprobe fg figlet flake8 getent getfacl gsutil host isort jobs kill killall last lsattr lsof magick mkfifo "
     "mknod mkfs mount nmcli ninja-build nslookup objdump open pacman pbcopy ping pkill port prettier pyright readelf rclone rustc rustfmt "
-    "say setfacl shred snap ss strip sum svn sync traceroute tsc tput type umount wait who xclip xdg-open xsel yum zypper"
+    "say setfacl shred ss strip sum svn sync traceroute tsc tput type umount wait who xclip xdg-open xsel yum zypper"
 )
 """Programs without a table of options that run none of their operands."""
 _RUNNING_SUBCOMMANDS = RUNNING_WORDS | names("debug ssh watch")
-_GROUPS = names("builder codespace compose compute container cs tool")
+_RUNNING_WORDS_OF = {
+    "brew": names("sh"),
+    "cmake": names("-E"),
+    "docker": names("create"),
+    "flatpak": names("enter"),
+    "gem": frozenset[str](),
+    "npm": names("explore"),
+    "podman": names("create unshare"),
+    "snap": frozenset[str](),
+    "yarn": names("workspace workspaces"),
+}
+"""Further such words of one program; here are also the programs that are in no other table of those with subcommands."""
+_GROUPS = names("builder bundle codespace compose compute container cs service tool")
 """Subcommands with subcommands, one of which runs a command."""
+_WITH_SUBCOMMANDS = SUBCOMMAND_PROGRAMS | _RUNNING_WORDS_OF.keys()
 _WITH_TARGETS = names("aws docker gcloud gh kubectl podman")
 """Programs that run a command somewhere else, which they name first."""
 _WITH_SCRIPTS = names("npm pnpm yarn")
 """Programs of which `run` names a script of the project first."""
+_NO_FLAGS = re.compile("(?!)")
+_PLAIN_FLAGS = {
+    "command": _NO_FLAGS,
+    "doas": _NO_FLAGS,
+    "env": _NO_FLAGS,
+    "exec": _NO_FLAGS,
+    "nice": re.compile(r"-n|-n?-?[0-9]+|[0-9]+"),
+    "nohup": _NO_FLAGS,
+    "setsid": _NO_FLAGS,
+    "stdbuf": re.compile(r"-[ioe][L0]"),
+    "sudo": re.compile(r"-[EHSn]+"),
+    "time": re.compile(r"-p"),
+    "timeout": re.compile(r"[0-9][0-9.]*[smhd]?|--foreground|--preserve-status"),
+    "xargs": re.compile(r"-[0rt]+|-[nPL][0-9]*|[0-9]+|--null|--no-run-if-empty"),
+}
+"""Programs that run the words behind them as they stand: options, and their values, that change nothing of that and can be no program's
+name."""
 _RUNNING = WRAPPERS | SHELLS | CODE_PROGRAMS
 DATA_PROGRAMS = (PLAIN_PROGRAMS | _OTHER_DATA_PROGRAMS | TABLED_PROGRAMS) - _RUNNING
+
+
+def only_looks_up(words: tuple[str, ...]) -> bool:
+    """Return whether it is `command -v NAME`, which runs nothing."""
+    return words[0] == "command" and words[1:2] in (("-v",), ("-V",))
+
+
+def find_plainly_run(words: tuple[str, ...]) -> int:
+    """Return the place of the program that a program such as `sudo` runs, 0 if it is not certain, or not known what its operands are."""
+    flags = _PLAIN_FLAGS.get(base_name(words[0]))
+    if flags is None:
+        return 0
+    at = next((at for at in range(1, len(words)) if not flags.fullmatch(words[at])), 0)
+    return at if at and _says_what_its_words_are(words[at]) else 0
 
 
 def find_inner_commands(words: tuple[str, ...]) -> tuple[int, ...]:
@@ -41,11 +87,14 @@ def find_inner_commands(words: tuple[str, ...]) -> tuple[int, ...]:
     Behind a program that treats its operands as data there are none, and of one with subcommands only those behind a word such as `run`.
     Of any other program each word counts, unless the first operand is itself a program of one of these two kinds.
     """
+    if only_looks_up(words):
+        return ()
     places: list[int] = []
     program = 0
     while True:
         start = _first_operand(words, program)
-        inner = start
+        inner = program + find_plainly_run(words[program:])
+        inner = inner if inner > program else start
         while inner < len(words) and _is_no_command(words[inner]):
             inner += 1
         if inner == len(words) or not _says_what_its_words_are(words[inner]) or _names_target(words[program]):
@@ -73,17 +122,17 @@ def _first_operand(words: tuple[str, ...], program: int) -> int:
     if name == "git":
         is_known = any(word.startswith("-") or f"git {word}" in TABLES for word in words[program + 1 : program + 2])
         return len(words) if is_known else min(program + 2, len(words))  # `git x` may be a program or an alias
-    if is_listed(name, SUBCOMMAND_PROGRAMS):
-        start = _behind_subcommand(words, program + 1)
+    if is_listed(name, _WITH_SUBCOMMANDS):
+        start = _behind_subcommand(words, program + 1, _RUNNING_SUBCOMMANDS | _RUNNING_WORDS_OF.get(name, frozenset()))
         names_script = name in _WITH_SCRIPTS and words[start - 1] == "run"
         return min(start + names_script, len(words))
     return len(words) if is_listed(name, DATA_PROGRAMS) else program + 1
 
 
-def _behind_subcommand(words: tuple[str, ...], first: int) -> int:
+def _behind_subcommand(words: tuple[str, ...], first: int, running: frozenset[str]) -> int:
     """Return the place behind a subcommand that runs a command; which options before it take a value is not known."""
     for at in range(first, len(words)):
-        if words[at] in _RUNNING_SUBCOMMANDS:
+        if words[at] in running:
             return at + 1
         is_option = words[at].startswith("-") or (at > first and words[at - 1].startswith("-"))
         if not is_option and words[at] not in _GROUPS:
@@ -97,7 +146,7 @@ def _is_no_command(word: str) -> bool:
 
 
 def _says_what_its_words_are(word: str) -> bool:
-    return is_listed(base_name(word), SUBCOMMAND_PROGRAMS | DATA_PROGRAMS)
+    return is_listed(base_name(word), _WITH_SUBCOMMANDS | DATA_PROGRAMS)
 
 
 def _names_target(word: str) -> bool:
