@@ -60,7 +60,7 @@ def _decided_together(parts: Parts, calls: tuple[ToolCall, ...]) -> Sequence[Seq
 
     A call that must be alone is a group, so that guards know what the calls before it did.
     """
-    if parts.bus.registry.looks_ahead("tool:before_call"):
+    if parts.bus.registry.looks_ahead("tool:before_call", "permission:requested"):
         return [calls]
     return _group(calls, [(tool := parts.tools.find(call.name)) is not None and tool.parallel for call in calls])
 

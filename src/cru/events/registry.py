@@ -189,10 +189,10 @@ class HandlerRegistry:
             self._forget(handler)
         return len(handlers)
 
-    def looks_ahead(self, event: str) -> bool:
-        """Whether there are handlers of an event, and all of them judge the calls of a reply before any of these runs."""
+    def looks_ahead(self, event: str, other: str) -> bool:
+        """Return whether the event has handlers, and all of them and of the other one judge the calls of a reply ahead."""
         handlers = self.by_event.get(event)
-        return handlers is not None and all([handler.ahead for handler in handlers])
+        return handlers is not None and all([handler.ahead for handler in (*handlers, *self.by_event.get(other, ()))])
 
     def holds_deltas(self, depth: int = 0) -> bool:
         """Whether a handler shows `display` instead of raw deltas to the faces of the agent at this depth."""

@@ -62,3 +62,23 @@ def test_one_deploy_only(home: HomeDir) -> None:
         home.configure('mode = "trust"\n[hooks]\ndialects = ["claude"]\n', url=model.url)
         cru("go", home=home)
     assert sorted(path.name for path in home.project.glob("ran*")) == ["ran0"]
+
+
+def test_one_deploy_only_where_another_program_answers_the_question(home: HomeDir) -> None:
+    """Codex' hooks hear calls ahead of time, but not where a hook of Claude's is asked about them."""
+    done_file = home.project / "done"
+    answer = '{"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "%s"}}}'
+    guard = f"test -e {done_file} && echo '{answer % 'deny'}' || echo '{answer % 'allow'}'"
+    for file, event, command in (
+        (".codex/hooks.json", "PreToolUse", "true"),
+        (".claude/settings.json", "PermissionRequest", guard),
+    ):
+        (home.path / file).parent.mkdir(parents=True)
+        (home.path / file).write_text(
+            json.dumps({"hooks": {event: [{"hooks": [{"type": "command", "command": command}]}]}})
+        )
+    batch = Reply(calls=[Call("bash", {"command": f"touch {done_file}; touch ran{n}"}) for n in range(3)])
+    with server([batch, Reply("done")]) as model:
+        home.configure('[hooks]\ndialects = ["claude", "codex"]\n', url=model.url)
+        cru("go", home=home)
+    assert sorted(path.name for path in home.project.glob("ran*")) == ["ran0"]

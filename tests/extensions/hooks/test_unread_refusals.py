@@ -34,9 +34,7 @@ FAILED = [
     ("crush", '{"decision": "deny"}', 1),
 ]
 """Refusals of hooks that have failed in another way, too: (dialect, output, exit status)."""
-ALLOW_AND_DENY = (
-    '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}, "permissionDecision": "deny"}'
-)
+ALLOW_AND_DENY = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}, "permissionDecision": "deny"}'
 MUST = {"claude": {"onFailure": "block"}, "cru": {"on_error": "deny"}}
 
 

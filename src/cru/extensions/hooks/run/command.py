@@ -122,26 +122,23 @@ class CommandHook:
     def _read_output(self, event: Event, run: HookRun) -> HookResult:
         if run.withheld:
             return HookResult(deny_answer(self._entry, event), failed=run.error)
-        result = self._read_answer(event, run)
+        read, facts = self._mapping.answer, self._runtime.facts_of(event.stamp)
+        if run.timed_out:
+            result = HookResult(failed=f"no answer within {self._entry.timeout:g} s")
+        elif run.exit is None:
+            result = HookResult(failed=run.error or CANCELLED)
+        elif read is None:
+            result = HookResult()
+        elif not _may_repeat_keys(run.stdout):
+            result = read(self._entry, event, run, facts)
+        else:
+            from cru.extensions.hooks.run.repeated_keys import read_every_value
+
+            result = read_every_value(run, lambda run: read(self._entry, event, run, facts))
         # a hook that has failed may have refused, too: `{"decision": "deny",}`, or an exit status that is no refusal
         if event.row.kind == "gate" and (run.stdout or run.stderr):
             return self._with_unread_refusal(event, run, result)
         return result
-
-    def _read_answer(self, event: Event, run: HookRun) -> HookResult:
-        """What the dialect reads."""
-        if run.timed_out:
-            return HookResult(failed=f"no answer within {self._entry.timeout:g} s")
-        if run.exit is None:
-            return HookResult(failed=run.error or CANCELLED)
-        read, facts = self._mapping.answer, self._runtime.facts_of(event.stamp)
-        if read is None:
-            return HookResult()
-        if not _may_repeat_keys(run.stdout):
-            return read(self._entry, event, run, facts)
-        from cru.extensions.hooks.run.repeated_keys import read_every_value
-
-        return read_every_value(run, lambda run: read(self._entry, event, run, facts))
 
     def _with_unread_refusal(self, event: Event, run: HookRun, result: HookResult) -> HookResult:
         """The result as a failure if the hook refused in words that its dialect does not read, or may have: its output was cut."""
