@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ def test_what_names_no_resource_stays_text(tmp_path: Path, prompt: str) -> None:
 def test_a_resource_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     text, err = asked(tmp_path, "look at @small:test://notes", stdio("small", "exit"))
     assert "@small:test://notes cannot be read: the MCP server small is not there" in text and "cannot be read" in err
+
+
+def test_nothing_is_read_for_a_prompt_that_a_hook_refuses(tmp_path: Path) -> None:
+    here = home(tmp_path, config='model = "scripted:x"\n[hooks]\ndialects = ["claude"]\n' + stdio("small", "exit"))
+    hook = {"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}
+    (here.path / ".claude").mkdir()
+    (here.path / ".claude/settings.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [hook]}}))
+    done = cru("look at @small:test://notes", home=here)
+    assert done.code == 3 and "no" in done.err and "cannot be read" not in done.err, done
 
 
 def test_a_picture_becomes_a_file(tmp_path: Path) -> None:

@@ -24,21 +24,31 @@ TYPED = ("user", "queue", "command")
 """Where a prompt is from that may name resources: a person typed it."""
 SECONDS = 600.0
 """For all resources of a prompt."""
+LAST = 1_000_000
+"""A priority behind those of handlers that may refuse a prompt."""
 AFTER_WORDS = ".,;:!?)]}'\""
 
 
 class ResourceMentions:
-    """A handler of `message:received`: what a person names is read, and goes along beside the prompt."""
+    """Handlers of `message:received`: what a person names is read, and goes along beside the prompt."""
 
     def __init__(self, parts: Parts, pool: ServerPool) -> None:
         self._parts = parts
         self._pool = pool
+        self._typed: frozenset[str] = frozenset()
 
-    async def __call__(self, event: Event[MessageReceived]) -> Answer:
-        if event.stamp.source not in TYPED:
+    def note(self, event: Event[MessageReceived]) -> Answer:
+        """Before all other handlers: keep what the person named, since others may put text of strangers into the prompt."""
+        is_typed = event.stamp.source in TYPED
+        self._typed = frozenset(uri for _, uri in self._mentions(event.payload.content)) if is_typed else frozenset()
+        return PASS
+
+    async def read(self, event: Event[MessageReceived]) -> Answer:
+        """Behind all other handlers: nothing is read for a prompt that one of them refuses."""
+        if not self._typed:
             return PASS
-        texts = [await self._read(server, uri) for server, uri in self._mentions(event.payload.content)]
-        return Answer(context=tuple(texts)) if texts else PASS
+        named = [each for each in self._mentions(event.payload.content) if each[1] in self._typed]
+        return Answer(context=tuple([await self._read(server, uri) for server, uri in named]))
 
     def _mentions(self, text: str) -> Iterator[tuple[ServerConnection, str]]:
         servers = {server.name: server for server in self._pool.servers}
@@ -135,7 +145,7 @@ def read_arguments(prompt: RemotePrompt, words: str) -> dict[str, str]:
 def add_prompts(parts: Parts, pool: ServerPool) -> None:
     """In the session of these parts."""
     mentions = ResourceMentions(parts, pool)
-    parts.bus.registry.on(
-        MessageReceived, mentions, owner="cru", where="resources of MCP servers", priority=0, limit=SECONDS
-    )
+    on, where = parts.bus.registry.on, "resources of MCP servers"
+    on(MessageReceived, mentions.note, owner="cru", where=where, priority=0)
+    on(MessageReceived, mentions.read, owner="cru", where=where, priority=LAST, limit=SECONDS)
     parts.commands.sources.append(PromptCommands(parts, pool))
