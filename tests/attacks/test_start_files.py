@@ -146,7 +146,7 @@ def start_with(tmp_path: Path, plant: Callable[[HomeDir], object]) -> Done:
         return cru("go", home=here)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_a_strangers_files_stop_no_start(tmp_path: Path, kind: str) -> None:
     """All files of a project at once: the start goes on, and what guards is reported."""
@@ -165,7 +165,7 @@ def test_a_strangers_files_stop_no_start(tmp_path: Path, kind: str) -> None:
         assert ".cru/config.toml" in done.err
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HOME)
 def test_a_broken_file_of_the_home_ends_no_start_without_a_sentence(tmp_path: Path, name: str) -> None:
     for number, (kind, make) in enumerate(contents_of(name).items()):

@@ -116,6 +116,7 @@ def own(modules: set[str]) -> list[str]:
     return sorted(name for name in modules if name.partition(".")[0] == "cru")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("sandbox", ["", "off"])
 def test_a_start_loads_no_more_modules_classes_and_code_than_now(home: HomeDir, kind: str, sandbox: str) -> None:
     limits, home.sandbox = LIMITS[kind], sandbox
@@ -127,18 +128,21 @@ def test_a_start_loads_no_more_modules_classes_and_code_than_now(home: HomeDir, 
     assert sum(start.code.values()) <= limits.code, start.code
 
 
+@pytest.mark.sample(1)
 def test_the_first_tool_call_loads_no_more_modules_than_now(home: HomeDir, kind: str) -> None:
     cost(home, 0)
     new = cost(home, 1).modules - cost(home, 0).modules
     assert len(new) <= LIMITS[kind].first, sorted(new)
 
 
+@pytest.mark.sample(1)
 def test_a_round_makes_no_more_calls_of_functions_than_now(home: HomeDir, kind: str) -> None:
     cost(home, 1)
     few, many = (cost(home, rounds, counts=True).calls for rounds in (5, 25))
     assert few < many <= few + 20 * LIMITS[kind].calls
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_round_makes_no_more_system_calls_and_processes_than_now(home: HomeDir, kind: str) -> None:
     cost(home, 1)

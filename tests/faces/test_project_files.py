@@ -69,6 +69,7 @@ def test_the_best_files_come_first(characters: str, expected: list[str]) -> None
     assert search(names, characters) == expected
 
 
+@pytest.mark.slow
 def test_every_one_of_many_files_is_found_and_the_best_of_them_first() -> None:
     names = [f"packages/module{number // 100}/source/file{number}.py" for number in range(MANY)]
     names[-1] = "packages/packages"

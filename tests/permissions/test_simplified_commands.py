@@ -197,6 +197,7 @@ def test_an_answer_that_is_kept_for_runs_outside_covers_nothing_around_it(world:
     assert other == "ask" and plain == judge.judge("bash", "shell", "git log -1", why_ask=why, is_outside=True).decision
 
 
+@pytest.mark.slow
 def test_the_real_command_runs_it_and_what_is_left_over_asks(home: HomeDir) -> None:
     calls = [
         Call("bash", {"command": f"cd {home.project.resolve()} && LC_ALL=C printf '%s' one # {word}"})

@@ -115,6 +115,7 @@ def test_no_command_does_what_is_denied(surroundings: Surroundings) -> None:
     assert [row for row in zip(DENIED, results, strict=True) if "UNDENIED" in row[1][0]] == []
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_programs_do_without_what_is_denied(surroundings: Surroundings) -> None:
     here = [command for command in PROGRAMS if shutil.which(command.split()[0])]

@@ -35,6 +35,7 @@ def hook(tmp_path: Path, *commands: str) -> HomeDir:
     return prepared(tmp_path, *({"command": command} for command in commands), event="user_prompt_submit")
 
 
+@pytest.mark.slow
 def test_up1_it_fires_on_every_prompt_once_it_is_in_the_log(tmp_path: Path) -> None:
     log = tmp_path / "home" / ".cru" / "contexts" / "default" / "context.jsonl"
     here = hook(tmp_path, f"grep -c message {log} >> counts; {RECORD}")
