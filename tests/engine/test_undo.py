@@ -171,16 +171,60 @@ def test_a_file_that_somebody_else_changed_is_shown_and_asked(tmp_path: Path, re
         desk.type("/redo")
         assert desk.a.read_text() == "one\n"
     else:
-        with pytest.raises(UndoRefused, match=r"changed by somebody else since, so nothing was done: .*/a"):
+        with pytest.raises(UndoRefused, match=r"changed by someone else, so nothing was done: .*/a"):
             desk.type("/undo")
         assert (desk.texts(), desk.files()) == before
     assert "-one\n+mine" in person.questions[0].preview and person.questions[0].detail == "a"
 
 
+@pytest.mark.parametrize(
+    ("changes", "undo", "left"),
+    [
+        pytest.param(("theirs\n",), "/undo 2", None, id="an edit"),
+        pytest.param((None,), "/undo 2", None, id="removed"),
+        pytest.param(("theirs\n", "one\n"), "/undo 2", "zero\n", id="there and back"),
+        pytest.param((), "/undo 2", "zero\n", id="nothing"),
+        pytest.param(("theirs\n",), "/undo", "theirs\n", id="only the last turn"),
+        pytest.param(("theirs\n",), "/undo 2 --leave", "two\n", id="left"),
+    ],
+)
+def test_what_the_user_changed_between_turns_is_not_erased(
+    tmp_path: Path, changes: tuple[str | None, ...], undo: str, left: str | None
+) -> None:
+    desk = Desk(tmp_path)
+    desk.run("first")
+    for content in changes:
+        desk.a.unlink() if content is None else desk.a.write_text(content)
+    desk.run("second")
+    if left is None:
+        with pytest.raises(
+            UndoRefused, match=r"changed by someone else, so nothing was done: .*/a \(between the changes"
+        ):
+            desk.type(undo)
+        assert desk.files() == {"a": "two\n", "deep/b": "b\n"}
+    else:
+        desk.type(undo)
+        assert desk.files()["a"] == left
+
+
+def test_a_person_sees_what_they_changed_between_turns_and_decides(tmp_path: Path) -> None:
+    person = Person(PermissionReply("once"))
+    desk = Desk(tmp_path, asker=person)
+    desk.run("first")
+    desk.a.write_text("mine\n")
+    desk.run("second")
+    [shown] = desk.type("/diff 2")
+    assert "-one" not in shown and "-mine\n+two" in shown and "-zero\n+one" in shown
+    desk.type("/undo 2")
+    assert "-one\n+mine" in person.questions[0].preview and desk.a.read_text() == "zero\n"
+    desk.type("/redo")
+    assert desk.a.read_text() == "two\n"
+
+
 def test_leave_takes_back_the_rest(desk: Desk) -> None:
     desk.a.write_text("mine\n")
     [shown] = desk.type("/undo 2 --leave")
-    assert "files: deep/b\nleft as they are, since somebody else changed them: a\n" in shown
+    assert "files: deep/b\nleft as they are, since someone else changed them: a\n" in shown
     assert desk.files() == {"a": "mine\n"} and desk.texts() == []
     assert desk.type("/redo --leave")[0].count("left as they are") == 1
     assert desk.files() == {"a": "mine\n", "deep/b": "b\n"}

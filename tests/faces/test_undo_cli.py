@@ -47,9 +47,7 @@ def test_a_file_of_somebody_else_is_refused_with_its_name_and_a_status(desk: Hom
     cru("go", home=desk)
     (desk.project / "a").write_text("mine\n")
     done = cru("/undo", home=desk)
-    assert (
-        done.code == 3 and "changed by somebody else since, so nothing was done: " in done.err and "--leave" in done.err
-    )
+    assert done.code == 3 and "changed by someone else, so nothing was done: " in done.err and "--leave" in done.err
     assert content(desk) == "mine\n" and len(desk.log()) == 6
     assert cru("/undo --leave", home=desk).code == 0 and content(desk) == "mine\n"
 
@@ -277,7 +275,7 @@ def test_scripts_take_back_files_too_and_are_refused_where_a_person_would_be_ask
     code = "local n, why = cru.sessions.undo() return tostring(n) .. ' ' .. tostring(why) .. ' ' .. #cru.sessions.undo_history()"
     (desk.project / "a").write_text("mine\n")
     refused = cru("lua", code, home=desk)
-    assert refused.out.startswith('"nil changed by somebody else since, so nothing was done: '), refused
+    assert refused.out.startswith('"nil changed by someone else, so nothing was done: '), refused
     (desk.project / "a").write_text("one\n")
     assert cru("lua", code, home=desk).out == '"1 nil 1"\n'
     assert content(desk) == "zero\n"

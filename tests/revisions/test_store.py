@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -118,6 +119,18 @@ def test_what_somebody_else_changed_since_is_never_touched(bench: Bench, change:
     before = os.lstat(file) if os.path.lexists(file) else None
     assert bench.back() == [kind]
     assert (os.lstat(file) if os.path.lexists(file) else None) == before
+
+
+def test_what_someone_else_changed_between_two_changes_is_not_taken_back(bench: Bench) -> None:
+    file = bench.files / "a"
+    file.write_bytes(b"zero")
+    bench.write("a", b"one")
+    file.write_bytes(b"theirs")
+    bench.write("a", b"theirs and two")
+    [step] = plan(bench.store, summarize(bench.store.changes()), backwards=True)
+    [foreign] = step.foreign
+    assert step.kind is StepKind.CHANGED
+    assert [bench.store.content(state) for state in (foreign.start, foreign.end)] == [b"one", b"theirs"]
 
 
 def test_a_folder_that_leads_elsewhere_now_is_not_followed(bench: Bench, tmp_path: Path) -> None:
@@ -234,12 +247,24 @@ def changed(name: str, time: float, size: int = 1, prompt: str = "p", number: in
     return msgspec.structs.replace(make_change(f"/{name}", before, MISSING, origin), time=time)
 
 
+def chain(name: str, prompt: str, numbers: range, time: float) -> list[FileChange]:
+    """Changes of one turn of which each begins with what the one before it left."""
+    made = [changed(name, time, prompt=prompt, number=number) for number in (*numbers, numbers.stop)]
+    return [msgspec.structs.replace(one, after=two.before) for one, two in pairwise(made)]
+
+
 def test_ten_of_each_file_stay_and_what_the_last_turns_need() -> None:
-    many = [changed("a", 1, prompt="early", number=n) for n in range(30)]
-    many += [changed("a", 2, prompt="late", number=n) for n in range(30)] + [changed("b", 1)]
+    many = [*chain("a", "early", range(30), 1), *chain("a", "late", range(30), 2), changed("b", 1)]
     kept = select_kept(many, UndoSettings(), 3)
     ids = [change.before.sha for change in kept]
     assert ids == ["a-1-0", "a-1-29", "a-2-0", *(f"a-2-{n}" for n in range(20, 30)), "b-1-0"]
+    assert summarize(kept) == summarize(many), "what is dropped in between does not look like a change of someone else"
+
+
+def test_what_someone_else_changed_within_a_turn_is_still_seen_after_cleaning() -> None:
+    turn = [*chain("a", "turn", range(20), 1), *chain("a", "turn", range(30, 60), 1)]
+    kept = select_kept(turn, UndoSettings(), 3)
+    assert summarize(kept) == summarize(turn) and len(summarize(turn)) == 2 and len(kept) == 12
 
 
 def test_age_and_size_are_bounded_the_oldest_goes_first() -> None:

@@ -23,7 +23,7 @@ from cru.engine.undo import (
 from cru.files import is_inside
 from cru.permissions.gate import PermissionSubject
 from cru.revisions.diff import diff_summary
-from cru.revisions.restore import FileSummary, StepKind, summarize
+from cru.revisions.restore import StepKind, summarize
 from cru.revisions.store import RevisionStore
 from cru.values.visible import visible
 
@@ -74,11 +74,11 @@ async def _may_overwrite(parts: Parts, planned: UndoPlan) -> bool:
     """Whether a person says so. Raises UndoRefused if they do not, or nobody is there."""
     store = _store(parts)
     diffs = [
-        diff_summary(store, FileSummary(s.file, s.expected, s.current), _name(parts, s.file)) for s in planned.conflicts
+        diff_summary(store, change, _name(parts, step.file)) for step in planned.conflicts for change in step.foreign
     ]
     subject = PermissionSubject(
         planned.kind, "write", ", ".join(_name(parts, step.file) for step in planned.conflicts),
-        f"changed by somebody else since: y overwrites that (it stays in `cru history`), n does nothing; /{planned.kind} {LEAVE} leaves "
+        f"changed by someone else: y overwrites that (it stays in `cru history`), n does nothing; /{planned.kind} {LEAVE} leaves "
         "these files as they are",
         preview="\n".join(filter(None, diffs)),
     )  # fmt: skip
@@ -97,7 +97,7 @@ def _render(report: UndoReport, parts: Parts) -> str:
     if report.restored:
         lines.append(f"files: {_names(parts, report.restored)}")
     if report.left:
-        lines.append(f"left as they are, since somebody else changed them: {_names(parts, report.left)}")
+        lines.append(f"left as they are, since someone else changed them: {_names(parts, report.left)}")
     lost = [f"{_name(parts, step.file)} ({step.why})" for step in planned.of(StepKind.LOST)]
     if lost:
         lines.append(f"not {verb}: {', '.join(lost)}")

@@ -11,7 +11,7 @@ EngineError
 ├── KeyPassedBy     a prompt with a key was left unfinished, and another one followed it
 ├── NoSuchTurn      a conversation has no turn of that number
 ├── NothingToUndo   there is no turn to take back, or none to bring again
-├── UndoRefused     files were changed by somebody else since, or something runs that changes them (exit 3)
+├── UndoRefused     files were changed by someone else, or something runs that changes them (exit 3)
 ├── UnknownCommand  `/word` that nobody has registered (exit 2)
 └── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
 """

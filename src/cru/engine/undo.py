@@ -45,7 +45,7 @@ class UndoPlan(Struct, frozen=True):
 
     @property
     def conflicts(self) -> list[Step]:
-        """Files that somebody else changed since."""
+        """Files that someone else changed, since or between the changes."""
         return self.of(StepKind.CHANGED)
 
 
@@ -149,13 +149,18 @@ def anchor(store: ContextStore, planned: UndoPlan) -> None:
 
 
 def refuse_conflicts(planned: UndoPlan) -> None:
-    """For those who can ask nobody. Raises UndoRefused."""
+    """Refuse a plan with conflicts where no one can be asked. Raises UndoRefused."""
     if planned.conflicts:
-        names = ", ".join(step.file for step in planned.conflicts)
+        names = ", ".join(f"{step.file}{_when(step)}" for step in planned.conflicts)
         raise UndoRefused(
-            f"changed by somebody else since, so nothing was done: {names}",
+            f"changed by someone else, so nothing was done: {names}",
             f"/{planned.kind} --leave leaves these files as they are; in the chat /{planned.kind} shows what was changed, and asks",
         )
+
+
+def _when(step: Step) -> str:
+    """Return when someone else changed it, unless that was since the last turn."""
+    return "" if step.foreign[0].start is step.expected else " (between the changes that would be taken back)"
 
 
 def changes_of(parts: Parts, entries: Iterable[Entry]) -> list[FileChange]:

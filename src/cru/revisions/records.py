@@ -59,6 +59,10 @@ class PathState(Struct, frozen=True, omit_defaults=True):
         modes = {self.mode, other.mode} - {ANY_MODE} if self.kind is FileKind.FILE else set[int]()
         return bool(self.sha) and self.sha == other.sha and len(modes) < 2
 
+    def connects(self, following: PathState) -> bool:
+        """Return whether nothing shows that someone changed the file between this state and the start of the following change."""
+        return self == following or self.is_same(following)
+
 
 MISSING = PathState(FileKind.MISSING)
 UNKNOWN = PathState(FileKind.UNKNOWN)

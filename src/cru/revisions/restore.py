@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.files.atomic import replace_file
 from cru.revisions import RevisionError
@@ -15,7 +17,7 @@ from cru.revisions.store import RevisionStore
 
 
 class FileSummary(Struct, frozen=True):
-    """What changes made of one file: from what to what."""
+    """What consecutive changes made of one file: from what to what."""
 
     file: str
     start: PathState
@@ -23,7 +25,7 @@ class FileSummary(Struct, frozen=True):
 
 
 class StepKind(Enum):
-    """WRITE: it is brought to its target. DONE: it is there already. CHANGED: somebody else changed it since. LOST: the target is not
+    """WRITE: it is brought to its target. DONE: it is there already. CHANGED: someone else changed it. LOST: the target is not
     kept, or would lie elsewhere."""
 
     WRITE = "write"
@@ -37,6 +39,7 @@ class Step(Struct, frozen=True):
 
     expected: what should lie there
     current: what does
+    foreign: what someone else changed, before the last of the changes or since; only of CHANGED
     why: of LOST, for people
     """
 
@@ -46,40 +49,47 @@ class Step(Struct, frozen=True):
     current: PathState
     kind: StepKind
     why: str = ""
+    foreign: tuple[FileSummary, ...] = ()
 
 
 def summarize(changes: Iterable[FileChange]) -> list[FileSummary]:
-    """Of each file the first state and the last, in the order in which the files were first changed."""
-    sums: dict[str, FileSummary] = {}
+    """Return what the changes made of each file, in the order in which the files were first changed.
+
+    A file has more than one summary if its changes do not connect: what lies between the end of one and the start of the next is a
+    change of someone else.
+    """
+    runs: dict[str, list[FileSummary]] = {}
     for change in changes:
-        known = sums.get(change.file)
-        start = change.before if known is None else known.start
-        sums[change.file] = FileSummary(change.file, start, change.after)
-    return list(sums.values())
+        of_file = runs.setdefault(change.file, [])
+        if of_file and of_file[-1].end.connects(change.before):
+            of_file[-1] = replace(of_file[-1], end=change.after)
+        else:
+            of_file.append(FileSummary(change.file, change.before, change.after))
+    return [run for of_file in runs.values() for run in of_file]
 
 
 def plan(store: RevisionStore, summaries: Iterable[FileSummary], *, backwards: bool) -> list[Step]:
     """What has to be done to bring each file to how it was before (or after). Nothing is changed. Raises StoreFailed."""
-    return [
-        _step(store, entry.file, entry.start, entry.end)
-        if backwards
-        else _step(store, entry.file, entry.end, entry.start)
-        for entry in summaries
-    ]
+    runs: dict[str, list[FileSummary]] = {}
+    for entry in summaries:
+        runs.setdefault(entry.file, []).append(entry)
+    return [_step(store, of_file, backwards=backwards) for of_file in runs.values()]
 
 
-def _step(store: RevisionStore, file: str, target: PathState, expected: PathState) -> Step:
+def _step(store: RevisionStore, runs: Sequence[FileSummary], *, backwards: bool) -> Step:
+    file, first, last = runs[0].file, runs[0].start, runs[-1].end
+    target, expected = (first, last) if backwards else (last, first)
     current = store.look(file)
-    kind, why = StepKind.WRITE, ""
+    foreign = () if current.is_same(expected) else (FileSummary(file, expected, current),)
+    if backwards:  # a redo brings exactly what lay there before the undo, which has asked about these
+        foreign = (*(FileSummary(file, one.end, two.start) for one, two in pairwise(runs)), *foreign)
     if current.is_same(target):
-        kind = StepKind.DONE
-    elif not current.is_same(expected):
-        kind = StepKind.CHANGED
-    if kind is not StepKind.DONE and _leads_elsewhere(file):
-        kind, why = StepKind.LOST, "its folder is a link now"
-    elif kind is not StepKind.DONE and not store.has(target):
-        kind, why = StepKind.LOST, _why_lost(target)
-    return Step(file, target, expected, current, kind, why)
+        return Step(file, target, expected, current, StepKind.DONE)
+    if _leads_elsewhere(file):
+        return Step(file, target, expected, current, StepKind.LOST, "its folder is a link now")
+    if not store.has(target):
+        return Step(file, target, expected, current, StepKind.LOST, _why_lost(target))
+    return Step(file, target, expected, current, StepKind.CHANGED if foreign else StepKind.WRITE, foreign=foreign)
 
 
 def _leads_elsewhere(file: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
 
 from cru.revisions import UndoSettings
-from cru.revisions.records import FileChange
+from cru.revisions.records import ChangedBy, FileChange
 
 DAY = 86_400.0
 MOST_CHANGES = 50_000
@@ -38,12 +40,28 @@ def _newest_of_files(changes: Sequence[FileChange], most: int) -> list[FileChang
     by_file: dict[str, list[FileChange]] = {}
     for change in changes:
         by_file.setdefault(change.file, []).append(change)
-    stay: set[str] = set()
+    kept: dict[str, FileChange] = {}
     for of_file in by_file.values():
-        stay |= {change.id for change in of_file[-most:]}
-        turns: dict[tuple[str, str], list[str]] = {}
+        newest = {change.id for change in of_file[-most:]}
+        turns: dict[tuple[str, str, bool], list[FileChange]] = {}
         for change in of_file:
-            turns.setdefault((change.origin.session, change.origin.prompt), []).append(change.id)
-        for ids in list(turns.values())[-most:]:
-            stay |= {ids[0], ids[-1]}
-    return [change for change in changes if change.id in stay]
+            origin = change.origin
+            is_edit = origin.by in (ChangedBy.TOOL, ChangedBy.COMMAND)
+            turns.setdefault((origin.session, origin.prompt, is_edit), []).append(change)
+        last_turns = list(turns.values())[-most:]
+        kept |= {change.id: change for change in of_file if change.id in newest}
+        kept |= {change.id: change for turn in last_turns for change in _merge(turn, newest)}
+    return [kept[change.id] for change in changes if change.id in kept]
+
+
+def _merge(turn: Sequence[FileChange], newest: set[str]) -> Iterator[FileChange]:
+    """Merge the changes of a turn that are dropped into the one before them, so that the rest still connects for /undo. Changes between
+    which someone else changed the file stay apart."""
+    pending = turn[0]
+    for change in turn[1:]:
+        if change.id in newest or change is turn[-1] or not pending.after.connects(change.before):
+            yield pending
+            pending = change
+        else:
+            pending = replace(pending, after=change.after)
+    yield pending
