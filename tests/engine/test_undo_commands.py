@@ -14,6 +14,7 @@ import pytest
 from tests.engine import test_undo
 from tests.engine.test_undo import write
 
+from cru.engine import UndoRefused
 from cru.events.stream import CommandSaid
 from cru.revisions.work_tree import _read_batch, _read_sizes, find_git, read_head
 from cru.shell.readers import only_reads
@@ -196,6 +197,22 @@ def test_a_worktree_and_a_project_below_the_top_work_as_well(tmp_path: Path) -> 
     assert not (tmp_path / "wt/project/b").exists()
     assert (tmp_path / "wt/kept").read_text() == "above\n", "outside of the project nothing is looked at"
     assert look(main / ".git") == repo
+
+
+def test_one_half_of_a_move_is_not_taken_back_alone(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    (root / "src").mkdir()
+    (root / "src/work").write_text("not committed\n")
+    desk = Desk(tmp_path, script(bash("mv src real")))
+    desk.type("go")
+    (root / "src").symlink_to("real")
+    before = work_tree(root)
+    with pytest.raises(UndoRefused, match=r"nothing was done: .*/src/work \(its folder is a link now\)") as caught:
+        desk.type("/undo")
+    assert work_tree(root) == before and "move away what is in the way" in caught.value.hint
+    (root / "src").unlink()
+    desk.type("/undo")
+    assert (root / "src/work").read_text() == "not committed\n" and not (root / "real").exists()
 
 
 def test_a_repository_with_sha256_and_one_without_a_commit(tmp_path: Path) -> None:

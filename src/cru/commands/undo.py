@@ -16,6 +16,7 @@ from cru.engine.undo import (
     changes_of,
     plan_redo,
     plan_undo,
+    refuse_blocked,
     refuse_conflicts,
     settle_changes,
     turn_starts,
@@ -23,7 +24,7 @@ from cru.engine.undo import (
 from cru.files import is_inside
 from cru.permissions.gate import PermissionSubject
 from cru.revisions.diff import diff_summary
-from cru.revisions.restore import StepKind, summarize
+from cru.revisions.restore import summarize
 from cru.revisions.store import RevisionStore
 from cru.values.visible import visible
 
@@ -66,6 +67,8 @@ def _number(text: str, command: str, default: int) -> int:
 
 
 async def _carry_out(parts: Parts, planned: UndoPlan, leave: bool) -> CommandResult:
+    if not leave:
+        refuse_blocked(planned)
     overwrite = bool(planned.conflicts) and not leave and await _may_overwrite(parts, planned)
     return CommandResult(_render(carry_out(parts, planned, overwrite=overwrite), parts))
 
@@ -98,7 +101,7 @@ def _render(report: UndoReport, parts: Parts) -> str:
         lines.append(f"files: {_names(parts, report.restored)}")
     if report.left:
         lines.append(f"left as they are, since someone else changed them: {_names(parts, report.left)}")
-    lost = [f"{_name(parts, step.file)} ({step.why})" for step in planned.of(StepKind.LOST)]
+    lost = [f"{_name(parts, step.file)} ({step.why})" for step in planned.steps if step.why]
     if lost:
         lines.append(f"not {verb}: {', '.join(lost)}")
     lines += planned.unkept

@@ -148,8 +148,19 @@ def anchor(store: ContextStore, planned: UndoPlan) -> None:
         store.anchor(REDO, store.summary(), planned.keep, {REDOES: planned.redoes})
 
 
+def refuse_blocked(planned: UndoPlan) -> None:
+    """Refuse a plan that would bring back only one half of a move. Raises UndoRefused."""
+    if blocked := planned.of(StepKind.BLOCKED):
+        names = ", ".join(f"{step.file} ({step.why})" for step in blocked)
+        raise UndoRefused(
+            f"files cannot be brought back, so nothing was done: {names}",
+            f"move away what is in the way, then /{planned.kind} again; /{planned.kind} --leave does the rest without these files",
+        )
+
+
 def refuse_conflicts(planned: UndoPlan) -> None:
     """Refuse a plan with conflicts where no one can be asked. Raises UndoRefused."""
+    refuse_blocked(planned)
     if planned.conflicts:
         names = ", ".join(f"{step.file}{_when(step)}" for step in planned.conflicts)
         raise UndoRefused(

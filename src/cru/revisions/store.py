@@ -241,13 +241,19 @@ def _failures(path: Path) -> Iterator[None]:
 
 
 def read_state(path: str, most: int) -> tuple[PathState, bytes | None]:
-    """What lies at a path, links not followed, and its content (of a link: where it leads) if it has at most so many bytes. Raises
-    StoreFailed."""
+    """Return what lies at an absolute path and its content (of a link: where it leads) if it has at most `most` bytes.
+
+    No link is followed, also not in a folder above: what lies behind one has another path. A folder counts as a missing file, because its
+    files have states of their own. Raises StoreFailed.
+    """
     with _failures(Path(path)):
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return PathState(FileKind.MISSING, folders=_missing_folders(path)), None
+        folder = os.path.dirname(path)
+        if stat.S_ISDIR(status.st_mode) or os.path.realpath(folder) != folder:
+            return PathState(FileKind.MISSING), None
         if stat.S_ISLNK(status.st_mode):
             data = os.fsencode(os.readlink(path))
             return PathState(FileKind.LINK, hashlib.sha256(data).hexdigest(), len(data)), data

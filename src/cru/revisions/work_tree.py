@@ -161,6 +161,11 @@ class PrivateIndex:
         listed = (await self._git("ls-files", "-z", *words, "--", ".")).split(b"\0")
         tracked = [self._path(name[2:]) for name in listed if name.startswith(b"C ")]
         new = [self._path(name[2:]) for name in listed if name.startswith(b"? ") and not name.endswith(b"/")]
+        if any(os.path.islink(name) and os.path.isdir(name) for name in new):
+            # `ls-files` finds the files of a folder also through the link that took its place
+            asked = ("--name-only", "--no-renames", "--ignore-submodules=all")
+            names = (await self._git("diff-files", "-z", *asked, "--", ".")).split(b"\0")
+            tracked += [self._path(name) for name in names if name]
         return list(dict.fromkeys(tracked)), new  # git lists a file in conflict once for each side
 
     async def describe(self, tracked: Sequence[str], new: Sequence[str]) -> list[IndexedFile]:

@@ -1,0 +1,118 @@
+"""Folders, links and files that take each other's place: undo brings back all of it or refuses, and redo too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.revisions.git_place import Command, Place, append, remove, write
+
+from cru.revisions import commands
+from cru.revisions.records import ChangedBy, ChangeOrigin
+from cru.revisions.restore import StepKind, apply, plan, summarize
+
+
+@pytest.fixture(autouse=True)
+def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look begins only when something forces it."""
+    monkeypatch.setattr(commands, "PAUSE", 3600.0)
+    monkeypatch.setattr(commands, "LONGEST", 3600.0)
+
+
+def move_behind_link(root: Path) -> None:
+    write("folder/untracked")(root)
+    (root / "folder").rename(root / "real")
+    (root / "folder").symlink_to("real")
+
+
+def only_move_behind_link(root: Path) -> None:
+    (root / "folder").rename(root / "real")
+    (root / "folder").symlink_to("real")
+
+
+def move(root: Path) -> None:
+    (root / "folder").rename(root / "real")
+
+
+def link(name: str, target: str) -> Command:
+    return lambda root: (root / name).symlink_to(target)
+
+
+def chain(*commands: Command) -> Command:
+    def run(root: Path) -> None:
+        for command in commands:
+            command(root)
+
+    return run
+
+
+FOLDER_TO_FILE = chain(remove("folder"), write("folder"))
+FILE_TO_FOLDER = chain(remove("kept"), write("kept/a"), write("kept/b/c"))
+
+CASES: dict[str, tuple[Command, ...]] = {
+    "a folder moved behind a link": (only_move_behind_link,),
+    "the same with new work": (move_behind_link, append("real/inner")),
+    "in two commands": (move, link("folder", "real")),
+    "a link in the place of a removed folder": (chain(remove("folder"), link("folder", "nowhere")),),
+    "a folder replaced by a file": (FOLDER_TO_FILE, append("folder")),
+    "a file replaced by a folder": (FILE_TO_FOLDER, append("kept/a")),
+    "a file replaced by an empty folder": (chain(remove("kept"), lambda root: (root / "kept/x").mkdir(parents=True)),),
+    "a link replaced by a folder": (chain(remove("link"), write("link/a")),),
+    "a file replaced by a link": (chain(remove("kept"), link("kept", "gone")),),
+    "there and back": (FILE_TO_FOLDER, chain(remove("kept"), write("kept", "kept\n"))),
+    "a folder, a file, a folder": (FOLDER_TO_FILE, chain(remove("folder"), write("folder/new"))),
+}
+
+
+def run(place: Place, played: tuple[Command, ...], shared: bool) -> None:
+    with place.running() as runner:
+        for command in played:
+            runner.run(place.play(command))
+            if not shared:
+                runner.run(place.watcher.settle())
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "each"])
+@pytest.mark.parametrize("case", CASES)
+def test_kinds_that_change_come_back(tmp_path: Path, case: str, shared: bool) -> None:
+    place = Place(tmp_path)
+    run(place, CASES[case], shared)
+    after = place.tree()
+    for _ in range(2):
+        place.move(backwards=True)
+        assert place.tree() == place.before
+        place.move(backwards=False)
+        assert place.tree() == after
+
+
+@pytest.mark.parametrize(
+    ("command", "user", "blocked"),
+    [
+        pytest.param(move, link("folder", "real"), "its folder is a link now", id="a link"),
+        pytest.param(remove("folder"), write("folder"), "a file lies in the place of its folder", id="a file"),
+        pytest.param(remove("kept"), write("kept/mine"), "a folder with other files lies there", id="a folder"),
+        pytest.param(
+            FILE_TO_FOLDER, write("kept/mine"), "a folder with other files lies there", id="a file among them"
+        ),
+    ],
+)
+def test_what_someone_else_put_in_the_way_is_named_and_nothing_is_touched(
+    tmp_path: Path, command: Command, user: Command, blocked: str
+) -> None:
+    place = Place(tmp_path)
+    run(place, (command,), True)
+    user(place.root)
+    before = place.tree()
+    steps = plan(place.store, summarize(place.store.changes()), backwards=True)
+    assert blocked in [step.why for step in steps if step.kind is StepKind.BLOCKED]
+    assert apply(place.store, steps, ChangeOrigin(ChangedBy.UNDO)).changed == () and place.tree() == before
+
+
+def test_a_file_waits_for_the_decision_about_what_is_in_its_way(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    run(place, (FOLDER_TO_FILE,), True)
+    append("folder")(place.root)
+    steps = plan(place.store, summarize(place.store.changes()), backwards=True)
+    assert {step.kind for step in steps} == {StepKind.CHANGED} and len(steps) == 2
+    assert not apply(place.store, steps, ChangeOrigin(ChangedBy.UNDO)).failed
+    assert place.tree() == place.before
