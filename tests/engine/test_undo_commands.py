@@ -215,6 +215,33 @@ def test_one_half_of_a_move_is_not_taken_back_alone(tmp_path: Path) -> None:
     assert (root / "src/work").read_text() == "not committed\n" and not (root / "real").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        pytest.param("head -c 1100000 /dev/zero > big", {"big"}, id="new"),
+        pytest.param("mkdir deep; head -c 1100000 /dev/zero > deep/big", {"deep/big"}, id="in a new folder"),
+        pytest.param("head -c 1100000 /dev/zero > gone", {"gone"}, id="grown"),
+        pytest.param("rm large", {"large"}, id="removed"),
+        pytest.param("mv large moved", {"large", "moved"}, id="moved"),
+    ],
+)
+def test_a_large_file_is_named_and_the_rest_is_undone(tmp_path: Path, command: str, left: set[str]) -> None:
+    root = repository(tmp_path / "project")
+    (root / "large").write_bytes(bytes(1_200_000))
+    desk = Desk(
+        tmp_path, script(bash(f"echo x > kept; {command}; echo y > new")), settings={"undo": {"max_file_mb": 1}}
+    )
+    desk.a.unlink()
+    before = work_tree(root)
+    desk.type("go")
+    changed = work_tree(root)
+    [shown] = desk.type("/undo")
+    after = work_tree(root)
+    assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == left
+    assert all(after.get(name) == changed.get(name) for name in left), "it stays as the command left it"
+    assert all(f"{name} (too large to be kept" in shown for name in left) and "files: kept, new\n" in shown
+
+
 def test_a_repository_with_sha256_and_one_without_a_commit(tmp_path: Path) -> None:
     for number, options in enumerate((("--object-format=sha256",), ())):
         path = tmp_path / str(number)

@@ -94,6 +94,9 @@ def _step(store: RevisionStore, runs: Sequence[FileSummary], *, backwards: bool)
         return Step(
             file, target, expected, current, *((StepKind.LOST, BEHIND_LINK) if is_behind_link else (StepKind.DONE,))
         )
+    if current == expected and current.kind is FileKind.FILE and not current.sha:
+        # it could not be kept, so removing or replacing it could not be undone
+        return Step(file, target, expected, current, StepKind.LOST, _too_large(current))
     if not store.has(target):
         return Step(file, target, expected, current, StepKind.LOST, _why_lost(target))
     return Step(file, target, expected, current, StepKind.CHANGED if foreign else StepKind.WRITE, foreign=foreign)
@@ -154,7 +157,11 @@ def _why_lost(target: PathState) -> str:
         case _:
             if target.sha:
                 return "its revision is kept no more"
-            return f"too large to be kept ({target.size:,} bytes)" if target.size else "git has it in another form only"
+            return _too_large(target) if target.size else "git has it in another form only"
+
+
+def _too_large(state: PathState) -> str:
+    return f"too large to be kept ({state.size:,} bytes)"
 
 
 class RestoreResult(Struct, frozen=True):
