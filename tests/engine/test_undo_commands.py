@@ -14,7 +14,6 @@ import pytest
 from tests.engine import test_undo
 from tests.engine.test_undo import write
 
-from cru.engine import UndoRefused
 from cru.events.stream import CommandSaid
 from cru.revisions.work_tree import _read_batch, _read_sizes, find_git, read_head
 from cru.shell.readers import only_reads
@@ -197,49 +196,6 @@ def test_a_worktree_and_a_project_below_the_top_work_as_well(tmp_path: Path) -> 
     assert not (tmp_path / "wt/project/b").exists()
     assert (tmp_path / "wt/kept").read_text() == "above\n", "outside of the project nothing is looked at"
     assert look(main / ".git") == repo
-
-
-def test_one_half_of_a_move_is_not_taken_back_alone(tmp_path: Path) -> None:
-    root = repository(tmp_path / "project")
-    (root / "src").mkdir()
-    (root / "src/work").write_text("not committed\n")
-    desk = Desk(tmp_path, script(bash("mv src real")))
-    desk.type("go")
-    (root / "src").symlink_to("real")
-    before = work_tree(root)
-    with pytest.raises(UndoRefused, match=r"nothing was done: .*/src/work \(its folder is a link now\)") as caught:
-        desk.type("/undo")
-    assert work_tree(root) == before and "move away what is in the way" in caught.value.hint
-    (root / "src").unlink()
-    desk.type("/undo")
-    assert (root / "src/work").read_text() == "not committed\n" and not (root / "real").exists()
-
-
-@pytest.mark.parametrize(
-    ("command", "left"),
-    [
-        pytest.param("head -c 1100000 /dev/zero > big", {"big"}, id="new"),
-        pytest.param("mkdir deep; head -c 1100000 /dev/zero > deep/big", {"deep/big"}, id="in a new folder"),
-        pytest.param("head -c 1100000 /dev/zero > gone", {"gone"}, id="grown"),
-        pytest.param("rm large", {"large"}, id="removed"),
-        pytest.param("mv large moved", {"large", "moved"}, id="moved"),
-    ],
-)
-def test_a_large_file_is_named_and_the_rest_is_undone(tmp_path: Path, command: str, left: set[str]) -> None:
-    root = repository(tmp_path / "project")
-    (root / "large").write_bytes(bytes(1_200_000))
-    desk = Desk(
-        tmp_path, script(bash(f"echo x > kept; {command}; echo y > new")), settings={"undo": {"max_file_mb": 1}}
-    )
-    desk.a.unlink()
-    before = work_tree(root)
-    desk.type("go")
-    changed = work_tree(root)
-    [shown] = desk.type("/undo")
-    after = work_tree(root)
-    assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == left
-    assert all(after.get(name) == changed.get(name) for name in left), "it stays as the command left it"
-    assert all(f"{name} (too large to be kept" in shown for name in left) and "files: kept, new\n" in shown
 
 
 def test_a_repository_with_sha256_and_one_without_a_commit(tmp_path: Path) -> None:

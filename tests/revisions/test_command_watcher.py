@@ -14,7 +14,7 @@ from cru.revisions import StoreFailed, commands
 from cru.revisions.commands import LONG_LIST, MOST_FILES, CommandWatcher
 from cru.revisions.records import ChangedBy, ChangeOrigin, CommandLook, PathState
 
-TAKE_IN, LOOK, DETAILS = ["add"], ["ls-files"], ["diff-files", "cat-file"]
+TAKE_IN, LOOK, DETAILS = ["add", "ls-files"], ["ls-files"], ["diff-files", "cat-file"]
 
 
 @pytest.fixture(autouse=True)

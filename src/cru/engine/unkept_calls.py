@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
 from cru.engine.parts import Parts
 from cru.events.payloads import FailureKind
+from cru.files import is_inside
 from cru.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.shell.readers import only_reads
 from cru.tools.protocol import Kind
@@ -24,6 +27,7 @@ TEXTS: dict[Kind, str] = {
     "flow": "sub-agents worked, whose commands cannot be taken back",
 }
 HEAD_MOVED = "commands have moved HEAD (a commit, another branch): that stays as it is"
+IGNORED = "files that git ignores were changed or removed; they stay so"
 SHOWN = 80
 MOST = 5
 
@@ -48,6 +52,10 @@ def find_unkept(
         if names := list(unkept.get(of_kind, ())):
             more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
             yield f"{text}: {', '.join(names[:MOST])}{more}"
+    if ignored := list(dict.fromkeys(name for look in looks for name in look.ignored)):
+        names = [_short(_below(name, parts.root)) for name in ignored[:MOST]]
+        more = f" and {len(ignored) - MOST} more" if len(ignored) > MOST else ""
+        yield f"{IGNORED}: {', '.join(names)}{more}"
     if any(look.moved_head for look in looks):
         yield HEAD_MOVED
 
@@ -87,6 +95,11 @@ def _argument(call: Entry, name: str) -> str:
     except msgspec.DecodeError:
         return ""
     return str(value.get(name) or "") if isinstance(value, dict) else ""
+
+
+def _below(name: str, root: Path) -> str:
+    real = os.path.realpath(root)
+    return os.path.relpath(name, real) if is_inside(name, real) else name
 
 
 def _short(text: str) -> str:

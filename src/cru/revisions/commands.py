@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +38,8 @@ RACY = 2.0
 """Seconds that a file must have been unchanged before its status proves that it is the same: file systems count time in ticks,
 FAT in steps of two seconds."""
 SHOWN = 200
+MOST_IGNORED = 2000
+"""Files and folders that git ignores whose disappearance is noticed. More would slow down the first command of each turn."""
 LINK = 0o120000
 
 Stamp = tuple[int, ...]
@@ -66,6 +69,7 @@ class CommandWatcher:
         self._running = 0
         self._is_stale = False
         self._seen: dict[str, SeenFile] = {}
+        self._ignored: dict[str, Stamp] = {}
         self._entering = asyncio.Lock()
         self._pending: list[CommandLook] = []
         self._oldest = 0.0
@@ -151,6 +155,7 @@ class CommandWatcher:
             self._seen = {}
             self._is_stale = False
             await self._index.take_in()
+            self._ignored = await asyncio.to_thread(_stamp_ignored, await self._index.ignored())
         except LookFailed as error:
             self._why = error.message
             self._index.remove()
@@ -165,6 +170,7 @@ class CommandWatcher:
             changes, seen, why = await self._try_to_find(pending[-1].origin)
             now = round(time.time(), 3)
             looks = [replace(look, why=look.why or why, moved_head=has_moved, time=now) for look in pending]
+            looks[-1] = replace(looks[-1], ignored=await asyncio.to_thread(lambda: tuple(self._find_ignored())))
             with self._store.writing():
                 self._store.record(*changes)
                 self._store.record_looks(*looks)
@@ -197,6 +203,21 @@ class CommandWatcher:
         contents = await self._index.contents(files, self._store.settings.max_total_mb << 19)
         self._is_stale = len(tracked) + len(new) > LONG_LIST
         return await asyncio.to_thread(self._compare, known, files, contents, origin)
+
+    def _find_ignored(self) -> Iterator[str]:
+        """Find the files that git ignores and that were removed or changed, each once; of a removed folder only the folder."""
+        gone: set[str] = set()
+        for name, before in list(self._ignored.items()):
+            now = _stamp_of_ignored(name, before)
+            if now == before:
+                continue
+            if now is None:
+                del self._ignored[name]
+                gone.add(name)
+            else:
+                self._ignored[name] = now
+            if os.path.dirname(name) not in gone:
+                yield os.fsencode(name).decode("utf-8", "replace")
 
     def _known(self) -> dict[str, PathState]:
         """Return the state of each file that was seen or recorded since the work tree was taken in. Raises StoreFailed."""
@@ -251,6 +272,36 @@ def _stamp(file: str) -> Stamp | None:
     if status.st_ctime + RACY > time.time():
         return None
     return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_mode
+
+
+def _stamp_ignored(names: Iterable[str]) -> dict[str, Stamp]:
+    """Return the stamps of ignored files, and of the folders among them what lies directly in there."""
+    stamps: dict[str, Stamp] = {}
+    for name in names:
+        path = name.rstrip("/")
+        stamps[path] = () if name.endswith("/") else (_stamp_of_ignored(path, (0,)) or ())
+        if name.endswith("/"):
+            stamps |= dict.fromkeys((os.path.join(path, entry) for entry in _list(path)), ())
+        if len(stamps) > MOST_IGNORED:
+            break
+    return dict(islice(stamps.items(), MOST_IGNORED))
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # it went just now, or is not ours
+        return []
+
+
+def _stamp_of_ignored(path: str, before: Stamp) -> Stamp | None:
+    """Return what tells whether an ignored file was changed; None if it is gone. Programs build folders anew all the time, so of folders
+    and of what lies in them only whether it exists counts: () before, () now."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode) if before else ()
 
 
 def _mode_before(indexed: int, after: PathState) -> int:

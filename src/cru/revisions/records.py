@@ -115,12 +115,14 @@ class CommandLook(Struct, frozen=True, omit_defaults=True):
     command: its beginning
     why: why not all that it changed is known; "": it is
     moved_head: the branch or its commit is another one
+    ignored: paths of files that git ignores and that were removed or changed
     """
 
     origin: ChangeOrigin
     command: str = ""
     why: str = ""
     moved_head: bool = False
+    ignored: tuple[str, ...] = ()
     time: float = 0.0
     version: int = field(default=VERSION, name="v")
 

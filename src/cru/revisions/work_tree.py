@@ -216,6 +216,12 @@ class PrivateIndex:
         names = self._pathspecs([file.file for file in files])
         return _read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *names))
 
+    async def ignored(self) -> list[str]:
+        """Return the files that git ignores, and with a / at their end the folders of which it ignores everything. Raises LookFailed."""
+        words = ("--others", "--ignored", "--exclude-standard", "--full-name", "--directory")
+        listed = await self._git("ls-files", "-z", *words, "--", ".")
+        return [self._path(name) for name in listed.split(b"\0") if name]
+
     def remove(self) -> None:
         """Its repository goes."""
         if self._lock >= 0:
