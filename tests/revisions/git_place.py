@@ -129,3 +129,7 @@ def remove(name: str) -> Command:
 
 def mode(name: str, bits: int) -> Command:
     return lambda root: (root / name).chmod(bits)
+
+
+def link(name: str, target: str) -> Command:
+    return lambda root: (root / name).symlink_to(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.revisions.git_place import Command, Place, append, remove, write
+from tests.revisions.git_place import Command, Place, append, link, mode, remove, write
 
 from cru.revisions import commands
 from cru.revisions.records import ChangedBy, ChangeOrigin
@@ -34,10 +34,6 @@ def move(root: Path) -> None:
     (root / "folder").rename(root / "real")
 
 
-def link(name: str, target: str) -> Command:
-    return lambda root: (root / name).symlink_to(target)
-
-
 def chain(*commands: Command) -> Command:
     def run(root: Path) -> None:
         for command in commands:
@@ -54,6 +50,7 @@ CASES: dict[str, tuple[Command, ...]] = {
     "the same with new work": (move_behind_link, append("real/inner")),
     "in two commands": (move, link("folder", "real")),
     "a link in the place of a removed folder": (chain(remove("folder"), link("folder", "nowhere")),),
+    "a removed file made again as a program": (remove("kept"), chain(write("kept"), mode("kept", 0o755))),
     "a folder replaced by a file": (FOLDER_TO_FILE, append("folder")),
     "a file replaced by a folder": (FILE_TO_FOLDER, append("kept/a")),
     "a file replaced by an empty folder": (chain(remove("kept"), lambda root: (root / "kept/x").mkdir(parents=True)),),
@@ -116,3 +113,9 @@ def test_a_file_waits_for_the_decision_about_what_is_in_its_way(tmp_path: Path) 
     assert {step.kind for step in steps} == {StepKind.CHANGED} and len(steps) == 2
     assert not apply(place.store, steps, ChangeOrigin(ChangedBy.UNDO)).failed
     assert place.tree() == place.before
+
+
+def test_a_link_that_leads_to_itself_is_named(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    run(place, (chain(remove("folder"), link("folder", "folder")),), True)
+    assert place.looks() == [("call_1", "git cannot look past a link that leads to itself: folder")]

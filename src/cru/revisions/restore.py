@@ -245,8 +245,8 @@ def put(file: str, state: PathState, data: bytes) -> None:
     if path.is_symlink():
         path.unlink()
     replace_file(path, data, new_mode=0o666, in_place=True, follow=False, sync=False, no_links=True)
-    if state.mode != ANY_MODE:
-        path.chmod(state.mode)
+    # a file of which the mode is not known was not executable, and must not inherit that from the file that it replaces
+    path.chmod(path.stat().st_mode & 0o7666 if state.mode == ANY_MODE else state.mode)
 
 
 def _remove_empty(folder: os.PathLike[str], count: int) -> None:

@@ -3,6 +3,7 @@ Nothing of the project's repository is written, and none of its hooks, filters a
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -161,7 +162,10 @@ class PrivateIndex:
         listed = (await self._git("ls-files", "-z", *words, "--", ".")).split(b"\0")
         tracked = [self._path(name[2:]) for name in listed if name.startswith(b"C ")]
         new = [self._path(name[2:]) for name in listed if name.startswith(b"? ") and not name.endswith(b"/")]
-        if any(os.path.islink(name) and os.path.isdir(name) for name in new):
+        links = [name for name in new if os.path.islink(name)]
+        if loop := next(filter(_is_loop, links), ""):
+            raise LookFailed(f"git cannot look past a link that leads to itself: {os.path.basename(loop)}")
+        if links:
             # `ls-files` finds the files of a folder also through the link that took its place
             asked = ("--name-only", "--no-renames", "--ignore-submodules=all")
             names = (await self._git("diff-files", "-z", *asked, "--", ".")).split(b"\0")
@@ -284,6 +288,14 @@ class PrivateIndex:
         if ended.exit_status != 0:
             raise LookFailed(f"git {words[0]}: {ended.errors.strip().splitlines()[-1:] or ended.exit_status}")
         return output.content()
+
+
+def _is_loop(link: str) -> bool:
+    try:
+        os.stat(link)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _count_folders(name: bytes, folders: Iterable[bytes]) -> int:
