@@ -79,6 +79,6 @@ def calls_of(deltas: Sequence[Delta]) -> list[ToolCall]:
     for part in deltas:
         if isinstance(part, CallPart):
             call = calls.setdefault(part.index, ["", "", ""])
-            call[0], call[1] = call[0] or part.id, call[1] or part.name
+            call[0], call[1] = call[0] or part.id, call[1] + part.name
             call[2] += part.arguments
     return [ToolCall(*call) for _, call in sorted(calls.items())]

@@ -224,7 +224,7 @@ def _add_call_part(reply: ModelReply, part: CallPart) -> None:
     if known is None:
         known = reply.parts[part.index] = ReplyCall()
     known.id = known.id or part.id
-    known.name = known.name or part.name
+    known.name += part.name
     known.arguments.append(part.arguments)
 
 

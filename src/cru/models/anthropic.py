@@ -11,7 +11,6 @@ from cru.models import encoding
 from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, PictureSource, assemble
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
-from cru.models.openai_compatible import tell_dropped
 from cru.models.protocol import RequestBody, Say
 from cru.models.providers import ANTHROPIC
 from cru.values.messages import (
@@ -90,7 +89,7 @@ class AnthropicModel(PictureAdapter):
             head["cache_control"] = _MARK
         mapped = encoding.anthropic_parameters(parameters, model, has_tools)
         for name in mapped.dropped:
-            tell_dropped(self._announced, self._say, self.provider, name)
+            encoding.tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
 
@@ -230,8 +229,13 @@ class _StreamEvent(_MessageFields, kw_only=True):
     error: ErrorObject | str | None = None
 
 
-_decode = msgspec.json.Decoder(_StreamEvent).decode
+_decoder = msgspec.json.Decoder(_StreamEvent)
+_decode = _decoder.decode
 
+_EVENTS = (
+    *("ping", "message_start", "message_delta", "message_stop", "message"),
+    *("content_block_start", "content_block_delta", "content_block_stop"),
+)
 _REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -250,7 +254,11 @@ class AnthropicReply:
         self._reason = ""
         self._counts = _AnthropicUsage()
         self._blocks: dict[int, _ContentBlock] = {}
+        self._has_blocks = False
         self._calls: dict[int, int] = {}
+        self._ids: list[str] = []
+        self._inputs: dict[int, str] = {}
+        """Of calls of which no piece has come, the input that their block began with."""
         self._thoughts: dict[int, _ThinkingPieces] = {}
         self.done = False
 
@@ -259,11 +267,20 @@ class AnthropicReply:
         try:
             event = _decode(data)
         except NOT_JSON as error:
-            raise unreadable_error(self._facts, data) from error
+            from cru.models.irregular import decode_irregular
+
+            decoded = decode_irregular(self._facts, _decoder, data, error)
+            if decoded is None:
+                return []
+            event = decoded
         if event.type == "content_block_delta" and event.delta is not None:
             return self._delta(event.index, event.delta)
         if event.error is not None and (failure := to_error_object(event.error)):
             raise error_for_object(self._facts, failure)
+        if event.type not in _EVENTS:
+            from cru.models.irregular import raise_unlabelled_error
+
+            raise_unlabelled_error(self._facts, data, known_kinds=True)
         return self._other(event)
 
     def whole(self, body: bytes) -> list[Delta]:
@@ -276,12 +293,13 @@ class AnthropicReply:
 
     def end(self) -> list[Delta]:
         """The End. Raises BrokenReply if the server never said that it had finished."""
-        if not self.done and not self._reason:
+        if not self._reason:
             raise unfinished_error(self._facts)
         counts = self._counts
         read, written = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
         usage = Usage((counts.input_tokens or 0) + read + written, counts.output_tokens or 0, read, written)
-        return [End(_REASONS.get(self._reason, self._reason or "stop"), usage)]
+        calls = [CallPart(slot, arguments=text) for slot, text in self._inputs.items()]
+        return [*calls, End(_REASONS.get(self._reason, self._reason), usage)]
 
     def _other(self, event: _StreamEvent) -> list[Delta]:
         match event.type:
@@ -305,23 +323,32 @@ class AnthropicReply:
         self._count(event.usage)
         self._reason = event.stop_reason or "end_turn"
         deltas: list[Delta] = []
+        if self._has_blocks:  # the message repeats what has come
+            return deltas
         for index, block in enumerate(event.content):
             deltas += self._start(index, block)
             deltas += self._stop(index)
         return deltas
 
     def _start(self, index: int, block: _ContentBlock) -> list[Delta]:
-        self._blocks[index] = block
+        self._blocks[index], self._has_blocks = block, True
         if block.type == "tool_use":
-            slot = self._calls.setdefault(index, len(self._calls))
-            arguments = msgspec.json.encode(block.input).decode() if block.input else ""
-            return [CallPart(slot, block.id, block.name, arguments)]
+            return self._call(index, block)
         if block.type == "text" and block.text:
             return [Text(block.text)]
         if block.type == "thinking":
             self._thoughts[index] = _ThinkingPieces([block.thinking], [block.signature])
             return [Thought(block.thinking)] if block.thinking else []
         return []
+
+    def _call(self, index: int, block: _ContentBlock) -> list[Delta]:
+        if block.id and block.id in self._ids:
+            return []
+        slot = self._calls[index] = len(self._ids)
+        self._ids.append(block.id)
+        if block.input:
+            self._inputs[slot] = _encode(block.input).decode()
+        return [CallPart(slot, block.id, block.name)]
 
     def _delta(self, index: int, delta: _Delta) -> list[Delta]:
         if delta.type == "text_delta":
@@ -338,6 +365,7 @@ class AnthropicReply:
         slot = self._calls.get(index)
         if slot is None or not arguments:
             return []
+        self._inputs.pop(slot, None)
         return [CallPart(slot, arguments=arguments)]
 
     def _stop(self, index: int) -> list[Delta]:

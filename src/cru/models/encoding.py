@@ -121,6 +121,12 @@ def _table(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
+def tell_dropped(announced: set[str], say: Say, provider: str, name: str) -> None:
+    if name not in announced:
+        announced.add(name)
+        say(f"{provider} does not take the parameter `{name}`; it is left out")
+
+
 BLOCK_BYTES = 128 << 10
 _BLOCK_MESSAGES = 64
 _SLACK = 64

@@ -1,7 +1,10 @@
 """The adapter for OpenAI, OpenRouter, Ollama, LM Studio, llama.cpp, vLLM and every other server of their kind."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncGenerator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -18,13 +21,13 @@ from cru.values.messages import (
     Message,
     Request,
     Text,
-    Thinking,
-    Thought,
-    ThoughtBlock,
     ToolSpec,
     Usage,
     system_text,
 )
+
+if TYPE_CHECKING:
+    from cru.models.reasoning import ThinkingParts
 
 _encode = msgspec.json.encode
 
@@ -86,7 +89,7 @@ class OpenAICompatibleModel(PictureAdapter):
             head["stream_options"] = {"include_usage": True}
         mapped = encoding.openai_parameters(parameters, self.provider, has_tools)
         for name in mapped.dropped:
-            tell_dropped(self._announced, self._say, self.provider, name)
+            encoding.tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
     def _message(self, message: Message) -> bytes:
@@ -115,12 +118,6 @@ class OpenAICompatibleModel(PictureAdapter):
         return _encode(encoded)
 
 
-def tell_dropped(announced: set[str], say: Say, provider: str, name: str) -> None:
-    if name not in announced:
-        announced.add(name)
-        say(f"{provider} does not take the parameter `{name}`; it is left out")
-
-
 def _encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
     return _encode(
         [
@@ -146,12 +143,12 @@ class _CallDelta(Struct):
     function: _FunctionDelta | None = None
 
 
-class _ContentPart(Struct):
+class ContentPart(Struct):
     text: str | None = None
 
 
-class _Part(Struct):
-    content: str | list[_ContentPart] | None = None
+class Part(Struct):
+    content: str | list[ContentPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_details: list[dict[str, object]] | None = None
@@ -160,9 +157,10 @@ class _Part(Struct):
 
 
 class _ReplyChoice(Struct):
-    delta: _Part | None = None
-    message: _Part | None = None
-    finish_reason: str | None = None
+    delta: Part | None = None
+    message: Part | None = None
+    finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
+    error: ErrorObject | str | None = None
     index: int = 0
 
 
@@ -195,6 +193,11 @@ def _decode(data: bytes | str) -> _Chunk:
     return _chunk_decoder().decode(data)
 
 
+_FAILED_REASONS = (
+    *("error", "abort", "aborted", "cancelled", "canceled", "failed", "timeout", "network_error", "model_error"),
+    *("server_error", "insufficient_system_resource", "malformed_function_call"),
+)
+"""Finish reasons (lower case) of replies that are not whole."""
 _CALL_REASONS = ("stop", "function_call", "tool_calls")
 
 
@@ -207,7 +210,10 @@ class OpenAIReply:
         self._refused = False
         self._usage = Usage()
         self._calls = _Calls()
-        self._thinking = _ThinkingParts()
+        self._thinking: ThinkingParts | None = None
+        self._last: _ReplyChoice | None = None
+        self._has_text = False
+        self._from_messages = ""
         self.done = False
 
     def read(self, data: bytes) -> list[Delta]:
@@ -219,16 +225,27 @@ class OpenAIReply:
             chunk = _decode(data)
         except NOT_JSON as error:
             if b"\n" in data:  # a server that forgets the blank line between events
-                return [delta for line in data.split(b"\n") if line for delta in self.read(line)]
-            chunk = self._decode_halved_characters(data, error)
+                return [delta for line in data.split(b"\n") for delta in self.read(line)]
+            from cru.models.irregular import decode_irregular
+
+            decoded = decode_irregular(self._facts, _chunk_decoder(), data, error)
+            if decoded is None:
+                self.done = self.done or data.strip() == b"[DONE]"
+                return []
+            chunk = decoded
         if chunk.error is not None and (failure := to_error_object(chunk.error)):
             raise error_for_object(self._facts, failure)
-        if chunk.usage and (usage := decode_usage(chunk.usage, _OpenAIUsage)):
+        usage = decode_usage(chunk.usage, _OpenAIUsage) if chunk.usage else None
+        if usage is not None:
             self._usage = _to_usage(usage)
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.index == 0:
                 self._choice(choice, deltas)
+        if not chunk.choices and usage is None:
+            from cru.models.irregular import raise_unlabelled_error
+
+            raise_unlabelled_error(self._facts, data)
         return deltas
 
     def whole(self, body: bytes) -> list[Delta]:
@@ -241,42 +258,79 @@ class OpenAIReply:
 
     def end(self) -> list[Delta]:
         """The last deltas: kept reasoning and the End. Raises BrokenReply if the server never said that it had finished."""
-        if not self.done and not self._reason:
+        if not self._reason and not (self.done and self._gives_no_reasons):
             raise unfinished_error(self._facts)
         reason = self._reason or "stop"
         if self._refused and reason == "stop":
             reason = "refusal"
         if self._calls.count and reason in _CALL_REASONS:
             reason = "tool_calls"
-        return [*self._thinking.block(self._facts.provider), End(reason, self._usage)]
+        thinking = self._thinking.block(self._facts.provider) if self._thinking else []
+        return [*thinking, End(reason, self._usage)]
 
-    def _decode_halved_characters(self, data: bytes, error: Exception) -> _Chunk:
-        """Some servers cut a character in two, `\\ud83d` here and `\\ude00` in the next event; the halves become U+FFFD."""
-        import json
-
-        try:
-            text = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
-            return _decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        except (ValueError, *NOT_JSON):
-            raise unreadable_error(self._facts, data) from error
+    @property
+    def _gives_no_reasons(self) -> bool:
+        """Whether the server does not know finish reasons: others send the field in each event, empty up to the last one."""
+        return self._last is None or self._last.finish_reason is msgspec.UNSET
 
     def _choice(self, choice: _ReplyChoice, deltas: list[Delta]) -> None:
-        if choice.finish_reason:
-            self._reason = choice.finish_reason
-            if self._reason == "error":
-                raise error_for_object(self._facts, ErrorObject("the provider stopped with an error"))
-        part = choice.message or choice.delta
+        self._last = choice
+        if choice.finish_reason or choice.error:
+            self._finish(choice)
+        part = choice.delta
+        if choice.message is not None:
+            part = self._unseen(part or Part(), choice.message)
         if part is None:
             return
         if part.reasoning_details or part.reasoning_content or part.reasoning:
-            self._thinking.add(part, deltas)
-        self._refused = self._refused or bool(part.refusal)
+            self._think(part, deltas)
+        if part.refusal:
+            self._refused = True
         if content := part.content or part.refusal:
             text = content if isinstance(content, str) else "".join(piece.text or "" for piece in content)
             if text:
+                self._has_text = True
                 deltas.append(Text(text))
         for call in part.tool_calls or ():
             deltas.append(self._calls.part(call))
+
+    def _finish(self, choice: _ReplyChoice) -> None:
+        self._reason = choice.finish_reason or ""
+        failure = to_error_object(choice.error)
+        if failure is None and self._reason.lower() in _FAILED_REASONS:
+            failure = ErrorObject(f"the provider stopped with an error (finish_reason `{self._reason}`)")
+        if failure is not None:
+            raise error_for_object(self._facts, failure)
+
+    def _think(self, part: Part, deltas: list[Delta]) -> None:
+        if self._thinking is None:
+            from cru.models.reasoning import ThinkingParts
+
+            self._thinking = ThinkingParts()
+        self._thinking.add(part, deltas)
+
+    def _unseen(self, part: Part, message: Part) -> Part:
+        """What an event brings that has a whole `message`, alone or beside its delta."""
+        from cru.models.irregular import add_unseen
+
+        self._refused = self._refused or bool(message.refusal)
+        known_text = self._from_messages if self._from_messages or not self._has_text else None
+        self._from_messages = add_unseen(part, message, known_text, bool(self._calls.count), self._thinking is not None)
+        return part
+
+
+class CallSoFar(Struct):
+    """A call of a reply that is being read.
+
+    id: as the server gave it, "" if it gave none
+    pieces: of its arguments
+    checks: how often its arguments were tested for being complete
+    """
+
+    id: str
+    name: str
+    pieces: list[str]
+    checks: int = 0
 
 
 class _Calls:
@@ -284,104 +338,52 @@ class _Calls:
 
     def __init__(self) -> None:
         self._slots: dict[int, int] = {}
-        self._ids: list[str] = []
-        self._named: set[int] = set()
+        self._known: list[CallSoFar] = []
 
     @property
     def count(self) -> int:
-        return len(self._ids)
+        return len(self._known)
 
     def part(self, call: _CallDelta) -> CallPart:
         function = call.function or _FunctionDelta()
-        arguments = function.arguments or ""
+        name, arguments = function.name or "", function.arguments
         if not isinstance(arguments, str):
-            arguments = msgspec.json.encode(arguments).decode()
+            arguments = "" if arguments is None else _encode(arguments).decode()
         wire = -1 if call.index is None else call.index
         slot = self._slots.get(wire)
-        if slot is None or (function.name and self._is_other(slot, call)):
-            slot = self._slots[wire] = len(self._ids)
-            self._ids.append(call.id or _new_call_id())
-            identity = self._ids[slot]
-        else:
-            identity = ""
-        name = "" if slot in self._named else function.name or ""
-        if name:
-            self._named.add(slot)
-        return CallPart(slot, identity, name, arguments)
+        if slot is None and not name and self._known:
+            slot = self._continued(call)
+        if slot is not None:
+            known = self._known[slot]
+            if name or (known.pieces and arguments[:1] == "{"):
+                from cru.models.irregular import fit_fragment
 
-    def _is_other(self, slot: int, call: _CallDelta) -> bool:
-        """Whether a fragment with a name begins another call although its index is taken."""
+                is_new, name, arguments = fit_fragment(known, call.index, call.id or "", name, arguments)
+                slot = None if is_new else slot
+        if slot is None:
+            return self._begin(wire, call.id or "", name, arguments)
+        known.name += name
+        if arguments:
+            known.pieces.append(arguments)
+        return CallPart(slot, "", name, arguments)
+
+    def _continued(self, call: _CallDelta) -> int | None:
+        """The call that a fragment without a name continues although its index is new."""
         if call.id:
-            return call.id != self._ids[slot]
-        return call.index is None and slot in self._named
+            return next((slot for slot, known in enumerate(self._known) if known.id == call.id), None)
+        return len(self._known) - 1 if call.index is None else None
+
+    def _begin(self, wire: int, identity: str, name: str, arguments: str) -> CallPart:
+        slot = self._slots[wire] = len(self._known)
+        taken = any(known.id == identity for known in self._known)
+        self._known.append(CallSoFar(identity, name, [arguments] if arguments else []))
+        return CallPart(slot, _new_call_id() if taken or not identity else identity, name, arguments)
 
 
 def _new_call_id() -> str:
     from os import urandom
 
     return f"call_{urandom(8).hex()}"
-
-
-class _Growing:
-    """A field of a reasoning block that comes in pieces."""
-
-    def __init__(self, piece: str) -> None:
-        self.pieces = [piece]
-
-
-class _ThinkingParts:
-    """Gathers reasoning so that it can be sent back as the provider wants it."""
-
-    def __init__(self) -> None:
-        self._text: list[str] = []
-        self._field = ""
-        self._details: list[dict[str, object]] = []
-
-    def add(self, part: _Part, deltas: list[Delta]) -> None:
-        text = part.reasoning_content or part.reasoning or ""
-        for detail in part.reasoning_details or ():
-            self._detail(detail)
-            if not part.reasoning and not part.reasoning_content:
-                text += str(detail.get("text") or detail.get("summary") or "")
-        if part.reasoning_content:
-            self._field = "reasoning_content"
-        if text:
-            self._text.append(text)
-            deltas.append(Thought(text))
-
-    def _detail(self, detail: dict[str, object]) -> None:
-        """Fragments of one block have one type and index; their texts are joined, other fields are taken over."""
-        last = self._details[-1] if self._details else None
-        if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
-            last = {}
-            self._details.append(last)
-        for key, value in detail.items():
-            before = last.get(key)
-            if isinstance(value, str) and key in _PIECEWISE:
-                if isinstance(before, _Growing):
-                    before.pieces.append(value)
-                else:
-                    last[key] = _Growing(value)
-            elif value is not None or key not in last:
-                last[key] = value
-
-    def block(self, provider: str) -> list[Delta]:
-        if not self._text and not self._details:
-            return []
-        text = "".join(self._text)
-        data: dict[str, object] = {}
-        if self._details:
-            data = {"reasoning_details": [_joined(detail) for detail in self._details]}
-        elif self._field:
-            data = {self._field: text}
-        return [ThoughtBlock(Thinking(provider, text, data))]
-
-
-_PIECEWISE = ("text", "summary", "data")
-
-
-def _joined(detail: dict[str, object]) -> dict[str, object]:
-    return {key: "".join(value.pieces) if isinstance(value, _Growing) else value for key, value in detail.items()}
 
 
 def _to_usage(usage: _OpenAIUsage) -> Usage:

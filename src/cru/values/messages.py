@@ -171,7 +171,7 @@ class ThoughtBlock(Struct, frozen=True):
 
 
 class CallPart(Struct, frozen=True):
-    """A fragment of a tool call. `index` tells calls of one reply apart; id and name come once, arguments in pieces."""
+    """A fragment of a tool call. `index` tells calls of one reply apart; the id comes once, name and arguments in pieces."""
 
     index: int
     id: str = ""

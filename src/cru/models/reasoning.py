@@ -1,0 +1,72 @@
+"""Reasoning of a reply, gathered so that it can be sent back. Loaded with the first piece of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cru.values.messages import Delta, Thinking, Thought, ThoughtBlock
+
+if TYPE_CHECKING:
+    from cru.models.openai_compatible import Part
+
+
+class _Growing:
+    """A field of a reasoning block that comes in pieces."""
+
+    def __init__(self, piece: str) -> None:
+        self.pieces = [piece]
+
+
+class ThinkingParts:
+    """Gathers reasoning so that it can be sent back as the provider wants it."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._field = ""
+        self._details: list[dict[str, object]] = []
+
+    def add(self, part: Part, deltas: list[Delta]) -> None:
+        text = part.reasoning_content or part.reasoning or ""
+        for detail in part.reasoning_details or ():
+            self._detail(detail)
+            if not part.reasoning and not part.reasoning_content:
+                text += str(detail.get("text") or detail.get("summary") or "")
+        if part.reasoning_content:
+            self._field = "reasoning_content"
+        if text:
+            self._text.append(text)
+            deltas.append(Thought(text))
+
+    def _detail(self, detail: dict[str, object]) -> None:
+        """Fragments of one block have one type and index; their texts are joined, other fields are taken over."""
+        last = self._details[-1] if self._details else None
+        if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
+            last = {}
+            self._details.append(last)
+        for key, value in detail.items():
+            before = last.get(key)
+            if isinstance(value, str) and key in _PIECEWISE:
+                if isinstance(before, _Growing):
+                    before.pieces.append(value)
+                else:
+                    last[key] = _Growing(value)
+            elif value is not None or key not in last:
+                last[key] = value
+
+    def block(self, provider: str) -> list[Delta]:
+        if not self._text and not self._details:
+            return []
+        text = "".join(self._text)
+        data: dict[str, object] = {}
+        if self._details:
+            data = {"reasoning_details": [_joined(detail) for detail in self._details]}
+        elif self._field:
+            data = {self._field: text}
+        return [ThoughtBlock(Thinking(provider, text, data))]
+
+
+_PIECEWISE = ("text", "summary", "data")
+
+
+def _joined(detail: dict[str, object]) -> dict[str, object]:
+    return {key: "".join(value.pieces) if isinstance(value, _Growing) else value for key, value in detail.items()}
