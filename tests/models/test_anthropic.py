@@ -183,14 +183,14 @@ def test_messages_become_alternating_turns_with_results_first() -> None:
         {
             "role": "assistant",
             "content": [
-                {"type": "tool_use", "id": "c_1", "name": "ls", "input": {"path": "x"}},
+                {"type": "tool_use", "id": "c_1_67849aab", "name": "ls", "input": {"path": "x"}},
                 {"type": "tool_use", "id": "c2", "name": "ls", "input": {"_raw": "{broken"}},
             ],
         },
         {
             "role": "user",
             "content": [
-                {"type": "tool_result", "tool_use_id": "c_1", "content": "files"},
+                {"type": "tool_result", "tool_use_id": "c_1_67849aab", "content": "files"},
                 {"type": "tool_result", "tool_use_id": "c2", "is_error": True},
                 {"type": "text", "text": "go on"},
             ],

@@ -72,7 +72,7 @@ def request_for(messages: tuple[Message, ...]) -> Request:
 def test_a_session_has_the_bytes_that_it_always_had(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hashes were made when every body was encoded and joined as a whole."""
+    """The hashes of whole bodies, so that no cache of a provider is lost by accident."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cru.models.embedded._require_library", lambda: None)
     model, digests = any_model(provider, Path()), BodyHash()
@@ -96,7 +96,7 @@ def test_a_longer_conversation_keeps_all_bytes_before_its_first_new_message(
     model = model_of(provider)
     short, long = model.encode(request_for(messages[:keep])).join(), model.encode(request_for(messages)).join()
     assert long == model_of(provider).encode(request_for(messages)).join(), "not deterministic"
-    assert long.startswith(short.rstrip(b"]}"))
+    assert long.startswith(short.rstrip(b'"]}'))  # a message of the same role continues the last one's text
     msgspec.json.decode(long)
 
 

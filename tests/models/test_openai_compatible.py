@@ -305,7 +305,9 @@ def test_the_body_has_messages_last_and_says_what_was_asked() -> None:
         {
             "role": "assistant",
             "content": "text",
-            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path"'}}],
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"_raw":"{\\"path\\""}'}}
+            ],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "files"},
     ]

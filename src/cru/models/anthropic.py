@@ -8,10 +8,17 @@ import msgspec
 from msgspec import Struct
 
 from cru.models import encoding
-from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, PictureSource, assemble
+from cru.models.encoding import (
+    ConversationEncoder,
+    LastBytes,
+    LastValue,
+    PictureAdapter,
+    PictureSource,
+    assemble,
+)
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
-from cru.models.protocol import RequestBody, Say
+from cru.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
 from cru.models.providers import ANTHROPIC
 from cru.values.messages import (
     CallPart,
@@ -89,7 +96,7 @@ class AnthropicModel(PictureAdapter):
             head["cache_control"] = _MARK
         mapped = encoding.anthropic_parameters(parameters, model, has_tools)
         for name in mapped.dropped:
-            encoding.tell_dropped(self._announced, self._say, self.provider, name)
+            tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
 
@@ -104,7 +111,10 @@ class _TurnNotation:
         """A message's content blocks without the brackets; b"" if nothing is left to send."""
         blocks: list[dict[str, object]] = []
         if message.role == "tool":
-            result: dict[str, object] = {"type": "tool_result", "tool_use_id": _safe_id(message.call_id)}
+            result: dict[str, object] = {
+                "type": "tool_result",
+                "tool_use_id": encoding.valid_id(message.call_id, NAME_CHARACTERS),
+            }
             if message.images:
                 result["content"] = self._pictures.writer().anthropic_blocks(message)
             elif message.content:
@@ -117,15 +127,15 @@ class _TurnNotation:
             return _encode(self._pictures.writer().anthropic_blocks(message))[1:-1]
         if message.content.strip():
             blocks.append({"type": "text", "text": message.content})
-        for call in message.calls:
-            blocks.append(
-                {"type": "tool_use", "id": _safe_id(call.id), "name": call.name, "input": _decode_input(call.arguments)}
-            )
+        for call in encoding.valid_calls(message.calls, NAME_CHARACTERS) if message.calls else ():
+            arguments = _decode_object(call.arguments or "{}")
+            blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
         if blocks and message.role == "assistant":
             blocks[:0] = [t.data for t in message.thinking if t.provider == ANTHROPIC and t.data]
         return _encode(blocks)[1:-1]
 
     def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
+        messages, fragments = encoding.match_results(messages, fragments, self.encode)
         turns: list[bytes] = []
         side = ""
         results: list[bytes] = []
@@ -149,27 +159,19 @@ class _TurnNotation:
 
     def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
         before = next((number for number in range(at - 1, -1, -1) if fragments[number]), -1)
-        return bool(fragments[at]) and before >= 0 and _side(messages[at]) != _side(messages[before])
+        if messages[at].role == "tool" or not fragments[at] or before < 0:
+            return False
+        return _side(messages[at]) != _side(messages[before]) and not messages[before].calls
 
 
 def _side(message: Message) -> str:
     return "assistant" if message.role == "assistant" else "user"
 
 
-def _decode_input(arguments: str) -> dict[str, object]:
-    try:
-        return _decode_object(arguments or "{}")
-    except NOT_JSON:
-        return {"_raw": arguments}
-
-
-def _safe_id(identity: str) -> str:
-    """A call's id with the characters that the API takes; ids of other providers may hold others."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in identity) or "call"
-
-
 def _encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
-    return _encode([{"name": t.name, "description": t.description, "input_schema": t.parameters} for t in tools])
+    return _encode(
+        [{"name": t.name, "description": t.description, "input_schema": encoding.tool_schema(t)} for t in tools]
+    )
 
 
 def _encode_system(request: Request, cached: bool) -> bytes:

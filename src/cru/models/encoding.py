@@ -4,13 +4,14 @@ sent), and bytes that are encoded once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
 from msgspec import Struct
 
-from cru.models.protocol import RequestBody, Say
-from cru.values.messages import Image, Message
+from cru.models.protocol import LONGEST_NAME, NAME_CHARACTERS, RequestBody, Say
+from cru.values.messages import Image, Message, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from cru.models.images import ImageWriter
@@ -121,12 +122,46 @@ def _table(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def tell_dropped(announced: set[str], say: Say, provider: str, name: str) -> None:
-    if name not in announced:
-        announced.add(name)
-        say(f"{provider} does not take the parameter `{name}`; it is left out")
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_role = attrgetter("role")
 
 
+def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[ToolCall]:
+    """The calls of a message with ids, names and arguments that every server takes; the same object if they are so already."""
+    try:
+        for call in calls:
+            for text, characters in ((call.id, id_characters), (call.name, NAME_CHARACTERS)):
+                if not text or len(text) > LONGEST_NAME or text.strip(characters):
+                    raise ValueError(text)
+            if call.arguments:
+                _decode_object(call.arguments)
+    except (ValueError, RecursionError):  # msgspec's DecodeError is a ValueError
+        from cru.models.valid_history import valid_call
+
+        return [valid_call(call, id_characters) for call in calls]
+    return calls
+
+
+def valid_id(identity: str, characters: str) -> str:
+    """The id of a call as servers take it."""
+    if identity and len(identity) <= LONGEST_NAME and not identity.strip(characters):
+        return identity
+    from cru.models import valid_history
+
+    return valid_history.valid_id(identity, characters)
+
+
+def tool_schema(tool: ToolSpec) -> dict[str, object]:
+    """The schema of a tool's arguments as strict servers take it: an object with properties, without a choice at its top."""
+    schema = tool.parameters
+    if schema.get("type") == "object" and "properties" in schema and _CHOICES.isdisjoint(schema):
+        return schema
+    from cru.models.valid_history import valid_schema
+
+    return valid_schema(schema)
+
+
+_CHOICES = frozenset(("oneOf", "anyOf", "allOf"))
 BLOCK_BYTES = 128 << 10
 _BLOCK_MESSAGES = 64
 _SLACK = 64
@@ -283,22 +318,42 @@ class PictureSource:
         return self._writer
 
 
+def match_results(
+    messages: Sequence[Message], fragments: Sequence[bytes], encode: Callable[[Message], bytes]
+) -> tuple[Sequence[Message], Sequence[bytes]]:
+    """Messages of which every call has its result, and every result its call; the same objects if they have."""
+    results = [message.call_id for message in messages if message.role == "tool"]
+    if results == [call.id for message in messages for call in message.calls]:
+        return messages, fragments
+    from cru.models.valid_history import match_results
+
+    return match_results(messages, fragments, encode)
+
+
 class ChatNotation(PlainNotation):
-    """Images of tools' results follow the last result of their row."""
+    """Every call has a result, and roles alternate. Images of tools' results follow the last result of their row."""
 
     def __init__(self, encode: Callable[[Message], bytes], pictures: PictureSource) -> None:
         super().__init__(encode)
         self._pictures = pictures
 
     def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
-        if not self._pictures.is_used:
-            return super().join(messages, fragments)
-        from cru.models.images import join_chat
+        messages, fragments = match_results(messages, fragments, self.encode)
+        if self._pictures.is_used:
+            from cru.models.images import join_chat
 
-        return join_chat(messages, fragments)
+            fragments = join_chat(messages, fragments)
+        elif all(fragments):
+            roles = "".join(map(_role, messages))
+            if "useruser" not in roles and "assistantassistant" not in roles:
+                return b",".join(fragments)
+        from cru.models.valid_history import join_neighbours
+
+        return b",".join(join_neighbours([*filter(None, fragments)]))
 
     def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
-        return not self._pictures.is_used or messages[at].role != "tool"
+        role, before = messages[at].role, messages[at - 1]
+        return bool(role not in ("tool", before.role) and not before.calls and fragments[at - 1] and fragments[at])
 
 
 class PictureAdapter:

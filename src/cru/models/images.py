@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cru.models.protocol import Say
+from cru.models.protocol import ID_CHARACTERS, Say
+from cru.models.valid_history import valid_id
 from cru.values.messages import Image, Message
 
 Load = Callable[[Image], bytes | None]
@@ -49,7 +50,9 @@ class ImageWriter:
             {"type": "image_url", "image_url": {"url": f"data:{i.media_type};base64,{data}"}} for i, data in images
         ]
         if message.role == "tool":
-            result = _encode({"role": "tool", "tool_call_id": message.call_id, "content": text})
+            result = _encode(
+                {"role": "tool", "tool_call_id": valid_id(message.call_id, ID_CHARACTERS), "content": text}
+            )
             return b"\n".join([result, _encode(parts)[1:-1]]) if parts else result
         if not parts:
             return _encode({"role": message.role, "content": text})
@@ -91,8 +94,8 @@ class ImageWriter:
             )
 
 
-def join_chat(messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
-    """Elements of an array: images of tools' results follow the last result of their row, since nothing may stand between results."""
+def join_chat(messages: Sequence[Message], fragments: Sequence[bytes]) -> list[bytes]:
+    """The elements of an array: images of tools' results follow the last result of their row, since nothing may stand between results."""
     elements: list[bytes] = []
     waiting: list[bytes] = []
     for message, fragment in zip(messages, fragments, strict=True):
@@ -104,7 +107,7 @@ def join_chat(messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
         if images:
             waiting.append(images)
     elements += _user_message(waiting)
-    return b",".join(filter(None, elements))
+    return elements
 
 
 def _user_message(images: list[bytes]) -> list[bytes]:

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from cru.models.exchange import NOT_JSON, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object
 
-if TYPE_CHECKING:
-    from cru.models.openai_compatible import CallSoFar, Part
-
 Event = TypeVar("Event")
+
+
+class Part(Protocol):
+    """What a delta or a message of a reply holds."""
+
+    content: Any
+    refusal: str | None
+    reasoning: str | None
+    reasoning_content: str | None
+    reasoning_details: list[dict[str, object]] | None
+    tool_calls: Any
+
+
+class CallSoFar(Protocol):
+    """A call of a reply that is being read; `checks` counts how often its arguments were tested for being complete."""
+
+    id: str
+    name: str
+    pieces: list[str]
+    checks: int
+
 
 _NEEDED = (
     *("choices", "delta", "message", "content", "text", "tool_calls", "function", "name", "arguments", "finish_reason"),

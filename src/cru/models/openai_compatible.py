@@ -13,7 +13,7 @@ from cru.models import encoding
 from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
-from cru.models.protocol import RequestBody, Say
+from cru.models.protocol import ID_CHARACTERS, RequestBody, Say, tell_dropped
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -89,14 +89,15 @@ class OpenAICompatibleModel(PictureAdapter):
             head["stream_options"] = {"include_usage": True}
         mapped = encoding.openai_parameters(parameters, self.provider, has_tools)
         for name in mapped.dropped:
-            encoding.tell_dropped(self._announced, self._say, self.provider, name)
+            tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
     def _message(self, message: Message) -> bytes:
         if message.images:
             return self._pictures.writer().chat_message(message)
         if message.role == "tool":
-            return _encode({"role": "tool", "tool_call_id": message.call_id, "content": message.content})
+            identity = encoding.valid_id(message.call_id, ID_CHARACTERS)
+            return _encode({"role": "tool", "tool_call_id": identity, "content": message.content})
         if message.role == "user":
             return _encode({"role": "user", "content": message.content})
         if not message.content and not message.calls:
@@ -107,21 +108,20 @@ class OpenAICompatibleModel(PictureAdapter):
                 for key, value in thinking.data.items():
                     encoded[key] = encoded[key] + value if key in encoded else value
         if message.calls:
-            encoded["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments or "{}"},
-                }
-                for call in message.calls
-            ]
+            encoded["tool_calls"] = calls = []
+            for call in encoding.valid_calls(message.calls, ID_CHARACTERS):
+                function = {"name": call.name, "arguments": call.arguments or "{}"}
+                calls.append({"id": call.id, "type": "function", "function": function})
         return _encode(encoded)
 
 
 def _encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
     return _encode(
         [
-            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
+            {
+                "type": "function",
+                "function": {"name": t.name, "description": t.description, "parameters": encoding.tool_schema(t)},
+            }
             for t in tools
         ]
     )
@@ -307,7 +307,7 @@ class OpenAIReply:
             from cru.models.reasoning import ThinkingParts
 
             self._thinking = ThinkingParts()
-        self._thinking.add(part, deltas)
+        self._thinking.add(part.reasoning_content, part.reasoning, part.reasoning_details, deltas)
 
     def _unseen(self, part: Part, message: Part) -> Part:
         """What an event brings that has a whole `message`, alone or beside its delta."""

@@ -128,3 +128,16 @@ class AuthenticatedSender:
     async def post_stream(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         more = await self._auth(*self._about)
         return await self._sender.post_stream(url, {**headers, **more} if more else headers, body)
+
+
+NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+"""Of names of tools, as every provider takes them."""
+ID_CHARACTERS = NAME_CHARACTERS + ".:"
+"""Of ids of calls in OpenAI's language: some models want their own `functions.ls:0` back."""
+LONGEST_NAME = 64
+
+
+def tell_dropped(announced: set[str], say: Say, provider: str, name: str) -> None:
+    if name not in announced:
+        announced.add(name)
+        say(f"{provider} does not take the parameter `{name}`; it is left out")

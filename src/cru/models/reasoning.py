@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cru.values.messages import Delta, Thinking, Thought, ThoughtBlock
-
-if TYPE_CHECKING:
-    from cru.models.openai_compatible import Part
 
 
 class _Growing:
@@ -25,13 +20,15 @@ class ThinkingParts:
         self._field = ""
         self._details: list[dict[str, object]] = []
 
-    def add(self, part: Part, deltas: list[Delta]) -> None:
-        text = part.reasoning_content or part.reasoning or ""
-        for detail in part.reasoning_details or ():
+    def add(
+        self, content: str | None, reasoning: str | None, details: list[dict[str, object]] | None, deltas: list[Delta]
+    ) -> None:
+        text = content or reasoning or ""
+        for detail in details or ():
             self._detail(detail)
-            if not part.reasoning and not part.reasoning_content:
+            if not reasoning and not content:
                 text += str(detail.get("text") or detail.get("summary") or "")
-        if part.reasoning_content:
+        if content:
             self._field = "reasoning_content"
         if text:
             self._text.append(text)

@@ -1,0 +1,138 @@
+"""A conversation as strict servers take it: what models, MCP servers and handlers wrote, made valid. Loaded when something is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from zlib import crc32
+
+import msgspec
+
+from cru.models.protocol import LONGEST_NAME, NAME_CHARACTERS
+from cru.values.messages import Message, ToolCall
+
+_encode = msgspec.json.encode
+_NO_RESULT = "There is no result of this call."
+_LATE_RESULT = "[result of a tool whose call is not shown]\n"
+
+
+def valid_call(call: ToolCall, id_characters: str) -> ToolCall:
+    """Return a call with an id and a name that servers take, and with an object as arguments; what is no object becomes the text `_raw`."""
+    arguments = call.arguments
+    try:
+        msgspec.json.decode(arguments or "{}", type=dict[str, object])
+    except (ValueError, RecursionError):
+        arguments = _encode({"_raw": arguments}).decode() if arguments.strip() else "{}"
+    name = _replaced(call.name, NAME_CHARACTERS)[:LONGEST_NAME] or "unknown_tool"
+    return ToolCall(valid_id(call.id, id_characters), name, arguments)
+
+
+def valid_id(identity: str, characters: str) -> str:
+    """Return the id of a call as servers take it. Ids that differ stay different."""
+    if identity and len(identity) <= LONGEST_NAME and not identity.strip(characters):
+        return identity
+    return f"{_replaced(identity, characters)[:40] or 'call'}_{crc32(identity.encode('utf-8', 'replace')):08x}"
+
+
+def _replaced(text: str, characters: str) -> str:
+    return "".join(char if char in characters else "_" for char in text)
+
+
+def match_results(
+    messages: Sequence[Message], fragments: Sequence[bytes], encode: Callable[[Message], bytes]
+) -> tuple[list[Message], list[bytes]]:
+    """Give every call a result right behind it, and make a message of the user's from a result without a call."""
+    found: list[Message] = []
+    encoded: list[bytes] = []
+    waiting: dict[str, None] = {}
+
+    def add(message: Message, fragment: bytes | None = None) -> None:
+        found.append(message)
+        encoded.append(encode(message) if fragment is None else fragment)
+
+    def add_missing() -> None:
+        for call_id in waiting:
+            add(Message("tool", _NO_RESULT, call_id=call_id, is_error=True))
+        waiting.clear()
+
+    for message, fragment in zip(messages, fragments, strict=True):
+        if message.role == "tool" and message.call_id not in waiting:
+            add_missing()
+            add(Message("user", _LATE_RESULT + message.content, images=message.images))
+            continue
+        if message.role == "tool":
+            del waiting[message.call_id]
+        else:
+            add_missing()
+            waiting = dict.fromkeys(call.id for call in message.calls)
+        add(message, fragment)
+    add_missing()
+    return found, encoded
+
+
+def join_neighbours(elements: Sequence[bytes]) -> list[bytes]:
+    """Make one message of neighbours with one role: templates of local models refuse conversations whose roles do not alternate."""
+    joined: list[bytes] = []
+    for element in elements:
+        merged = _merge(joined[-1], element) if joined else None
+        if merged is None:
+            joined.append(element)
+        else:
+            joined[-1] = merged
+    return joined
+
+
+def _merge(first: bytes, second: bytes) -> bytes | None:
+    """One message of two; None if their roles differ, or if the first has more than a text."""
+    old, new = msgspec.json.decode(first), msgspec.json.decode(second)
+    if old["role"] != new["role"] or old.keys() != {"role", "content"} or old["role"] == "tool":
+        return None
+    before, after = old["content"], new["content"]
+    if isinstance(before, str) and isinstance(after, str):
+        content: object = f"{before}\n\n{after}"
+    else:
+        content = [*_parts(before), *_parts(after)] if after else before
+    return _encode({**new, "content": content})
+
+
+def _parts(content: object) -> list[object]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def valid_schema(schema: dict[str, object]) -> dict[str, object]:
+    """Return a schema of arguments as an object with properties, without a choice at its top.
+
+    It has the properties of all branches. Those are required that every branch requires, or for `allOf` any branch."""
+    valid = {**schema, "type": "object"}
+    properties, required = dict(_table(schema.get("properties"))), _names(schema.get("required"))
+    for key in ("allOf", "anyOf", "oneOf"):
+        branches = valid.pop(key, None)
+        tables = [_resolve(schema, branch) for branch in branches] if isinstance(branches, list) else []
+        for table in tables:
+            properties = {**_table(table.get("properties")), **properties}
+        needed = [_names(table.get("required")) for table in tables]
+        candidates = dict.fromkeys(name for names in needed for name in names)
+        required += [name for name in candidates if key == "allOf" or all(name in names for names in needed)]
+    valid["properties"] = properties
+    if required:
+        valid["required"] = list(dict.fromkeys(required))
+    return valid
+
+
+def _resolve(schema: dict[str, object], branch: object) -> dict[str, object]:
+    """A branch, or what it refers to in the same schema."""
+    table = _table(branch)
+    reference = table.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return table
+    found: object = schema
+    for name in reference[2:].split("/"):
+        found = _table(found).get(name)
+    return _table(found)
+
+
+def _table(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

@@ -1,0 +1,161 @@
+"""What models, MCP servers and handlers wrote goes out as strict servers take it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from tests.models.harness import Harness
+from tests.models.test_encode import PROVIDERS, model_of
+
+from cru.values.messages import Message, Request, ToolCall, ToolSpec
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def sent(provider: str, *messages: Message, tools: tuple[ToolSpec, ...] = ()) -> Any:
+    return json.loads(model_of(provider).encode(Request("m1", messages=messages, tools=tools)).join())
+
+
+def chat(*messages: Message) -> Any:
+    return sent("openai", *messages)["messages"]
+
+
+def round_of(*calls: ToolCall) -> tuple[Message, ...]:
+    return (
+        Message("user", "go"),
+        Message("assistant", "", calls),
+        *(Message("tool", f"result of {number}", call_id=call.id) for number, call in enumerate(calls)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"a":1}', {"a": 1}),
+        ("", {}),
+        ("  ", {}),
+        ("{bad", {"_raw": "{bad"}),
+        ('{"a":1}{"b":2}', {"_raw": '{"a":1}{"b":2}'}),
+        ("[1]", {"_raw": "[1]"}),
+        ("null", {"_raw": "null"}),
+        ('"text"', {"_raw": '"text"'}),
+        ("[" * 100_000, {"_raw": "[" * 100_000}),
+    ],
+)
+def test_arguments_go_out_as_an_object(arguments: str, expected: dict[str, object]) -> None:
+    messages = round_of(ToolCall("c1", "ls", arguments))
+    assert json.loads(chat(*messages)[1]["tool_calls"][0]["function"]["arguments"]) == expected
+    assert sent("anthropic", *messages)["messages"][1]["content"][0]["input"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mcp__files__read-1", "mcp__files__read-1"),
+        ("bash<|channel|>commentary", "bash__channel__commentary"),
+        ("", "unknown_tool"),
+        ("x" * 200, "x" * 64),
+        ("żółw", "___w"),
+        ("a b.c", "a_b_c"),
+    ],
+)
+def test_names_go_out_with_the_characters_that_servers_take(name: str, expected: str) -> None:
+    messages = round_of(ToolCall("c1", name, "{}"))
+    assert chat(*messages)[1]["tool_calls"][0]["function"]["name"] == expected
+    assert sent("anthropic", *messages)["messages"][1]["content"][0]["name"] == expected
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    ("first", "second"), [("", "c1"), ("a b", "a|b"), ("x" * 200, "x" * 201), ("call_1", "call-1"), ("é", "è")]
+)
+def test_ids_go_out_valid_and_different_and_their_results_with_them(provider: str, first: str, second: str) -> None:
+    _, asked, *results = sent(provider, *round_of(ToolCall(first, "ls"), ToolCall(second, "ls")))["messages"]
+    if provider == "anthropic":
+        ids = [block["id"] for block in asked["content"]]
+        found = [block["tool_use_id"] for block in results[0]["content"]]
+    else:
+        ids = [call["id"] for call in asked["tool_calls"]]
+        found = [result["tool_call_id"] for result in results]
+    assert ids == found and len(set(ids)) == 2
+    assert all(NAME.fullmatch(identity) for identity in ids)
+
+
+def test_ids_that_a_model_wants_back_are_kept() -> None:
+    assert chat(*round_of(ToolCall("functions.ls:0", "ls")))[1]["tool_calls"][0]["id"] == "functions.ls:0"
+
+
+@pytest.mark.parametrize(
+    ("messages", "roles"),
+    [
+        ("u u", "user"),
+        ("u a u u", "user assistant user"),
+        ("u a a", "user assistant"),
+        ("u empty u", "user"),
+        ("u calls t1 t2 a", "user assistant tool tool assistant"),
+        ("u calls t1 a", "user assistant tool tool assistant"),
+        ("u calls u", "user assistant tool tool user"),
+        ("u calls", "user assistant tool tool"),
+        ("t1 a", "user assistant"),
+        ("u t1", "user"),
+        ("u calls t1 t2 t1", "user assistant tool tool user"),
+    ],
+)
+def test_roles_alternate_and_every_call_has_its_result(messages: str, roles: str) -> None:
+    kinds = {
+        "u": Message("user", "hi"),
+        "a": Message("assistant", "yes"),
+        "empty": Message("assistant"),
+        "calls": Message("assistant", "", (ToolCall("1", "ls"), ToolCall("2", "ls"))),
+        "t1": Message("tool", "one", call_id="1"),
+        "t2": Message("tool", "two", call_id="2"),
+    }
+    conversation = [kinds[word] for word in messages.split()]
+    found = chat(*conversation)
+    assert " ".join(message["role"] for message in found) == roles
+    text = json.dumps(found)
+    assert all(
+        text.count(word) >= messages.split().count(kind) for kind, word in (("u", "hi"), ("t1", "one"), ("t2", "two"))
+    )
+    blocks = [block for m in sent("anthropic", *conversation)["messages"] for block in m["content"]]
+    used = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    assert sorted(used) == sorted(block["tool_use_id"] for block in blocks if block["type"] == "tool_result")
+
+
+def test_joined_texts_keep_their_order() -> None:
+    assert chat(Message("user", "one"), Message("user", 'tw"o')) == [{"role": "user", "content": 'one\n\ntw"o'}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "properties", "required"),
+    [
+        ({}, {}, None),
+        ({"type": "object"}, {}, None),
+        ({"properties": {"a": {}}}, {"a": {}}, None),
+        ({"type": ["object", "null"], "properties": {"a": {}}, "required": ["a"]}, {"a": {}}, ["a"]),
+        (
+            {"oneOf": [{"properties": {"a": {}, "b": {}}, "required": ["a", "b"]},
+                       {"properties": {"b": {}}, "required": ["b"]}]},
+            {"a": {}, "b": {}}, ["b"],
+        ),
+        ({"anyOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": {"properties": {"a": {}}}}}, {"a": {}}, None),
+        (
+            {"allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]},
+            {"a": {}, "b": {}}, ["a", "b"],
+        ),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": "bad"}, {"a": {"type": "string"}}, None),
+    ],
+)  # fmt: skip
+def test_schemas_are_objects_with_properties(schema: dict[str, Any], properties: Any, required: Any) -> None:
+    tool = ToolSpec("t", "a tool", schema)
+    given = (
+        sent("openai", tools=(tool,))["tools"][0]["function"]["parameters"],
+        sent("anthropic", tools=(tool,))["tools"][0]["input_schema"],
+    )
+    for found in given:
+        assert (found["type"], found["properties"], found.get("required")) == ("object", properties, required)
+        assert not {"oneOf", "anyOf", "allOf"} & found.keys()
+    assert Harness("http://127.0.0.1:1").said == []
