@@ -123,7 +123,6 @@ def _table(value: object) -> dict[str, object]:
 
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_role = attrgetter("role")
 
 
 def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[ToolCall]:
@@ -154,14 +153,13 @@ def valid_id(identity: str, characters: str) -> str:
 def tool_schema(tool: ToolSpec) -> dict[str, object]:
     """The schema of a tool's arguments as strict servers take it: an object with properties, without a choice at its top."""
     schema = tool.parameters
-    if schema.get("type") == "object" and "properties" in schema and _CHOICES.isdisjoint(schema):
+    if schema.get("type") == "object" and "properties" in schema and not {"oneOf", "anyOf", "allOf"} & schema.keys():
         return schema
     from cru.models.valid_history import valid_schema
 
     return valid_schema(schema)
 
 
-_CHOICES = frozenset(("oneOf", "anyOf", "allOf"))
 BLOCK_BYTES = 128 << 10
 _BLOCK_MESSAGES = 64
 _SLACK = 64
@@ -343,9 +341,9 @@ class ChatNotation(PlainNotation):
             from cru.models.images import join_chat
 
             fragments = join_chat(messages, fragments)
-        elif all(fragments):
-            roles = "".join(map(_role, messages))
-            if "useruser" not in roles and "assistantassistant" not in roles:
+        else:
+            roles = "".join(map(attrgetter("role"), messages))
+            if all(fragments) and "useruser" not in roles and "assistantassistant" not in roles:
                 return b",".join(fragments)
         from cru.models.valid_history import join_neighbours
 
