@@ -14,7 +14,7 @@ from cru.models.failures import ErrorObject, RequestFacts, error_for_object
 Event = TypeVar("Event")
 
 
-class Part(Protocol):
+class PartFields(Protocol):
     """What a delta or a message of a reply holds."""
 
     content: Any
@@ -25,7 +25,7 @@ class Part(Protocol):
     tool_calls: Any
 
 
-class CallSoFar(Protocol):
+class CallFields(Protocol):
     """A call of a reply that is being read; `checks` counts how often its arguments were tested for being complete."""
 
     id: str
@@ -125,7 +125,9 @@ def raise_unlabelled_error(facts: RequestFacts, data: bytes, *, known_kinds: boo
     )
 
 
-def add_unseen(part: Part, message: Part, known_text: str | None, has_calls: bool, has_thinking: bool) -> str:
+def add_unseen(
+    part: PartFields, message: PartFields, known_text: str | None, has_calls: bool, has_thinking: bool
+) -> str:
     """Add to a delta what a whole `message` has and no event has brought yet. Return the text of all messages.
 
     known_text: of earlier messages; None if the text came in deltas, which the message only repeats
@@ -148,7 +150,7 @@ _MOST_CHECKS = 64
 
 
 def fit_fragment(
-    known: CallSoFar, index: int | None, identity: str, name: str, arguments: str
+    known: CallFields, index: int | None, identity: str, name: str, arguments: str
 ) -> tuple[bool, str, str]:
     """Decide where a fragment belongs whose index is taken by the call `known`.
 
@@ -165,7 +167,7 @@ def fit_fragment(
     return True, name or known.name, arguments
 
 
-def _repeats(known: CallSoFar, identity: str, name: str, arguments: str) -> bool:
+def _repeats(known: CallFields, identity: str, name: str, arguments: str) -> bool:
     """Whether a fragment only says again what a complete call has."""
     if arguments.strip() not in ("", "".join(known.pieces).strip()):
         return False
@@ -174,7 +176,7 @@ def _repeats(known: CallSoFar, identity: str, name: str, arguments: str) -> bool
     return not name or (bool(known.id) and name == known.name)
 
 
-def _is_complete(known: CallSoFar) -> bool:
+def _is_complete(known: CallFields) -> bool:
     if known.pieces[-1].rstrip()[-1:] != "}" or known.checks >= _MOST_CHECKS:
         return False
     known.checks += 1

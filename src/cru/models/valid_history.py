@@ -41,12 +41,12 @@ def match_results(
     messages: Sequence[Message], fragments: Sequence[bytes], encode: Callable[[Message], bytes]
 ) -> tuple[list[Message], list[bytes]]:
     """Give every call a result right behind it, and make a message of the user's from a result without a call."""
-    found: list[Message] = []
+    kept: list[Message] = []
     encoded: list[bytes] = []
     waiting: dict[str, None] = {}
 
     def add(message: Message, fragment: bytes | None = None) -> None:
-        found.append(message)
+        kept.append(message)
         encoded.append(encode(message) if fragment is None else fragment)
 
     def add_missing() -> None:
@@ -66,7 +66,7 @@ def match_results(
             waiting = dict.fromkeys(call.id for call in message.calls)
         add(message, fragment)
     add_missing()
-    return found, encoded
+    return kept, encoded
 
 
 def join_neighbours(elements: Sequence[bytes]) -> list[bytes]:
@@ -124,10 +124,10 @@ def _resolve(schema: dict[str, object], branch: object) -> dict[str, object]:
     reference = table.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return table
-    found: object = schema
+    target: object = schema
     for name in reference[2:].split("/"):
-        found = _table(found).get(name)
-    return _table(found)
+        target = _table(target).get(name)
+    return _table(target)
 
 
 def _table(value: object) -> dict[str, object]:
