@@ -44,7 +44,7 @@ def run_in_fork(work: Callable[[], T]) -> T:
     """What the work returns (plain data), computed in a child process. Raises WorkFailed, and WorkEnded if it took more than 5 s, more
     than 1 GiB of memory, gave more than 64 MiB, or was interrupted."""
     read, write = os.pipe()
-    pid = os.fork()
+    pid = fork_deaf()
     if pid == 0:
         _compute(write, work)
     os.close(write)
@@ -73,6 +73,21 @@ def run_in_fork(work: Callable[[], T]) -> T:
     if problem is not None:
         raise WorkFailed(*problem)
     return result
+
+
+def fork_deaf() -> int:
+    """Fork as `os.fork` does. In the child every signal that Python handles has its default effect, and those that come meanwhile wait for
+    that: Python's handler would else run between the functions that the child calls after the fork, and print what it raises there."""
+    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        pid = os.fork()
+        if pid == 0:
+            for number in signal.valid_signals():
+                if callable(signal.getsignal(number)):
+                    signal.signal(number, signal.SIG_DFL)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
+    return pid
 
 
 def _owner() -> ComputationOwner | None:

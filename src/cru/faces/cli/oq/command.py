@@ -18,7 +18,7 @@ from cru.faces.cli.oq.options import OqOptions, read_options
 from cru.faces.cli.oq.results import NotWritable, Results
 from cru.namespace.formats.convert import is_json
 from cru.namespace.formats.json_stream import JsonText
-from cru.process.forked import limit_memory
+from cru.process.forked import fork_deaf, limit_memory
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -63,12 +63,11 @@ def _fork() -> int:
     """A process of its own for the filter, which may overflow the stack. It ends with this one, and at Ctrl-C at once: while a filter
     runs, Python hears nothing."""
     read, write = os.pipe()
-    pid = os.fork()
+    pid = fork_deaf()
     if pid:
         os.close(read)
         return pid
     os.close(write)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":  # SIGIO comes when nobody has the other end any more, and ends this
         fcntl.fcntl(read, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(read, fcntl.F_SETFL, os.O_ASYNC)
