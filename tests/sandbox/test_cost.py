@@ -168,7 +168,7 @@ def test_a_record_says_that_a_command_runs_while_it_does_and_no_longer(home: Hom
 def test_the_record_of_a_command_that_had_ended_before_a_kill_moves_nothing(home: HomeDir, tmp_path: Path) -> None:
     made = home.project / ".envrc"
     made.write_text("the user's own")
-    record = GuardRecord(str(tmp_path / "gone"), GuardState({str(made): ""}), {})
+    record = GuardRecord(str(tmp_path / "gone"), GuardState({str(made): ""}, (str(tmp_path),)), {})
     for name, moved in (("a.idle", 0), ("a.json", 1)):
         (home.cru / FOLDER).mkdir(parents=True)
         (home.cru / FOLDER / name).write_bytes(msgspec.json.encode(record))

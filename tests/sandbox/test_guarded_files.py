@@ -160,6 +160,67 @@ def test_a_tool_asks_before_it_writes_what_the_home_leads_to(surroundings: Surro
     assert "nobody can be asked" in refused and (here.project / "free" / "file").read_text() == "x", written
 
 
+@needs_sandbox
+def test_links_on_the_way_from_the_home_stay_what_they_are(surroundings: Surroundings) -> None:
+    project, home = surroundings.here.project, surroundings.here.path
+    (project / "v1").mkdir()
+    (project / "v1" / "bashrc").write_text("old")
+    (project / "current").symlink_to("v1")
+    (home / ".bashrc").symlink_to(project / "current" / "bashrc")
+    (project / "rc").write_text("old")
+    (project / "hop").symlink_to("rc")
+    (home / "dots").symlink_to(project)
+    (home / ".zshrc").symlink_to("dots/hop")
+    [(output, _)] = run(
+        surroundings, ["rm current hop; mkdir current; echo x > current/bashrc; echo x > hop; echo x > v1/new"]
+    )
+    assert output == "0 " and (project / "v1" / "new").exists()
+    assert (home / ".bashrc").read_text() == (home / ".zshrc").read_text() == "old"
+
+
+GUARD_LINKS = {
+    ".git/hooks": "tools/hooks/file",
+    ".git/config": "tools/config",
+    ".claude": "parts/claude/settings.json",
+    ".envrc": "env/development",
+    ".vscode": "conf/vscode/tasks.json",
+    ".github": "conf/github/instructions/file",
+}
+"""Guards, or folders around them, that are links, and a file that they lead to."""
+
+
+@needs_sandbox
+@pytest.mark.parametrize("guard", GUARD_LINKS)
+def test_no_command_changes_what_a_guard_that_is_a_link_leads_to(surroundings: Surroundings, guard: str) -> None:
+    project, name = surroundings.here.project, GUARD_LINKS[guard]
+    file = project / name
+    file.parent.mkdir(parents=True)
+    file.write_text("# old\n")
+    subprocess.run(["rm", "-rf", project / guard], check=True)
+    (project / guard).symlink_to(
+        project / name if guard in (".envrc", ".git/config") else project / "/".join(Path(name).parts[:2])
+    )
+    top = Path(name).parts[0]
+    run(
+        surroundings, [f"echo x > {name}; rm -rf {name}; mv {top} moved; mkdir -p {Path(name).parent}; echo x > {name}"]
+    )
+    assert file.read_text() == "# old\n"
+    command = f"rm {guard}; mkdir -p {guard}/instructions; echo x > {guard}/instructions/file"
+    run(surroundings, [command])
+    assert (project / guard).is_symlink() and file.read_text() == "# old\n"
+
+
+@needs_sandbox
+def test_a_link_to_the_whole_project_or_to_a_text_of_a_branch_leaves_that_writable(surroundings: Surroundings) -> None:
+    project = surroundings.here.project
+    (project / "AGENTS.md").write_text("old")
+    subprocess.run(["git", "add", "AGENTS.md"], cwd=project, check=True)
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    (project / ".agents").symlink_to(".")
+    run(surroundings, ["echo x > file; echo x > AGENTS.md"])
+    assert (project / "file").exists() and (project / "AGENTS.md").read_text() == "x\n"
+
+
 SETTINGS = {
     "hooks of every repository": "[core]\n\thooksPath = tools/hooks\n",
     "a filter": '[filter "a"]\n\tclean = tools/hooks/pre-commit\n',

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from tests.kit import Call, Reply, cru, server, start, wait_until
 from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
+from tests.sandbox.playing import run
 from tests.sandbox.test_escapes import runs
 
 from cru.process.identity import process_identity
@@ -140,3 +145,51 @@ def test_what_could_outlive_its_session_and_ends_before_is_looked_after(surround
         done = cru("-t", "--sandbox", "-C", "c", "go", home=here)
     assert done.code == 0 and _aside(surroundings) in done.err, done
     assert not (here.cru / "sandbox").exists()
+
+
+LEADING_OUT = {
+    ".hg": "hgrc",
+    ".jj": "repo/config.toml",
+    "_darcs": "prefs/defaults",
+    ".github": "instructions",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("link", LEADING_OUT)
+def test_nothing_outside_is_renamed_when_a_command_makes_a_link_there(surroundings: Surroundings, link: str) -> None:
+    file = surroundings.out / "other" / LEADING_OUT[link]
+    file.parent.mkdir(parents=True)
+    file.write_text("kept")
+    before = surroundings.outside()
+    [(_, moved)] = run(surroundings, [f"ln -s {surroundings.out}/other {link}"])
+    assert moved == [] and surroundings.outside() == before
+
+
+AS_ANOTHER_USER = """
+import os, sys
+from cru.sandbox.planted import put_aside, quarantine_risks
+root = sys.argv[1]
+os.chown(root, 65534, 65534)
+os.setuid(65534)
+for name in ("a", "b"):
+    os.mkdir(f"{root}/{name}")
+    open(f"{root}/{name}/config", "w").close()
+    os.chmod(f"{root}/{name}", 0o555)
+print(*put_aside({f"{root}/a/config": ""}, (root,), {}), *quarantine_risks({f"{root}/b/config": ["x"]}, (root,), {}))
+print(*(f"{os.stat(f'{root}/{name}').st_mode & 0o777:o}" for name in ("a", "b")))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user, and may write everywhere itself")
+def test_what_lies_in_a_folder_that_a_command_made_read_only_is_renamed(surroundings: Surroundings) -> None:
+    folder = surroundings.out
+    os.chmod(folder.parent, 0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ANOTHER_USER, folder],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=dict(os.environ),
+    )
+    assert done.stdout.split() == [f"{folder}/a/config.from-sandbox", f"{folder}/b/config.from-sandbox", "555", "555"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kit.sandbox import needs_sandbox
@@ -13,15 +15,25 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 
 from cru.permissions.paths import PathRoots
-from cru.sandbox import SandboxSettings
+from cru.sandbox import SandboxSettings, repositories
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox
 from cru.sandbox.git_settings import dangerous_settings
+from cru.sandbox.repositories import find_risks
 
 ME = "git -c user.name=a -c user.email=a@b"
 EVIL = "git {at} config core.fsmonitor 'touch {ran}; false'"
 HOOK = "printf '#!/bin/sh\\ntouch {ran}\\n'"
 BARE = f"git init -q --bare {{at}} && git -C {{at}} config core.bare false && {EVIL.replace('{at}', '-C {at}')}"
+MANY = "for i in $(seq 1100); do mkdir -p {}; done"
+MODULE = (
+    "cd own && mkdir -p .git/modules/a && cp -r .git ../t && rm -rf ../t/modules && mv ../t .git/modules/a/b && {more}; mkdir s"
+    " && echo 'gitdir: ../.git/modules/a/b' > s/.git && git -C s config core.worktree ../../../../s"
+    f" && {EVIL.replace('{at}', '-C s')}"
+)
+COMMITS = f"git init -q -b master && for i in 1 2 3; do echo $i > file; git add file; {ME} commit -qm $i; done;"
+STRATEGY = f"mkdir git-merge-x; {HOOK} > git-merge-x/run; chmod +x git-merge-x/run"
+"""What git runs for a strategy of merges that is called `x/run`."""
 
 PLANTED: dict[str, tuple[str, ...]] = {
     "settings": (f"git init -q && {EVIL}",),
@@ -78,9 +90,48 @@ PLANTED: dict[str, tuple[str, ...]] = {
         " GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' " + ME + " rebase -q -i HEAD~2;"
         " echo 'exec touch {ran}' >> .git/rebase-merge/git-rebase-todo",
     ),
+    "the user's behind many folders": (f"{MANY.format('.a$i')}; {EVIL.replace('{at}', '-C own')}",),
+    "a nested one behind many folders": (f"{MANY.format('.a$i')}; git init -q sub && {EVIL.replace('{at}', '-C sub')}",),
+    "a hook among many": (
+        f"{MANY.format('own/.git/hooks/0$i.sample')}; {HOOK} > own/.git/hooks/post-index-change && chmod +x own/.git/hooks/*; touch own/f",
+    ),
+    "a submodule below what looks like one": (MODULE.replace("{more}", "touch .git/modules/a/config"),),
+    "a submodule behind many folders": (MODULE.replace("{more}", MANY.format(".git/modules/z$i")),),
+    "a repository in the folder of a work tree": (
+        "cd own && git worktree add -q ../side && cp -r .git ../t && mv ../t .git/worktrees/side/evil && mkdir s"
+        f" && echo 'gitdir: ../.git/worktrees/side/evil' > s/.git && {EVIL.replace('{at}', '-C s')}",
+    ),
+    "a folder with nothing but HEAD and commondir": (
+        "cp -r own/.git evil && rm evil/HEAD && mkdir src && cp own/.git/HEAD src/ && echo ../evil > src/commondir"
+        " && git config -f evil/config extensions.worktreeConfig true && git config -f src/config.worktree core.worktree .."
+        f" && git config -f src/config.worktree core.bare false && {EVIL.replace('{at} config', 'config -f evil/config')}",
+    ),
+    "a submodule in node_modules": (
+        f"cd own && git init -q node_modules/x && {ME} -C node_modules/x commit -q --allow-empty -m x && git update-index --add"
+        f" --cacheinfo 160000,$(git -C node_modules/x rev-parse HEAD),node_modules/x && {EVIL.replace('{at}', '-C node_modules/x')}",
+    ),
+    "a link into node_modules": (
+        f"git init -q node_modules/x && {EVIL.replace('{at}', '-C node_modules/x')} && ln -s node_modules/x link",
+    ),
+    "a link into a folder of git": (f"git init -q own/.git/x && {EVIL.replace('{at}', '-C own/.git/x')} && ln -s own/.git/x link",),
+    "a remote in node_modules": (
+        f"git init -q --bare node_modules/x && {HOOK} > node_modules/x/hooks/post-receive && chmod +x node_modules/x/hooks/*"
+        " && git -C own remote add origin ../node_modules/x",
+    ),
+    "a strategy of a rebase": (
+        f"{COMMITS} GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {ME} rebase -q -i HEAD~2; {STRATEGY};"
+        " echo x/run > .git/rebase-merge/strategy",
+    ),
+    "a strategy of a cherry-pick": (
+        f"{COMMITS} git checkout -q -b o HEAD~2; echo 7 > file; {ME} commit -qam 7; {ME} cherry-pick master~1 master; {STRATEGY};"
+        f" git config -f .git/sequencer/opts options.strategy x/run; git add .; {ME} commit -qm new",
+    ),
 }  # fmt: skip
 """Commands one after the other in a folder that holds no `.git` but that of `own`."""
-AFTERWARDS = ("status", "diff", "log --oneline -1", "add -A", "status", "rebase --continue")
+AFTERWARDS = (
+    "status", "diff", "log --oneline -1", "add -A", "status", "rebase --continue", "cherry-pick --continue",
+    "push origin HEAD:refs/heads/main",
+)  # fmt: skip
 
 HONEST = (
     "git init -q && echo a > file && git config user.name kit && git config user.email kit@example.org && git config pull.rebase true"
@@ -115,9 +166,15 @@ def test_no_later_git_runs_what_a_command_has_planted(folder: Surroundings, case
     commands = [command.replace("{at}", "").replace("{ran}", str(ran)) for command in PLANTED[case]]
     results = run(folder, commands)
     assert not ran.exists()
-    for git in [project / ".git", *sorted(project.rglob("HEAD")), *sorted(project.rglob(".git"))]:
+    found = [
+        project / ".git",
+        project / "link" / ".git",
+        *sorted(project.rglob("HEAD")),
+        *sorted(project.rglob(".git")),
+    ]
+    for where in dict.fromkeys(git.parent for git in found if "node_modules" not in git.parts and git.parent.is_dir()):
         for words in AFTERWARDS:
-            _git(folder, git.parent, words.split())
+            _git(folder, where, words.split())
     assert not ran.exists(), results
     assert any(moved for _, moved in results), "it must be said"
 
@@ -194,6 +251,12 @@ LINES = {
     "[user]\n\tname = a\rb": 1,
     "[user]\n\tname = a\\\n[core]\n\tbare = false": 4,
     "\ufeff[core]\n\tbare = false": 2,
+    '[remote "o"]\n\turl = ../store.git\n\tpushurl = /a/b/.git/\n[branch "b"]\n\tremote = .': 0,
+    '[remote "o"]\n\turl = https://a/node_modules/b%20c.git': 0,
+    '[remote "o"]\n\turl = file:///a/node%5fmodules/x': 1,
+    '[branch "o"]\n\tpushremote = .git/x': 1,
+    "[options]\n\tstrategy = ort\n\tsignoff = true": 0,
+    "[options]\n\tstrategy = x/run": 1,
 }
 
 
@@ -209,3 +272,35 @@ def test_a_submodule_names_only_a_folder_of_the_project() -> None:
     assert count("../../../sub", "/project/.git/modules/sub") == 0
     assert count("../../../../home", "/project/.git/modules/sub") == 1
     assert count("../sub", "/project/.git") == 1
+
+
+@needs_sandbox
+def test_a_person_is_told_where_not_everything_was_looked_at(
+    folder: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repositories, "MOST_FOLDERS", 5)
+    monkeypatch.setattr(repositories, "MOST_LATER", 10)
+    [(_, first), (_, moved)] = run(folder, ["true", "for i in $(seq 20); do mkdir $i; done"])
+    assert first == [] and len(moved) == 1 and moved[0].startswith(f"{folder.here.project} (whose many folders")
+
+
+@pytest.mark.parametrize("name", ["shut", "shut/.git/hooks"])
+def test_a_folder_of_the_user_that_cannot_be_listed_is_dangerous(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """git finds by its name what nobody can list. Root can list everything, so that the answer of the system is replaced here."""
+    subprocess.run(["git", "init", "-q", tmp_path / "shut"], check=True)
+    place, scandir, listdir, access = f"{tmp_path}/{name}", os.scandir, os.listdir, os.access
+
+    def deny(call: Callable[[str], Any]) -> Callable[[str], Any]:
+        def denied(path: str) -> Any:
+            if path == place:
+                raise PermissionError
+            return call(path)
+
+        return denied
+
+    monkeypatch.setattr(os, "scandir", deny(scandir))
+    monkeypatch.setattr(os, "listdir", deny(listdir))
+    monkeypatch.setattr(os, "access", lambda path, mode: path != place and access(path, mode))
+    assert list(find_risks([str(tmp_path)], [])) == [place]

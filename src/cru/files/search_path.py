@@ -43,8 +43,13 @@ def own_path(path: str, *roots: str) -> str:
 
 def _ways(folder: str) -> Iterator[str]:
     """The folder, and each place to which the links on the way to it lead."""
-    done, left = "", [part for part in os.path.abspath(folder).split("/") if part]
     yield os.path.abspath(folder)
+    yield from (place for _, place in follow_links(folder))
+
+
+def follow_links(path: str) -> Iterator[tuple[str, str]]:
+    """Yield each link on the way to a file or folder, and the place that the whole path means then."""
+    done, left = "", [part for part in os.path.abspath(path).split("/") if part]
     links = 0
     while left and links < MOST_LINKS:
         step = os.path.normpath(f"{done}/{left.pop(0)}")
@@ -55,7 +60,7 @@ def _ways(folder: str) -> Iterator[str]:
             continue
         links += 1
         whole = os.path.normpath(os.path.join(done or "/", target, *left))
-        yield whole
+        yield step, whole
         done, left = "", [part for part in whole.split("/") if part]
 
 

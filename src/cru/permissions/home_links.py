@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from cru.files import is_inside
+from cru.files.search_path import follow_links
 
 MOST_ENTRIES = 2000
 """Entries of one folder that are looked at."""
@@ -16,7 +17,12 @@ CONFIG = ".config"
 def home_links(user_home: str, roots: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the resolved places below these roots to which links in the user's home lead: a hidden file or folder of the home, an entry
     of `~/.config`, or of a folder in that, and these names; a closing slash means a folder."""
-    return _home_links(user_home, roots, names, _changed(user_home), _changed(f"{user_home}/{CONFIG}"))
+    return _home_links(user_home, roots, names, *_stamps(user_home))[0]
+
+
+def links_between(user_home: str, roots: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the links below these roots on the way from the user's home to what `home_links` returns."""
+    return _home_links(user_home, roots, names, *_stamps(user_home))[1]
 
 
 def is_led_to(path: str, user_home: str, roots: tuple[str, ...], names: tuple[str, ...]) -> bool:
@@ -24,6 +30,10 @@ def is_led_to(path: str, user_home: str, roots: tuple[str, ...], names: tuple[st
     if not any(is_inside(path, root) for root in roots):
         return False
     return any(is_inside(path, place) for place in home_links(user_home, roots, names))
+
+
+def _stamps(user_home: str) -> tuple[int, int]:
+    return _changed(user_home), _changed(f"{user_home}/{CONFIG}")
 
 
 def _changed(path: str) -> int:
@@ -34,10 +44,20 @@ def _changed(path: str) -> int:
 
 
 @lru_cache(maxsize=16)
-def _home_links(user_home: str, roots: tuple[str, ...], names: tuple[str, ...], *stamps: int) -> tuple[str, ...]:
-    led_to = dict.fromkeys(real for path in _candidates(user_home, names) if (real := os.path.realpath(path)) != path)
+def _home_links(
+    user_home: str, roots: tuple[str, ...], names: tuple[str, ...], *stamps: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    led_to, between = dict[str, None](), dict[str, None]()
+    for path in _candidates(user_home, names):
+        if (real := os.path.realpath(path)) != path:
+            led_to[real] = None
+            between |= dict.fromkeys(link for link, _ in follow_links(path))
     # a link that leads to all of a project, or above it, is only another name for it
-    return tuple(path for path in led_to if any(path != root and is_inside(path, root) for root in roots))
+    inner, links = (
+        tuple(path for path in paths if any(path != root and is_inside(path, root) for root in roots))
+        for paths in (led_to, between)
+    )
+    return inner, links
 
 
 def _candidates(user_home: str, names: tuple[str, ...]) -> Iterator[str]:

@@ -12,6 +12,8 @@ from hashlib import sha256
 
 from cru.files import is_inside
 
+PASSED = frozenset({".cache", ".tox", ".venv", "__pycache__", "node_modules"})
+"""Folders in which nobody starts git, so that nothing is looked for in them."""
 _SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?: "([^"]*)")?\]\s*')
 _KEY = re.compile(r'\s*([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*("[^"]*"|[^"#;\r]*))?\s*')
 _EMPTY = re.compile(r"\s*(?:[#;].*)?")
@@ -23,6 +25,8 @@ _HARMLESS = re.compile(
     r"|extensions\.(objectformat|compatobjectformat|refstorage|worktreeconfig|preciousobjects|partialclone|noop|relativeworktrees)"
     r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote|followtags)|fetch\.(prune|prunetags)|index\.version"
     r"|rebase\.(autostash|autosquash|updaterefs)|merge\.(ff|conflictstyle|renames)|diff\.(algorithm|renames|colormoved)"
+    r"|options\.(no-commit|edit|signoff|record-origin|allow-ff|allow-empty|allow-empty-message|mainline|gpg-sign|strategy-option"
+    r"|drop-redundant-commits|keep-redundant-commits|allow-rerere-auto|default-msg-cleanup)"
     r"|(commit|tag)\.gpgsign|(advice|color)\.\w+|gc\.(auto|autodetach)|rerere\.enabled|feature\.manyfiles|submodule\.recurse"
 )
 _HARMLESS_OF_NAMED = re.compile(
@@ -30,6 +34,8 @@ _HARMLESS_OF_NAMED = re.compile(
     r"|branch\.(remote|merge|rebase|pushremote|description)|submodule\.(active|url|branch|fetchrecursesubmodules|ignore)"
 )
 """Settings with a name in their section: `[remote "origin"]`."""
+_STRATEGIES = frozenset({"octopus", "ort", "ours", "recursive", "resolve", "subtree"})
+"""Strategies of a merge that git brings. Of any other name `x/y`, git would run the program `git-merge-x/y` of the work tree."""
 _EXEC = re.compile(r"\s*(x|exec)\b", re.IGNORECASE)
 
 
@@ -58,10 +64,25 @@ def _is_harmless(key: str, name: str, value: str, folder: str, trees: tuple[str,
         place = os.path.realpath(os.path.join(folder, value))
         return "/modules/" in folder and any(is_inside(place, tree) for tree in trees)
     if name:
-        return (
-            _HARMLESS_OF_NAMED.fullmatch(key) is not None and "::" not in value
-        )  # `ext::` and the like start programs
+        return _HARMLESS_OF_NAMED.fullmatch(key) is not None and not _leads_to_programs(value)
+    if key == "options.strategy":
+        return value in _STRATEGIES
     return _HARMLESS.fullmatch(key) is not None
+
+
+def _leads_to_programs(value: str) -> bool:
+    """Return whether git may run programs of a remote: of `ext::` and the like, or as hooks of a repository that is not looked at."""
+    if "::" in value:
+        return True
+    is_local = "://" not in value or value.lower().startswith("file:")
+    return is_local and ("%" in value or not (PASSED | {".git"}).isdisjoint(value.rstrip("/").split("/")[:-1]))
+
+
+def dangerous_strategy(text: str, folder: str, trees: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that name a strategy of merges which git does not bring."""
+    for number, line in enumerate(text.split("\n")):
+        if line.strip() and line.strip() not in _STRATEGIES:
+            yield number, line.strip()
 
 
 def dangerous_steps(text: str, folder: str, trees: tuple[str, ...]) -> Iterator[tuple[int, str]]:

@@ -16,7 +16,7 @@ from cru.files import is_inside, read_json
 from cru.files.atomic import replace_file
 from cru.process.identity import process_identity
 from cru.sandbox.planted import put_aside, quarantine_risks
-from cru.sandbox.repositories import Risks, find_risks, new_risks
+from cru.sandbox.repositories import Risks, find_risks, new_risks, overfull_roots
 
 FOLDER = "sandbox"
 """In cru's home."""
@@ -46,9 +46,14 @@ class GuardState(Struct, frozen=True):
 
     def settle(self, accepted: Mapping[str, bytes]) -> list[str]:
         """Quarantine what has appeared since then, and return the new names."""
-        moved = put_aside(self.places, accepted)
+        moved = put_aside(self.places, (*self.trees, *self.git_folders), accepted)
         risks = new_risks(self.risks, find_risks(self.trees, self.git_folders))
-        return moved + quarantine_risks(risks, self.trees, accepted)
+        moved += quarantine_risks(risks, self.trees, accepted)
+        moved += (
+            f"{root} (whose many folders cru has not all searched for repositories)"
+            for root in overfull_roots(self.trees)
+        )
+        return moved
 
 
 class GuardRecord(Struct):

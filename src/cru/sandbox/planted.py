@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
 
+from cru.files import is_inside
+from cru.files.folder_handle import open_without_links
 from cru.files.regular import read_regular
 from cru.sandbox.instruction_files import is_tracked_guide
 from cru.sandbox.repositories import Risks, without_lines
@@ -24,28 +27,35 @@ def look(paths: Iterable[str]) -> dict[str, str]:
     return {path: os.readlink(path) if os.path.islink(path) else "" for path in paths}
 
 
-def put_aside(before: Mapping[str, str], accepted: Mapping[str, bytes]) -> list[str]:
-    """Rename what has come since then, and make links again; the new names. What cannot be renamed is named with the reason. `accepted`:
-    files of which those with a content of this digest stay."""
+def put_aside(before: Mapping[str, str], trees: tuple[str, ...], accepted: Mapping[str, bytes]) -> list[str]:
+    """Rename what has come since then, and make links again; return the new names. What cannot be renamed is named with the reason.
+
+    trees: what commands can change; accepted: files of which those with a content of this digest stay
+    """
     moved = []
     for path, target in before.items():
         try:
-            moved += _settle(path, target, accepted)
+            moved += _settle(path, target, trees, accepted)
         except Exception as error:  # noqa: BLE001  the boundary around what strangers made: the others are looked at, and it is told
             moved.append(f"{path} (which stands there still: {error})")
     return moved
 
 
-def _settle(path: str, target: str, accepted: Mapping[str, bytes]) -> list[str]:
+def _settle(path: str, target: str, trees: tuple[str, ...], accepted: Mapping[str, bytes]) -> list[str]:
     """Of one of them. Raises OSError."""
     if (os.readlink(path) if os.path.islink(path) else "") == target and (target or not os.path.lexists(path)):
         return []
     if (accepted and is_accepted(path, accepted)) or is_tracked_guide(path):
         return []
-    aside = _rename(path)
-    if target:
-        os.symlink(target, path)
-    return [aside] if aside else []
+    folder, name = os.path.split(path)
+    real = os.path.realpath(folder)
+    if not any(is_inside(real, tree) for tree in trees):
+        return []  # a link leads out of what commands can change, so none of them made what is there
+    with _changeable(real) as handle:
+        aside = _rename(name, handle)
+        if target:
+            os.symlink(target, name, dir_fd=handle)
+    return [f"{folder}/{aside}"] if aside else []
 
 
 def quarantine_risks(risks: Risks, trees: tuple[str, ...], accepted: Mapping[str, bytes]) -> list[str]:
@@ -62,14 +72,34 @@ def quarantine_risks(risks: Risks, trees: tuple[str, ...], accepted: Mapping[str
 
 def _quarantine(path: str, rest: bytes | None) -> list[str]:
     """Raises OSError."""
-    folder = os.path.dirname(path)
-    if os.path.realpath(folder) != folder:  # something that still runs has put a link in its place
-        raise OSError("a folder on the way to it has become a link")
-    aside = _rename(path)
-    if rest is not None:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
-            file.write(rest)
-    return [aside] if aside else []
+    folder, name = os.path.split(path)
+    with _changeable(folder) as handle:
+        aside = _rename(name, handle)
+        if rest is not None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with open(os.open(name, flags, 0o644, dir_fd=handle), "wb") as file:
+                file.write(rest)
+    return [f"{folder}/{aside}"] if aside else []
+
+
+@contextmanager
+def _changeable(folder: str) -> Iterator[int]:
+    """Hold a folder of which no part is a link, whatever something that still runs does to it meanwhile. One that the user has made
+    read-only is writable so long. Raises OSError."""
+    handle = open_without_links(folder, make=False)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if os.access(folder, os.W_OK | os.X_OK):
+            yield handle
+            return
+        place = f"/proc/self/fd/{handle}"  # a handle of what cannot be read has no fchmod
+        os.chmod(place, mode | stat.S_IRWXU)
+        try:
+            yield handle
+        finally:
+            os.chmod(place, mode)
+    finally:
+        os.close(handle)
 
 
 def is_accepted(path: str, accepted: Mapping[str, bytes]) -> bool:
@@ -100,11 +130,20 @@ def _digest(path: str) -> bytes:
     return sha256(read_regular(path, LARGEST)).digest()
 
 
-def _rename(path: str) -> str:
-    if not os.path.lexists(path):
+def _rename(name: str, handle: int) -> str:
+    """Rename an entry of a folder, and return its new name; "" if there is none. Raises OSError."""
+    if not _exists(name, handle):
         return ""
-    number, aside = 1, path + SUFFIX
-    while os.path.lexists(aside):
-        number, aside = number + 1, f"{path}{SUFFIX}-{number}"
-    os.rename(path, aside)
+    number, aside = 1, name + SUFFIX
+    while _exists(aside, handle):
+        number, aside = number + 1, f"{name}{SUFFIX}-{number}"
+    os.rename(name, aside, src_dir_fd=handle, dst_dir_fd=handle)
     return aside
+
+
+def _exists(name: str, handle: int) -> bool:
+    try:
+        os.lstat(name, dir_fd=handle)
+    except FileNotFoundError:
+        return False
+    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -11,9 +10,10 @@ from functools import lru_cache
 from msgspec import Struct
 
 from cru.files import is_inside
+from cru.files.search_path import follow_links
 from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.gitlinks import find_gitlinks, is_tracked
-from cru.permissions.home_links import home_links
+from cru.permissions.home_links import home_links, links_between
 from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.home_places import hidden_at_home, hidden_homes, visible_at_home
@@ -139,7 +139,8 @@ def make_profile(
     more = _real(writable)
     at_home_hidden = (place for place in _real(hidden_at_home(homes)) if place not in at_home)
     hidden = tuple(dict.fromkeys((*homes, *_visible(shut, (*opened, *more, *shown)), *at_home_hidden, *named)))
-    existing, absent = _sort_guards(_guards(places, roots, git_folders, modules))
+    existing, absent = _sort_guards(_guards(places, roots, git_folders, modules), opened)
+    absent += links_between(places.user_home, tuple(roots), PROTECTED_AT_HOME)
     read_only, between = _arrange(existing, opened, hidden)
     return Profile(
         root=places.root,
@@ -179,19 +180,29 @@ def _guards(
     yield from _guards_in(tuple(roots), places.user_home, places.guarded)
 
 
-def _sort_guards(guards: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the guards that exist, resolved, and those that are missing or are links."""
+def _sort_guards(guards: Iterable[str], opened: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the guards that exist, resolved, and those that are missing or are links, with the links on the way to guards.
+
+    opened: folders that commands may change
+    """
     existing: dict[str, None] = {}
     absent: dict[str, None] = {}
     for guard in guards:
-        try:
-            is_link = stat.S_ISLNK(os.lstat(guard).st_mode)
-        except OSError:
-            is_link = True
-        if is_link:
+        if not os.path.lexists(guard):
             absent[guard] = None
-        else:
-            existing[os.path.realpath(guard)] = None
+            continue
+        real = os.path.realpath(guard)
+        if real == guard:
+            existing[guard] = None
+            continue
+        absent |= dict.fromkeys(link for link, _ in follow_links(guard) if _depth(link, opened))
+        # git changes the texts of branches, and a link to the whole project is only another name for it
+        if real.endswith(GUIDES) or any(is_inside(folder, real) for folder in opened):
+            continue
+        if os.path.lexists(real):
+            existing[real] = None
+        elif _depth(real, opened):
+            absent[real] = None
     return tuple(existing), tuple(absent)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from cru.files import is_inside
 from cru.files.regular import read_regular
-from cru.sandbox.git_settings import dangerous_settings, dangerous_steps
+from cru.sandbox.git_settings import PASSED, dangerous_settings, dangerous_steps, dangerous_strategy
 from cru.sandbox.own_places import OF_THE_SANDBOX
 from cru.sandbox.profile import submodules
 
@@ -24,33 +25,50 @@ Risks: TypeAlias = dict[str, list[str]]
 FindLines: TypeAlias = Callable[[str, str, tuple[str, ...]], Iterator[tuple[int, str]]]
 MOST_FOLDERS = 1000
 """Folders of a project that are looked at, those nearest to its root first."""
-MOST_FILES = 1000
-"""Files of one folder of git, or folders in it, that are looked at."""
+MOST_LATER = 20_000
+"""The same of a project that has had fewer than MOST_FOLDERS: otherwise a command could make so many that others are not looked at."""
+MOST_MODULES = 1000
+"""Folders between a repository and its submodules that are looked at."""
 LARGEST = 1 << 20
 """Bytes of a file that is read; a larger one is dangerous."""
-PASSED = frozenset({".cache", ".tox", ".venv", "__pycache__", "node_modules"})
-"""Folders in which nobody starts git."""
 RACY = 50_000_000
 """Nanoseconds in which two changes of a folder may get the same time."""
 SYSTEM = frozenset(OF_THE_SANDBOX)
-SETTINGS = ("config", "config.worktree")
-STEPS = "git-rebase-todo"
-LINES: dict[str, FindLines] = {**dict.fromkeys(SETTINGS, dangerous_settings), STEPS: dangerous_steps}
-"""Files in which single lines are dangerous."""
+FILES = ("config", "config.worktree", "sequencer/opts", "rebase-merge/git-rebase-todo", "rebase-merge/strategy")
+"""Files of a folder of git in which single lines are dangerous."""
+LINES: dict[str, FindLines] = {
+    **dict.fromkeys(("config", "config.worktree", "opts"), dangerous_settings),
+    "git-rebase-todo": dangerous_steps,
+    "strategy": dangerous_strategy,
+}
+"""What finds these lines, by the file's name."""
 
 
 class _FolderContents(Struct, frozen=True):
-    """What a folder holds. changed: when it last changed; seen: when it was listed, both in nanoseconds; folders, git: paths"""
+    """What a folder holds. changed: when it last changed; seen: when it was listed, both in nanoseconds; folders, git: paths;
+    links: those that may lead into a folder that is passed over"""
 
     changed: int
     seen: int
     folders: tuple[str, ...]
     git: tuple[str, ...]
+    links: tuple[str, ...]
     is_repository: bool
+
+
+class _RepositorySearch(Struct):
+    """The search for repositories below one root. most: folders that are looked at, 0 before the first time; places: what was found;
+    is_cut: whether there are more folders"""
+
+    most: int = 0
+    places: dict[str, None] = {}
+    is_cut: bool = False
 
 
 _listings: dict[str, _FolderContents] = {}
 """Folders that were listed before, of all sessions of this process."""
+_searches: dict[str, _RepositorySearch] = {}
+"""The searches of this process, by their roots."""
 
 
 def find_risks(roots: Sequence[str], git_folders: Sequence[str]) -> Risks:
@@ -58,17 +76,23 @@ def find_risks(roots: Sequence[str], git_folders: Sequence[str]) -> Risks:
     links: list[str] = []
     owned = list(git_folders)
     for root in roots:
+        places = _find_repositories(root)
         # git goes into submodules by itself, however deep they lie
-        named = (place for place in submodules(root) if os.path.lexists(place))
-        for place in dict.fromkeys((*_find_repositories(root), *named)):
+        parents = dict.fromkeys((root, *(os.path.dirname(place) for place in places)))
+        named = (place for tree in parents for place in submodules(tree) if os.path.lexists(place))
+        for place in dict.fromkeys((*places, *named)):
             (owned if os.path.isdir(place) and not os.path.islink(place) else links).append(place)
     trees, risks = tuple(roots), Risks()
     for folder in dict.fromkeys(owned):
         risks |= _risks_of(folder, trees)
     for link in links:
-        if not _leads_to_own(link, owned):
-            risks[link] = [_describe_link(link)]
+        risks |= _risks_of_link(link, owned, trees)
     return risks
+
+
+def overfull_roots(roots: Sequence[str]) -> list[str]:
+    """Return those of these roots below which commands have made so many folders that not all were looked at."""
+    return [root for root in roots if (search := _searches.get(root)) and search.is_cut and search.most > MOST_FOLDERS]
 
 
 def new_risks(before: Risks, after: Risks) -> Risks:
@@ -91,20 +115,62 @@ def without_lines(path: str, texts: Sequence[str], trees: tuple[str, ...]) -> by
     return "\n".join(kept).encode("utf-8", "surrogateescape")
 
 
-def _find_repositories(root: str) -> Iterator[str]:
-    """Yield each `.git` below a root, and each folder that is a repository itself."""
-    waiting, count = [root], 0
-    while waiting and count < MOST_FOLDERS:
-        level, waiting = waiting[: MOST_FOLDERS - count], []
+def _find_repositories(root: str) -> list[str]:
+    """Return each `.git` below a root, and each folder that is a repository itself or cannot be listed."""
+    search = _searches.setdefault(root, _RepositorySearch())
+    known = [place for place in search.places if _is_repository(place)]
+    search.places = dict.fromkeys((*known, *_search(root, search)))
+    search.most = search.most or (MOST_FOLDERS if search.is_cut else MOST_LATER)
+    return list(search.places)
+
+
+def _search(root: str, search: _RepositorySearch) -> Iterator[str]:
+    waiting, seen, count = [root], {root}, 0
+    most = search.most or MOST_FOLDERS
+    while waiting and count < most:
+        level, waiting = waiting[: most - count], waiting[most - count :]
         count += len(level)
         for folder in level:
             listing = _list(folder)
             if listing is None:
+                if _is_shut(folder):
+                    yield folder
                 continue
-            waiting += listing.folders
+            inner = [path for path in (*listing.folders, *_led_to(listing.links, root)) if path not in seen]
+            seen.update(inner)
+            waiting += inner
             yield from listing.git
             if listing.is_repository:
                 yield folder
+    search.is_cut = bool(waiting)
+
+
+def _is_repository(place: str) -> bool:
+    if os.path.basename(place).casefold() == ".git":
+        return os.path.lexists(place)
+    listing = _list(place)
+    return listing is not None and listing.is_repository
+
+
+def _led_to(links: Iterable[str], root: str) -> Iterator[str]:
+    """Yield the folders below a root that only these links lead to."""
+    for link in links:
+        place = os.path.realpath(link)
+        if is_inside(place, root) and os.path.isdir(place) and _is_passed(os.path.relpath(place, root)):
+            yield place
+
+
+def _is_passed(path: str) -> bool:
+    """Return whether the way to this place leads through folders in which nothing is looked for."""
+    return not (PASSED | {".git"}).isdisjoint(path.split("/"))
+
+
+def _is_shut(folder: str) -> bool:
+    """Return whether this is a folder that its owner, who is the user, cannot list: git may find a repository in it by its name."""
+    try:
+        return os.lstat(folder).st_uid == os.getuid() and not os.access(folder, os.R_OK | os.X_OK)
+    except OSError:
+        return False
 
 
 def _list(folder: str) -> _FolderContents | None:
@@ -120,7 +186,7 @@ def _list(folder: str) -> _FolderContents | None:
             listing = _read_listing(list(entries), changed, seen)
     except OSError:
         return None
-    if len(_listings) >= 4 * MOST_FOLDERS:
+    if len(_listings) >= 2 * MOST_LATER:
         _listings.clear()
     _listings[folder] = listing
     return listing
@@ -129,23 +195,28 @@ def _list(folder: str) -> _FolderContents | None:
 def _read_listing(entries: list[os.DirEntry[str]], changed: int, seen: int) -> _FolderContents:
     names = {entry.name for entry in entries}
     git = [entry.path for entry in entries if entry.name.casefold() == ".git"]
+    links = (entry.path for entry in entries if entry.is_symlink() and _is_passed(os.readlink(entry.path)))
     folders = (
         entry.path
         for entry in entries
         if entry.name not in PASSED and entry.path not in SYSTEM and entry.is_dir(follow_symlinks=False)
     )
+    # with `commondir` the rest may lie elsewhere
+    is_repository = "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
     return _FolderContents(
-        changed, seen, tuple(sorted({*folders}.difference(git))), tuple(git), {"HEAD", "objects", "refs"} <= names
+        changed, seen, tuple(sorted({*folders}.difference(git))), tuple(git), tuple(links), is_repository
     )
 
 
 def _risks_of(folder: str, trees: tuple[str, ...], common: str = "") -> Risks:
     """Return what is dangerous in a folder of git. common: the folder that it must share its settings with; "": none"""
+    if _is_shut(folder):
+        return {folder: ["it cannot be listed"]}
     risks: Risks = {}
-    steps = f"{folder}/rebase-merge"
-    if os.path.islink(steps):
-        risks[steps] = [_describe_link(steps)]
-    for path in (*(f"{folder}/{name}" for name in SETTINGS), f"{steps}/{STEPS}"):
+    for state in (f"{folder}/rebase-merge", f"{folder}/sequencer"):
+        if os.path.islink(state):
+            risks[state] = [_describe_link(state)]
+    for path in (f"{folder}/{name}" for name in FILES):
         if texts := _read_risks(path, folder, trees):
             risks[path] = texts
     shared = f"{folder}/commondir"
@@ -175,9 +246,11 @@ def _risks_of_hooks(folder: str) -> Risks:
     if os.path.islink(folder):
         return {folder: [_describe_link(folder)]}
     try:
-        names = sorted(os.listdir(folder))[:MOST_FILES]
-    except OSError:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError:
+        return {folder: ["it cannot be listed"]}
     hooks = [f"{folder}/{name}" for name in names if not name.endswith(".sample")]
     return {hook: [_describe_file(hook)] for hook in hooks}
 
@@ -185,7 +258,7 @@ def _risks_of_hooks(folder: str) -> Risks:
 def _inner_folders(folder: str, *, is_deep: bool) -> Iterator[str]:
     """Yield the folders of git in `worktrees` or `modules`; names of submodules may have several parts."""
     waiting = [folder]
-    for _ in range(MOST_FILES):
+    for _ in range(MOST_MODULES):
         if not waiting:
             return
         place = waiting.pop()
@@ -208,16 +281,15 @@ def _is_of_git(folder: str) -> bool:
     return any(os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "config", "commondir"))
 
 
-def _leads_to_own(link: str, git_folders: Sequence[str]) -> bool:
-    """Return whether a `.git` file names a further work tree or a submodule of a repository that is looked at."""
-    if os.path.islink(link):
-        return False
-    target = _read_link(link, "gitdir:")
-    return any(
-        target.startswith(f"{os.path.realpath(folder)}/{name}/")
-        for folder in git_folders
-        for name in ("worktrees", "modules")
-    )
+def _risks_of_link(link: str, git_folders: Sequence[str], trees: tuple[str, ...]) -> Risks:
+    """Return what is dangerous in what a `.git` file names: a further work tree or a submodule of a repository that is looked at."""
+    target = "" if os.path.islink(link) else _read_link(link, "gitdir:")
+    for folder in dict.fromkeys(map(os.path.realpath, git_folders)):
+        if os.path.dirname(target) == f"{folder}/worktrees":
+            return {}  # which was looked at with its repository
+        if target.startswith((f"{folder}/worktrees/", f"{folder}/modules/")):
+            return _risks_of(target, trees)
+    return {link: [_describe_link(link)]}
 
 
 def _leads_to(link: str, folder: str, target: str) -> bool:
