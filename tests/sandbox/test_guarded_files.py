@@ -217,6 +217,7 @@ def test_a_link_to_the_whole_project_or_to_a_text_of_a_branch_leaves_that_writab
     subprocess.run(["git", "add", "AGENTS.md"], cwd=project, check=True)
     (project / "CLAUDE.md").symlink_to("AGENTS.md")
     (project / ".agents").symlink_to(".")
+    (project / ".vscode").symlink_to(".vscode")
     run(surroundings, ["echo x > file; echo x > AGENTS.md"])
     assert (project / "file").exists() and (project / "AGENTS.md").read_text() == "x\n"
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.kit import Call, Reply, cru, server
+from tests.kit import Call, HomeDir, Reply, cru, server
 from tests.kit.sandbox import needs_sandbox
+from tests.kit.waiting import ends_soon
 from tests.sandbox.conftest import Surroundings
 
 from cru.permissions.gitlinks import find_gitlinks
+from cru.permissions.paths import PathRoots
+from cru.sandbox import SandboxSettings
+from cru.sandbox.profile import make_profile
 
 OF_MODULES = {
     "a link to a changed copy": "cp -r .git/modules/sub evilgit; git config -f evilgit/config core.worktree ../sub; {evil} evilgit/config;"
@@ -121,3 +126,17 @@ def test_every_form_of_an_index_is_read(surroundings: Surroundings, form: str) -
     if not is_long:
         git(tree, "update-index", "--index-version", form, around=surroundings)
     assert find_gitlinks(str(tree)) == [str(tree / name) for name in ("deep/er/sub", "deep/er/sub2", "y")]
+
+
+@pytest.mark.parametrize("pipe", ["gitdir", "commondir"])
+def test_a_pipe_in_place_of_what_names_a_repository_keeps_nobody_waiting(home: HomeDir, pipe: str) -> None:
+    folder = home.project / "evil"
+    folder.mkdir()
+    (home.project / ".git").write_text("gitdir: evil")
+    (folder / "gitdir").write_text(str(home.project / ".git"))
+    (folder / pipe).unlink(missing_ok=True)
+    os.mkfifo(folder / pipe)
+    places = PathRoots(str(home.project), str(home.cru), str(home.path))
+    with ends_soon():
+        profile = make_profile(places, SandboxSettings(), str(home.path))
+    assert profile.root == str(home.project)

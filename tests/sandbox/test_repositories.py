@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.kit.sandbox import needs_sandbox
+from tests.kit.waiting import ends_soon
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 
@@ -304,3 +305,20 @@ def test_a_folder_of_the_user_that_cannot_be_listed_is_dangerous(
     monkeypatch.setattr(os, "listdir", deny(listdir))
     monkeypatch.setattr(os, "access", lambda path, mode: path != place and access(path, mode))
     assert list(find_risks([str(tmp_path)], [])) == [place]
+
+
+def test_settings_are_read_in_time_proportional_to_their_length() -> None:
+    with ends_soon():
+        lines = list(dangerous_settings(f'[a]\n b ={" " * 500_000}"', "/", ()))
+    assert len(lines) == 1
+
+
+@needs_sandbox
+def test_a_repository_whose_name_is_no_text_stops_no_command(folder: Surroundings) -> None:
+    """git's settings of the user name a program there, so that the place is part of what is recorded."""
+    place = os.fsencode(folder.here.project) + b"/a\xff"
+    subprocess.run([b"git", b"init", b"-q", place], check=True)
+    subprocess.run([b"git", b"-C", place, b"config", b"filter.lfs.process", b"git-lfs"], check=True)
+    warnings: list[str] = []
+    assert run(folder, ["echo ok"], warnings.append) == [("0 ok\n", [])]
+    assert any("not UTF-8" in text for text in warnings)

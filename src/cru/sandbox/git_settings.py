@@ -15,7 +15,8 @@ from cru.files import is_inside
 PASSED = frozenset({".cache", ".tox", ".venv", "__pycache__", "node_modules"})
 """Folders in which nobody starts git, so that nothing is looked for in them."""
 _SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?: "([^"]*)")?\]\s*')
-_KEY = re.compile(r'\s*([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*("[^"]*"|[^"#;\r]*))?\s*')
+_KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*))?")
+_VALUE = re.compile(r'"[^"]*"|[^"#;\r]*')
 _EMPTY = re.compile(r"\s*(?:[#;].*)?")
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf"
@@ -53,8 +54,10 @@ def dangerous_settings(text: str, folder: str, trees: tuple[str, ...]) -> Iterat
             header, section, name = line, match[1].lower(), match[2] or ""
         elif _EMPTY.fullmatch(line):
             continue
-        elif not (match := _KEY.fullmatch(line)) or not _is_harmless(
-            f"{section}.{match[1].lower()}", name, (match[2] or "").strip().strip('"'), folder, trees
+        elif (
+            not (match := _KEY.fullmatch(line))
+            or not _VALUE.fullmatch(value := (match[2] or "").strip())
+            or not _is_harmless(f"{section}.{match[1].lower()}", name, value.strip('"'), folder, trees)
         ):
             yield number, f"{header.strip()} {line.strip()}"
 

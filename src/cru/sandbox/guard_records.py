@@ -133,7 +133,11 @@ class RecordedGuards:
         return any(is_inside(path, place) for place in (*before.places, *before.trees, *before.git_folders))
 
     def _write(self) -> None:
-        replace_file(self._path, msgspec.json.encode(self._record), make_folders=True, sync=False)
+        try:
+            data = msgspec.json.encode(self._record)
+        except UnicodeEncodeError as error:
+            raise OSError("a name that is not UTF-8 cannot be recorded") from error
+        replace_file(self._path, data, make_folders=True, sync=False)
 
 
 def _rename(path: Path, name: Path) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from cru.files import is_inside
+from cru.files.regular import read_regular
 from cru.files.search_path import follow_links
 from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.gitlinks import find_gitlinks, is_tracked
@@ -50,6 +51,8 @@ GUARDS = (*sorted(PROTECTED_NAMES - {".git"}), *SHELLS, *EDITORS, *AGENTS, *REPO
 """Files and folders of a project that decide what runs later, or what may, but for GUIDES."""
 GIT_GUARDS = ("commondir", "config", "config.worktree", "gitdir", "hooks")
 """The same in a folder of git."""
+LONGEST_PATH = 4096
+"""Bytes of a file of git that names a folder."""
 MOST_MODULES = 1000
 """Folders of submodules that are looked at."""
 
@@ -129,7 +132,7 @@ def make_profile(
     modules = [place for root in roots for place in submodules(root)]
     trees = [*roots, *map(os.path.dirname, modules)]
     git_folders = [folder for tree in trees for folder in (*_git_folders(tree), *repository_folders(tree))]
-    opened = _real((*roots, *git_folders))
+    opened = _real((*roots, *_outermost(git_folders)))
     homes = hidden_homes(places, roots)
     shut = _real((*always_hidden(places), *sockets))
     named = _real(hidden_paths(settings, places))
@@ -185,23 +188,23 @@ def _sort_guards(guards: Iterable[str], opened: tuple[str, ...]) -> tuple[tuple[
 
     opened: folders that commands may change
     """
-    existing: dict[str, None] = {}
-    absent: dict[str, None] = {}
+    existing, absent = dict[str, None](), dict[str, None]()
+    folders = frozenset(opened)
     for guard in guards:
         if not os.path.lexists(guard):
             absent[guard] = None
             continue
         real = os.path.realpath(guard)
-        if real == guard:
+        if real == guard and os.path.exists(guard):
             existing[guard] = None
             continue
-        absent |= dict.fromkeys(link for link, _ in follow_links(guard) if _depth(link, opened))
+        absent |= dict.fromkeys(link for link, _ in follow_links(guard) if _depth(link, folders))
         # git changes the texts of branches, and a link to the whole project is only another name for it
         if real.endswith(GUIDES) or any(is_inside(folder, real) for folder in opened):
             continue
-        if os.path.lexists(real):
+        if os.path.exists(real):
             existing[real] = None
-        elif _depth(real, opened):
+        elif _depth(real, folders):
             absent[real] = None
     return tuple(existing), tuple(absent)
 
@@ -224,7 +227,8 @@ def _arrange(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return which guards are mounted read-only, and the folders around them. All paths are resolved."""
     # a guard that lies in what is hidden, or is that itself, would show it
-    read_only = tuple(path for path in guards if _depth(path, hidden) < _depth(path, opened))
+    shut, free = frozenset(hidden), frozenset(opened)
+    read_only = tuple(path for path in guards if _depth(path, shut) < _depth(path, free))
     return read_only, tuple(holders(opened, (*read_only, *hidden)))
 
 
@@ -243,17 +247,23 @@ def _limits(settings: SandboxSettings) -> CommandLimits:
 
 def holders(opened: Sequence[str], shut: Sequence[str]) -> Iterator[str]:
     """The folders between what may be changed and what in it may not: whoever could move one away could make what is in it anew."""
+    free, closed, seen = frozenset(opened), frozenset(shut), set[str]()
     for path in shut:
         folder = os.path.dirname(path)
-        while (depth := _depth(folder, opened)) and folder != "/":
-            if folder not in opened and depth > _depth(folder, shut):
+        while folder not in seen and folder != "/" and (depth := _depth(folder, free)):
+            seen.add(folder)
+            if folder not in free and depth > _depth(folder, closed):
                 yield folder
             folder = os.path.dirname(folder)
 
 
-def _depth(path: str, folders: Iterable[str]) -> int:
-    """The length of the innermost of these in which it lies, or which it is; 0: it lies in none."""
-    return max((len(folder) for folder in folders if is_inside(path, folder)), default=0)
+def _depth(path: str, folders: frozenset[str]) -> int:
+    """Return the length of the innermost of these in which a resolved path lies, or which it is; 0: it lies in none."""
+    while path not in folders:
+        path, below = os.path.dirname(path), path
+        if path == below:
+            return 0
+    return len(path)
 
 
 def _real(paths: Iterable[str]) -> tuple[str, ...]:
@@ -297,14 +307,19 @@ def _modules(folder: str) -> Iterator[str]:
 def _folders_of_worktree(link: str) -> Iterator[str]:
     """The repository that a worktree belongs to, if that says the same: a `.git` file may name any folder."""
     try:
-        with open(link, encoding="utf-8") as file:
-            own = os.path.join(os.path.dirname(link), file.read(4096).removeprefix("gitdir:").strip())
-        with open(os.path.join(own, "gitdir"), encoding="utf-8") as file:
-            back = os.path.join(own, file.read(4096).strip())
-        with open(os.path.join(own, "commondir"), encoding="utf-8") as file:
-            common = os.path.realpath(os.path.join(own, file.read(4096).strip()))
-    except (OSError, UnicodeDecodeError):
+        own = os.path.join(os.path.dirname(link), _read_path(link).removeprefix("gitdir:").strip())
+        back = os.path.join(own, _read_path(f"{own}/gitdir"))
+        common = os.path.realpath(os.path.join(own, _read_path(f"{own}/commondir")))
+    except (OSError, ValueError):  # a path cannot have a zero byte
         return
     if os.path.realpath(back) == os.path.realpath(link) and is_inside(os.path.realpath(own), common):
         yield common
         yield from _worktrees(common)  # its own, too
+
+
+def _read_path(file: str) -> str:
+    """Raises OSError, also for a pipe; ValueError if it cannot be a path."""
+    text = os.fsdecode(read_regular(file, LONGEST_PATH)).strip()
+    if "\0" in text:
+        raise ValueError(file)
+    return text
