@@ -36,6 +36,12 @@ HIDDEN = (
     ".purple/accounts.xml",
     ".weechat/sec.conf", ".irssi/config", ".mutt/muttrc", ".msmtprc", ".offlineimaprc", ".fetchmailrc", ".getmail/x", ".davfs2/secrets",
     ".config/obs-studio/x", ".profile", ".bashrc", ".zshrc", ".config/fish/config.fish", ".aws/credentials", ".ssh/id_ed25519",
+    ".cache/JetBrains/x", ".cache/aerc/x", ".cache/bash/x", ".cache/claude-cli-nodejs/x", ".cache/cliphist/x",
+    ".cache/clipboard-indicator@tudmotu.com/x", ".cache/clipman.json", ".cache/copyq/x", ".cache/epiphany/x", ".cache/falkon/x",
+    ".cache/floorp/x", ".cache/git/x", ".cache/greenclip.history", ".cache/keepassxc/x", ".cache/librewolf/x", ".cache/mu/x",
+    ".cache/mutt/x", ".cache/neomutt/x", ".cache/nvim/x", ".cache/qutebrowser/x", ".cache/rbw/x", ".cache/vim/x", ".cache/waterfox/x",
+    ".cache/zen/x", ".cache/zsh/x", ".config/mise/age.txt", ".dotnet/corefx/x", ".rye/credentials", ".sbt/0.13/credentials.sbt",
+    ".sbt/1.0/credentials.sbt", ".sbt/gpg/x",
     ".netrc", ".npmrc", ".git-credentials", ".config/git/credentials", "Documents/taxes.txt", "src/other/.env", "notes.txt",
 )  # fmt: skip
 SHOWN = (

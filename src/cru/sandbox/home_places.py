@@ -45,11 +45,16 @@ SETTINGS = (
 VISIBLE = (*GIT, *CACHES, *TOOLCHAINS, *SETTINGS)
 """Files and folders in a home that commands see."""
 HIDDEN = (
-    ".cache/BraveSoftware", ".cache/chromium", ".cache/evolution", ".cache/gnome-software", ".cache/google-chrome", ".cache/keyring",
-    ".cache/microsoft-edge", ".cache/mozilla", ".cache/opera", ".cache/rclone", ".cache/spotify", ".cache/thumbnails", ".cache/thunderbird",
-    ".cache/tracker3", ".cache/vivaldi", ".gradle/gradle.properties", ".gradle/init.d", ".gradle/init.gradle", ".ivy2/.credentials",
-    ".julia/logs/repl_history.jl", ".julia/servers", ".local/share/uv/credentials", ".m2/settings-security.xml", ".m2/settings.xml",
-    ".npm/_logs", ".nuget/NuGet", ".pub-cache/credentials.json", ".sbt/.credentials", ".stack/upload/credentials.json",
+    ".cache/BraveSoftware", ".cache/JetBrains", ".cache/aerc", ".cache/bash", ".cache/chromium", ".cache/claude-cli-nodejs",
+    ".cache/clipboard-indicator@tudmotu.com", ".cache/cliphist", ".cache/clipman.json", ".cache/copyq", ".cache/epiphany",
+    ".cache/evolution", ".cache/falkon", ".cache/floorp", ".cache/git", ".cache/gnome-software", ".cache/google-chrome",
+    ".cache/greenclip.history", ".cache/keepassxc", ".cache/keyring", ".cache/librewolf", ".cache/microsoft-edge", ".cache/mozilla",
+    ".cache/mu", ".cache/mutt", ".cache/neomutt", ".cache/nvim", ".cache/opera", ".cache/qutebrowser", ".cache/rbw", ".cache/rclone",
+    ".cache/spotify", ".cache/thumbnails", ".cache/thunderbird", ".cache/tracker3", ".cache/vim", ".cache/vivaldi", ".cache/waterfox",
+    ".cache/zen", ".cache/zsh", ".config/mise/age.txt", ".dotnet/corefx", ".gradle/gradle.properties", ".gradle/init.d",
+    ".gradle/init.gradle", ".ivy2/.credentials", ".julia/logs/repl_history.jl", ".julia/servers", ".local/share/uv/credentials",
+    ".m2/settings-security.xml", ".m2/settings.xml", ".npm/_logs", ".nuget/NuGet", ".pub-cache/credentials.json", ".rye/credentials",
+    ".sbt/.credentials", ".sbt/0.13/credentials.sbt", ".sbt/1.0/credentials.sbt", ".sbt/gpg", ".stack/upload/credentials.json",
     ".swiftpm/configuration", "Library/Caches/Firefox", "Library/Caches/Google", "Library/Caches/com.apple.Safari",
 )  # fmt: skip
 """What of that may hold keys, or shows what the user does elsewhere."""
