@@ -17,18 +17,10 @@ from cru.permissions.paths import PROTECTED_AT_HOME, PROTECTED_NAMES
 from cru.sandbox.profile import AGENTS, EDITORS, GUARDS, GUIDES, SHELLS
 
 FOLDERS = (
-    ".agents",
-    ".continue",
-    ".cursor",
-    ".devcontainer",
-    ".fleet",
-    ".githooks",
-    ".idea",
-    ".opencode",
-    ".vscode",
-    ".windsurf",
-    ".zed",
-)
+    ".agents", ".amazonq", ".augment", ".config/mise", ".continue", ".cursor", ".devcontainer", ".factory", ".fleet", ".githooks",
+    ".github/agents", ".github/hooks", ".idea", ".junie", ".kilocode", ".kiro", ".mise", ".opencode", ".openhands", ".pi", ".qwen", ".roo",
+    ".vscode", ".windsurf", ".zed",
+)  # fmt: skip
 CREATED = [f"{name}/file" if name in FOLDERS else name for name in (*GUARDS, *GUIDES) if name not in PROTECTED_NAMES]
 
 
@@ -57,6 +49,20 @@ def test_no_command_changes_such_a_file(surroundings: Surroundings) -> None:
     assert [name for name in CREATED if not (project / name).exists() or (project / name).read_text() != "old"] == [], (
         results
     )
+
+
+def test_settings_of_further_agents_and_of_mise_are_among_them() -> None:
+    run_later = {
+        ".kiro",
+        ".qwen",
+        ".pi",
+        ".github/hooks",
+        "opencode.jsonc",
+        ".aider.conf.yml",
+        ".continuerc.json",
+        "mise.local.toml",
+    }
+    assert run_later - {*GUARDS} == set()
 
 
 def test_what_a_tool_asks_about_is_what_a_command_cannot_change() -> None:

@@ -25,6 +25,10 @@ _WORKSPACE = ".code-workspace"
 
 # Names, or `folder/name`, whatever their letters' case.
 ASKED = {
+    ".mise": _SHELL, ".mise.local.toml": _SHELL, "mise.local.toml": _SHELL, ".config/mise": _SHELL, ".config/mise.toml": _SHELL,
+    ".dir-locals-2.el": _EDITOR, ".aider.conf.yml": _GUIDE, ".amazonq": _GUIDE, ".augment": _GUIDE, ".continuerc.json": _GUIDE,
+    ".factory": _GUIDE, ".github/agents": _GUIDE, ".github/hooks": _GUIDE, ".junie": _GUIDE, ".kilocode": _GUIDE, ".kiro": _GUIDE,
+    ".openhands": _GUIDE, ".pi": _GUIDE, ".qwen": _GUIDE, ".roo": _GUIDE, "opencode.jsonc": _GUIDE,
     ".envrc": _SHELL, ".autoenv": _SHELL, ".mise.toml": _SHELL, "mise.toml": _SHELL, ".exrc": _EDITOR, ".nvim.lua": _EDITOR,
     ".nvimrc": _EDITOR, ".vimrc": _EDITOR, ".lvimrc": _EDITOR, ".dir-locals.el": _EDITOR, ".vscode": _EDITOR, ".idea": _EDITOR,
     ".fleet": _EDITOR, ".zed": _EDITOR, ".devcontainer": _EDITOR, ".devcontainer.json": _EDITOR,

@@ -29,14 +29,17 @@ from cru.sandbox.own_places import (
 )
 from cru.sandbox.programs import visible_programs
 
-SHELLS = (".autoenv", ".envrc", ".mise.toml", "mise.toml")
+SHELLS = (
+    ".autoenv", ".config/mise", ".config/mise.toml", ".envrc", ".mise", ".mise.local.toml", ".mise.toml", "mise.local.toml", "mise.toml",
+)  # fmt: skip
 EDITORS = (
-    ".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".fleet", ".idea", ".lvimrc", ".nvim.lua", ".nvimrc", ".vimrc",
-    ".vscode", ".zed",
+    ".devcontainer", ".devcontainer.json", ".dir-locals-2.el", ".dir-locals.el", ".exrc", ".fleet", ".idea", ".lvimrc", ".nvim.lua",
+    ".nvimrc", ".vimrc", ".vscode", ".zed",
 )  # fmt: skip
 AGENTS = (
-    ".agents", ".clinerules", ".continue", ".cursor", ".github/instructions", ".mcp.json", ".opencode", ".windsurf", "mcp.json",
-    "opencode.json",
+    ".agents", ".aider.conf.yml", ".amazonq", ".augment", ".clinerules", ".continue", ".continuerc.json", ".cursor", ".factory",
+    ".github/agents", ".github/hooks", ".github/instructions", ".junie", ".kilocode", ".kiro", ".mcp.json", ".opencode", ".openhands",
+    ".pi", ".qwen", ".roo", ".windsurf", "mcp.json", "opencode.json", "opencode.jsonc",
 )  # fmt: skip
 GUIDES = (
     ".cursorrules", ".github/copilot-instructions.md", ".windsurfrules", "AGENTS.md", "AGENTS.override.md", "CLAUDE.local.md",
