@@ -262,17 +262,26 @@ def test_what_is_forgotten_is_counted_by_hooks(home: HomeDir) -> None:
 def test_a_guard_that_is_lost_tells_how_a_hook_becomes_a_must(home: HomeDir) -> None:
     model(home)
     crush(home, {"command": "./gone.sh"})
-    goes_on = "what such a hook should judge goes on without it; "
-    assert f"cru: {goes_on}`--strict-hooks` ends the run\n" in cru("hello", home=home).err
+    goes_on = "the run goes on without hook ./gone.sh; to end the run instead, use `--strict-hooks`\n"
+    assert f"cru: {goes_on}" in cru("hello", home=home).err
     claude(home, {"command": "./gone.sh"})
     own(home, {"event": "tool:before_call", "command": "./gone.sh"})
     err = cru("hello", home=home).err
-    assert '; `on_error = "deny"` or `"onFailure": "block"` in its entry refuses it; `--strict-hooks`' in err
-    assert err.count("should judge goes on without it") == 1
+    words = '; to refuse what it should judge, put `on_error = "deny"` or `"onFailure": "block"` into its entry; to end'
+    assert words in err and err.count("the run goes on without") == 1
 
 
 def test_a_guard_that_is_lost_and_refuses_is_not_told_how(home: HomeDir) -> None:
     model(home)
     claude(home, {"command": "./gone.sh", "onFailure": "block"})
     err = cru("hello", home=home).err
-    assert "there is no ./gone.sh" in err and "goes on without it" not in err
+    assert "there is no ./gone.sh" in err and "goes on without" not in err
+
+
+def test_of_lost_guards_those_that_refuse_are_not_named_as_open(home: HomeDir) -> None:
+    model(home)
+    entries: list[dict[str, Any]] = [{"command": f"./gone{number}.sh"} for number in range(5)]
+    claude(home, *entries, {"command": "./must.sh", "onFailure": "block"})
+    err = cru("hello", home=home).err
+    line = next(line for line in err.splitlines() if "the run goes on without" in line)
+    assert "hook ./gone0.sh, hook ./gone1.sh, hook ./gone2.sh and 2 more; to refuse" in line and "must.sh" not in line

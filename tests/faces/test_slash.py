@@ -77,6 +77,14 @@ def test_an_unknown_command_names_the_nearest_and_is_not_sent(here: HomeDir) -> 
     )
 
 
+def test_a_command_from_a_file_is_suggested_too(here: HomeDir) -> None:
+    folder = here.path / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "fix.md").write_text("Fix $0")
+    run = cru("/fx", home=here)
+    assert run.code == 2 and "unknown command `/fx`\n  did you mean `/fix`?\n" in run.err
+
+
 def test_help_on_an_unknown_command_does_not_speak_of_prompts(here: HomeDir) -> None:
     run = cru("/help tolos", home=here)
     assert (run.code, run.out, run.err) == (2, "", "cru: unknown command `/tolos`\n  did you mean `/tools`?\n")

@@ -62,6 +62,34 @@ def test_a_bubblewrap_that_cannot_prevent_namespaces_confines_all_the_rest(
     assert result.startswith("bubblewrap\n") and "TOP-SECRET" not in result and "Read-only file system" in result
 
 
+# the folders of the PATH in order: a bwrap that fails, the real one, or none; whether the advice is about the failing one alone
+BROKEN: dict[str, tuple[tuple[str, ...], bool]] = {
+    "a working one behind it": (("broken", "real"), True),
+    "with a folder between": (("broken", "empty", "real"), True),
+    "another that fails": (("broken", "broken2"), False),
+    "no other": (("broken", "empty"), False),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_bwrap_that_fails_before_one_that_works_is_named(tmp_path: Path, case: str) -> None:
+    folders, is_alone = BROKEN[case]
+    real = find_backend_program(backend_path(os.environ))
+    assert real
+    for name in ("broken", "broken2", "empty", "real"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "real" / "bwrap").write_text(f'#!/bin/sh\nexec "{real}" "$@"\n')
+    for name in ("broken", "broken2"):
+        (tmp_path / name / "bwrap").write_text("#!/bin/sh\necho bwrap: No permissions >&2\nexit 1\n")
+    for program in tmp_path.glob("*/bwrap"):
+        program.chmod(0o755)
+    detection = asyncio.run(detect({"PATH": os.pathsep.join(str(tmp_path / name) for name in folders)}))
+    assert not detection.backend and f"{tmp_path}/broken/bwrap does not work here" in detection.why
+    advice = f"{tmp_path}/real/bwrap works: remove {tmp_path}/broken/bwrap, or take its folder off your PATH"
+    assert (detection.hint == advice) == is_alone and ("works: remove" in detection.hint) == is_alone
+
+
 @needs_sandbox
 def test_a_command_makes_no_user_namespace(surroundings: Surroundings) -> None:
     assert not asyncio.run(detect({"PATH": backend_path(os.environ)})).has_user_namespaces

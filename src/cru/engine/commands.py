@@ -120,7 +120,7 @@ class Commands:
         if command is None:
             from cru.config.closest import closest
 
-            near = closest(name, self._all)
+            near = closest(name, (known.name for known in self.all()))
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
             raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{PROMPT_HINT if typed else ''}")
         return command

@@ -105,7 +105,21 @@ async def _try_bubblewrap(path: str) -> Detection:
         return Detection(
             why=f"this cru runs in a sandbox already, and none works in another ({detection.why})", hint=NESTED
         )
+    if not detection.backend and (other := await _find_working(path, program)):
+        # The machine permits namespaces, so advice about its settings would be wrong.
+        hint = f"{other} works: remove {program}, or take its folder off your PATH"
+        return Detection(why=detection.why, hint=hint)
     return detection
+
+
+async def _find_working(path: str, failed: str) -> str:
+    """Return the first bwrap behind the one that failed that runs a command; "" if there is none."""
+    found = (find_program("bwrap", folder) for folder in path.split(os.pathsep) if folder)
+    others = dict.fromkeys(program for program in found if program and program != failed)
+    for program in others:
+        if (await _try(Detection(BUBBLEWRAP, program), path)).backend:
+            return program
+    return ""
 
 
 async def _try_seatbelt(path: str) -> Detection:

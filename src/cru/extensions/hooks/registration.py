@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cru.config.positions import shorten
 from cru.contexts.line_file import LineFile
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
@@ -159,8 +160,15 @@ def _how_to_require(hooks: SessionHooks, ids: Collection[str]) -> Iterator[str]:
     if open_guards:
         words = dict.fromkeys(hooks.dialects[entry.dialect].config.must_hold for entry in open_guards)
         marks = " or ".join(f"`{word}`" for word in words if word)
-        refuse = f"; {marks} in its entry refuses it" if marks else ""
-        yield f"what such a hook should judge goes on without it{refuse}; `--strict-hooks` ends the run"
+        refuse = f"; to refuse what it should judge, put {marks} into its entry" if marks else ""
+        yield f"the run goes on without {_name_some(open_guards)}{refuse}; to end the run instead, use `--strict-hooks`"
+
+
+def _name_some(entries: Sequence[HookEntry], most: int = 3) -> str:
+    """Return what people call these hooks: the first few, and how many more there are."""
+    names = [f"hook {shorten(entry.label)}" for entry in entries[:most]]
+    more = len(entries) - most
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def _task_records(parts: Parts) -> list[TaskRecord]:
