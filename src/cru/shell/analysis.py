@@ -206,6 +206,10 @@ def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
         for part in command.words[0].parts
         if part.kind is not PartKind.VARIABLE or part.name not in known_variables
     )
+    if "HOME" in known_variables and any(
+        part.value.startswith("~/") and not part.quoted for part in command.words[0].parts[:1]
+    ):
+        fixed = fixed[2:]  # the shell puts HOME there, which is known
     if any(char in fixed for char in "$*?[{~!") and first != "[":
         return "a computed command name"
     if name in WRAPPERS or name.startswith(("ld-linux", "ld.so")) or (name in SHELLS and not _has_script(words)):
