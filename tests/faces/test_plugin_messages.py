@@ -62,9 +62,9 @@ def test_a_storm_of_the_same_warning_is_counted(home: HomeDir) -> None:
     told = cru("hi", home=home).err.splitlines()
     assert len(told) == 4 and "failed on custom" in told[0], told
     assert told[1:] == [
-        "cru: the last warning came 1,499 times more",
+        "cru: last warning repeated 1,499 times",
         "cru: something else",
-        "cru: the last warning came once more",
+        "cru: last warning repeated once",
     ]
     lines = [msgspec.json.decode(line) for line in cru("--json", "hi", home=home).out.splitlines()]
     assert sum("failed on custom" in line["payload"]["text"] for line in lines if line["type"] == "notice") == 1500

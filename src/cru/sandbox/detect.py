@@ -114,10 +114,9 @@ async def _try_bubblewrap(path: str) -> Detection:
 
 async def _find_working(path: str, failed: str) -> str:
     """Return the first bwrap behind the one that failed that runs a command; "" if there is none."""
-    found = (find_program("bwrap", folder) for folder in path.split(os.pathsep) if folder)
-    others = dict.fromkeys(program for program in found if program and program != failed)
-    for program in others:
-        if (await _try(Detection(BUBBLEWRAP, program), path)).backend:
+    programs = dict.fromkeys(find_program("bwrap", folder) for folder in path.split(os.pathsep) if folder)
+    for program in programs:
+        if program and program != failed and (await _try(Detection(BUBBLEWRAP, program), path)).backend:
             return program
     return ""
 

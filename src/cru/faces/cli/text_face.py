@@ -313,7 +313,7 @@ class TextFace:
         """How often the last notice came again, which was not shown each time."""
         repeats, self._repeats, self._last_notice = self._repeats, 0, ""
         if repeats:
-            self.say(f"cru: the last warning came {'once' if repeats == 1 else f'{repeats:,} times'} more")
+            self.say(f"cru: last warning repeated {'once' if repeats == 1 else f'{repeats:,} times'}")
 
     def _show_call(self, call: ToolCalled) -> None:
         if self._hides_tools:
