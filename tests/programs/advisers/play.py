@@ -10,7 +10,7 @@ def answer(request: Received) -> Reply:
     said = [m["content"] for m in request.body["messages"] if m["role"] == "user"]
     if said[-1].startswith("Which? "):
         return Reply(f"The careful one of: {said[-1].removeprefix('Which? ')}")
-    if said[0] == "We build a boat.":
+    if said[0].startswith("We build a boat."):  # joined with what the person says next: roles take turns
         assert request.body["temperature"] == 0 or said[-1].endswith("Be bold.")
         return Reply("Steel." if said[-1].endswith("Be bold.") else "Wood.")
     is_told = any(m["role"] == "tool" for m in request.body["messages"])
