@@ -34,7 +34,7 @@ MOST = 64
 LONGEST = 1 << 18
 """Characters of an output that are looked at, from its end: what is printed before an answer is the longer part."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_BLANK = re.compile(r"[\s\ufeff]*(?:```\w*)?[\s\ufeff]*")
+_BLANK = re.compile(r"[\s\ufeff]*+(?:```\w*+)?[\s\ufeff]*+")
 _PAIR = re.compile(r"""(["'])([A-Za-z_ -]{2,40})\1\s*:\s*["']?([A-Za-z]{2,20})""")
 _DECODER = json.JSONDecoder(strict=False)
 

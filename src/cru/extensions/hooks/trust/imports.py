@@ -34,8 +34,6 @@ _SHELL = re.compile(r"(?:^|[;&|({]|\b(?:then|else|do)\b)[ \t]*(?:source|\.)[ \t]
 _NODE = re.compile(r"(?:\brequire\s*\(|\bimport\s*\(|\bfrom|\bimport)\s*[\"'](\.{1,2}/[^\"'\n]+)[\"']")
 _RUBY = re.compile(r"\b(?:require_relative|load|require)\b[ \t(]*[\"']([^\"'\n]+)[\"']")
 _PERL = re.compile(r"\b(?:require|do)\b[ \t(]*[\"']([^\"'\n]+)[\"']")
-_UNKNOWN = re.compile(r"^.*[$`)}][^/]*/")
-"""The beginning of a path that is known only when it runs."""
 Loads = tuple[re.Pattern[str], tuple[str, ...]]
 # What makes a script one of a language: its suffix, or a word of its first line → what it loads, and the suffixes that may be left out.
 LANGUAGES: dict[str, Loads] = {
@@ -130,7 +128,7 @@ def _named(text: str, folder: str, loads: Loads) -> Iterator[str]:
     """The paths that a script may mean by what it loads. What a variable stands for is taken to be the folder of the script."""
     pattern, suffixes = loads
     for match in islice(pattern.finditer(text), MOST):
-        plain = _UNKNOWN.sub("", re.sub("[\"']", "", match[1])).split()
+        plain = _without_unknown_beginning(re.sub("[\"']", "", match[1])).split()
         word = plain[0] if plain else ""
         if word and "$" not in word and "\0" not in word:
             yield from (os.path.normpath(os.path.join(folder, word + suffix)) for suffix in suffixes)
@@ -157,3 +155,10 @@ def _is_cache(path: str, sources: set[str]) -> bool:
     if os.path.basename(at) != CACHES or not name.endswith(".pyc"):
         return False
     return os.path.join(os.path.dirname(at), name.partition(".")[0] + ".py") in sources
+
+
+def _without_unknown_beginning(path: str) -> str:
+    """Return a path without its folders up to the last one whose name is known only when it runs."""
+    folders = path[: max(path.rfind("/"), 0)]
+    last = max(folders.rfind(character) for character in "$`)}")
+    return path if last < 0 else path[path.index("/", last) + 1 :]
