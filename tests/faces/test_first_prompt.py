@@ -158,7 +158,10 @@ def test_the_prompt_stands_once_on_the_screen_with_what_was_typed(home: HomeDir)
         go(home, MEANWHILE)
         terminal.expect_screen("> typed")
         lines = [line.rstrip() for line in terminal.screen().splitlines()]
-        assert lines[0].startswith("cru in the context default.") and lines[-2:] == ["> typed", "project · ask · sandbox off"]
+        assert lines[0].startswith("cru in the context default.") and lines[-2:] == [
+            "> typed",
+            "project · ask · sandbox off",
+        ]
         assert sum(line.startswith(">") for line in lines) == 1
         terminal.key("c-c")
         assert terminal.eof() == 0
@@ -188,7 +191,10 @@ def test_a_warning_takes_the_place_of_the_prompt_which_comes_again(home: HomeDir
         terminal.send("typed")
         terminal.expect_screen("> typed")
         lines = [line.rstrip() for line in terminal.screen().splitlines()]
-        assert sum(line.startswith(">") for line in lines) == 1 and lines[-2:] == ["> typed", "project · ask · sandbox off"]
+        assert sum(line.startswith(">") for line in lines) == 1 and lines[-2:] == [
+            "> typed",
+            "project · ask · sandbox off",
+        ]
         terminal.key("c-c")
         assert terminal.eof() == 0
 

@@ -20,7 +20,10 @@ WORK: dict[str, tuple[Callable[[int], object], bool]] = {
     "linear": (lambda size: sum(1 for _ in range(400 * size)), True),
     "sorting": (lambda size: sorted(range(400 * size), key=lambda number: number * 7919 % 10007), True),
     "quadratic in Python": (lambda size: sum(1 for _ in range(size) for _ in range(size)), False),
-    "quadratic in C": (lambda size: sum(len(text[at:]) for text in ["a" * 60 * size] for at in range(60 * size)), False),
+    "quadratic in C": (
+        lambda size: sum(len(text[at:]) for text in ["a" * 60 * size] for at in range(60 * size)),
+        False,
+    ),
     "quadratic and cached": (cached_square, False),
 }
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.commands.mode import describe_sandbox
+from cru.engine.call_arguments import normalize_paths
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.engine.permission import PermissionQuestion, judge
@@ -21,7 +22,7 @@ from cru.permissions.listing import RuleRow, describe_rule, list_rules
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES, Decision, decide
 from cru.permissions.paths import PROTECTED_NAMES
 from cru.permissions.rules import OUTSIDE
-from cru.tools.builtin import TABLE
+from cru.tools.builtin import TABLE, BuiltInTool
 from cru.tools.protocol import ArgumentError, Tool
 from cru.values.mcp_names import PREFIX, own_name
 from cru.values.visible import fold_blanks, visible
@@ -165,6 +166,8 @@ def _question(parts: Parts, name: str, detail: str) -> tuple[PermissionQuestion,
         return PermissionQuestion(name, "tool", args, "", detail), UNSEEN.format(name=name)
     if not args and name not in TABLE:
         return PermissionQuestion(name, tool.kind, args, "", detail, tool=tool), ""
+    if isinstance(tool, BuiltInTool):
+        normalize_paths(args, parts)
     return PermissionQuestion(name, tool.kind, args, "", tool.subject(args), tuple(tool.paths(args)), tool=tool), ""
 
 

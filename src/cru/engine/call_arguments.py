@@ -37,7 +37,7 @@ def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedA
     try:
         args = tool.check(call.arguments)
         if isinstance(tool, BuiltInTool) and not PATH_ARGUMENTS.isdisjoint(args):
-            _normalize_paths(args, parts)
+            normalize_paths(args, parts)
         complete = getattr(tool, "complete", None)  # of a ContinuingTool; see permission._receiver
         return CheckedArguments(args if complete is None else complete(args, parts.tool_services))
     except ArgumentError as error:
@@ -52,7 +52,7 @@ def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArg
     try:
         checked = tool.check(msgspec.json.encode(args).decode())
         if isinstance(tool, BuiltInTool) and not PATH_ARGUMENTS.isdisjoint(checked):
-            _normalize_paths(checked, parts)
+            normalize_paths(checked, parts)
         return CheckedArguments(checked)
     except ArgumentError as error:
         problem = str(error)
@@ -62,7 +62,7 @@ def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArg
     return CheckedArguments(args, problem, FailureKind.INVALID)
 
 
-def _normalize_paths(args: dict[str, object], parts: Parts) -> None:
+def normalize_paths(args: dict[str, object], parts: Parts) -> None:
     """Give paths the one spelling that guards read, so that the tool opens what they have judged."""
     from cru.tools.paths import normalize_path
 
