@@ -339,6 +339,7 @@ class _Calls:
     def __init__(self) -> None:
         self._slots: dict[int, int] = {}
         self._known: list[CallSoFar] = []
+        self._by_id: dict[str, int] = {}
 
     @property
     def count(self) -> int:
@@ -370,12 +371,12 @@ class _Calls:
     def _continued(self, call: _CallDelta) -> int | None:
         """The call that a fragment without a name continues although its index is new."""
         if call.id:
-            return next((slot for slot, known in enumerate(self._known) if known.id == call.id), None)
+            return self._by_id.get(call.id)
         return len(self._known) - 1 if call.index is None else None
 
     def _begin(self, wire: int, identity: str, name: str, arguments: str) -> CallPart:
         slot = self._slots[wire] = len(self._known)
-        taken = any(known.id == identity for known in self._known)
+        taken = self._by_id.setdefault(identity, slot) != slot
         self._known.append(CallSoFar(identity, name, [arguments] if arguments else []))
         return CallPart(slot, _new_call_id() if taken or not identity else identity, name, arguments)
 
