@@ -17,7 +17,7 @@ PIECES = (
     '"', '\\"', "'", "[", "{", '{"a":', "(", "`", "$(", "${a:-", "a: ", "- ", "data: x\n", "data:", " ", "\n", "[[", "#", "*a", "---\n",
     "<", "&a *a ", "\t", "a=", "\0", "é",
 )  # fmt: skip
-LARGE = 64_000
+LARGE = 16_000
 
 
 @pytest.mark.parametrize("target", TARGETS)
