@@ -235,6 +235,7 @@ def test_a_filter_whose_process_was_gone_before_it_began_ends_too(home: HomeDir)
         wait_until(lambda: len(working(home)) >= 2)
         run.kill()
         wait_until(lambda: not working(home))
+    assert working(home) == set()
 
 
 ENDLESS = """

@@ -66,7 +66,7 @@ def _decided_together(parts: Parts, calls: tuple[ToolCall, ...]) -> Sequence[Seq
 
 
 async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[ToolOutcome]) -> Halt | None:
-    """Decide these calls in the model's order, then run them, and add what came of each; who halted, if somebody did."""
+    """Decide these calls in the model's order, run them, add their outcomes, and return the halt that ended them early, if any."""
     batch: list[PreparedCall] = []
     for call in calls:
         prepared = await tool_call.decide(parts, call)
