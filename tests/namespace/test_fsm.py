@@ -185,10 +185,10 @@ def test_requests_offer_the_same_tools_in_every_state(tmp_path: Path) -> None:
 
 
 def test_after_a_compaction_the_model_is_told_again(tmp_path: Path) -> None:
-    long = "x" * 8000
+    long = "x" * 32_000  # both sides of the threshold have room for any length of the paths in the prompt
     script = "by: order\n" + "text: one\n---\n" * 3 + 'call: call_user {"message": "and?"}\n---\n'
     script += f'call: workflow {{"to": "check", "note": "{long}"}}\n---\ntext: the summary\n---\ncall: call_user {{"message": "so?"}}\n'
-    sizes: dict[str, Any] = {"context_window_limit": 4000, "auto_compact_threshold": 70.0}
+    sizes: dict[str, Any] = {"context_window_limit": 12_000, "auto_compact_threshold": 70.0}
     made = world(tmp_path, script, **sizes, auto_compact=True, compaction_choice="oldest")
     made.run("a", "b", "c", "/ship build a boat", "go on")
     assert made.of(SessionCompacted), made.notices()
