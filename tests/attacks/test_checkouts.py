@@ -162,6 +162,7 @@ def _plant_settings(here: HomeDir) -> None:
         file.write(SETTINGS)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("allowed", [False, True])
 def test_what_git_runs_is_asked_about_wherever_it_lies(tmp_path: Path, allowed: bool) -> None:
     paths = (*PLACES, *BARE, *INNER, *PLAIN)

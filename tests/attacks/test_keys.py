@@ -177,6 +177,7 @@ def test_what_the_person_passes_by_name(tmp_path: Path, passed: list[str], names
     assert [path.name for path in records if b"value-of-github" in path.read_bytes()] == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("key", ["api_key", "variable", "kept"])
 def test_no_result_shows_a_key_of_cru_itself(tmp_path: Path, key: str) -> None:
     """Neither of a command, nor of a file, a search, a sub-agent, or a plugin that is a program."""

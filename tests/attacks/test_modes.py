@@ -45,6 +45,7 @@ def open_to_others(here: HomeDir, planted: set[Path]) -> Iterator[str]:
             yield f"{stat.S_IMODE(mode):o} {path.relative_to(here.cru)}"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_an_everyday_session_opens_nothing_of_the_home_to_others(tmp_path: Path, umask: int) -> None:
     """A command comes first: its snapshot of a git project is what makes the folder of revisions."""

@@ -80,7 +80,7 @@ def test_a_path_means_to_a_tool_what_it_meant_to_the_rules(tmp_path: Path) -> No
     assert not (tmp_path / "outside/new").exists()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", GROUPS)
 def test_no_spelling_of_a_path_gets_around_a_rule_or_a_protected_place(tmp_path: Path, name: str) -> None:
     rows = GROUPS[name]

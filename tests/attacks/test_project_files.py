@@ -196,7 +196,7 @@ def test_a_note_leads_nowhere_else(notes: tuple[Played, dict[tuple[str, str], st
 # conversations about other projects ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("mode", "allow", "is_read"),
     [

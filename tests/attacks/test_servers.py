@@ -116,7 +116,7 @@ def test_a_rule_about_one_server_is_not_about_a_tool_that_only_has_the_same_name
     assert logs == allowed and "is left out" in done.err, done
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["a.b", "a_b"])
 def test_a_server_of_a_project_takes_no_name_that_a_rule_of_the_user_is_about(tmp_path: Path, name: str) -> None:
     evil = {

@@ -165,7 +165,7 @@ def test_a_strangers_files_stop_no_start(tmp_path: Path, kind: str) -> None:
         assert ".cru/config.toml" in done.err
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", HOME)
 def test_a_broken_file_of_the_home_ends_no_start_without_a_sentence(tmp_path: Path, name: str) -> None:
     for number, (kind, make) in enumerate(contents_of(name).items()):

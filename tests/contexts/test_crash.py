@@ -108,7 +108,7 @@ def test_a_rename_is_done_or_not_done(tmp_path: Path, shape: str) -> None:
     assert "one" in found[0] and "two" in found[-1]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("shape", ["names", "objects"])
 def test_a_deletion_leaves_no_mark_to_the_next_of_that_name(tmp_path: Path, shape: str) -> None:
     found = killed(tmp_path, "delete", shape)

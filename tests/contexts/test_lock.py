@@ -175,6 +175,7 @@ def test_a_pipe_or_a_link_to_nowhere_in_place_of_the_lock_is_taken_over(tmp_path
         assert (context.folder / ".lock").is_file() and not (context.folder / "nowhere").exists()
 
 
+@pytest.mark.slow
 def test_of_many_processes_that_want_it_at_once_one_gets_it(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     children = [start(_WANT, context.folder) for _ in range(6)]

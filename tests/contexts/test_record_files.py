@@ -60,6 +60,7 @@ def test_what_is_put_aside_while_it_is_read_is_read_once(tmp_path: Path) -> None
         assert [int(text[5:10]) for text in files.backward() if text] == [5, 4, 3, 2, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_of_putting_aside_loses_nothing(home: HomeDir) -> None:
     code = (
         "from cru.contexts.line_file import LineFile, RecordLimits\nfrom pathlib import Path\nimport sys\n"

@@ -67,7 +67,7 @@ def install(home: HomeDir, language: str, verb: str) -> None:
     (home.cru / "hooks.json").write_text(json.dumps({"hooks": hooks}))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("words", [("-t", f"4 look {LONG}"), ("-z",)], ids=["auto", "manual"])
 @pytest.mark.parametrize(
     ("language", "verb"),

@@ -201,7 +201,7 @@ def test_an_archive_of_nothing_still_clears_the_summary(home: HomeDir) -> None:
     assert "they talked" not in str(model.requests[-1].body)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("answer", [Reply("  "), Status(400)])
 def test_a_full_compaction_without_a_summary_changes_nothing(home: HomeDir, answer: Step) -> None:
     with server(rule(summary=lambda r: answer)) as model:

@@ -56,6 +56,7 @@ def put(home: HomeDir, file: str, text: str) -> None:
     path.write_text(text)
 
 
+@pytest.mark.sample(1)
 @BOTH
 def test_a_command_gets_its_words_and_shows_what_it_says(home: HomeDir, file: str, text: str) -> None:
     put(home, file, text)
@@ -80,7 +81,7 @@ def test_a_command_gives_a_prompt(home: HomeDir, file: str, text: str) -> None:
     assert model.requests[0].body["messages"][-1]["content"] == "please for it"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @BOTH
 def test_a_failing_command_names_plugin_and_place(home: HomeDir, file: str, text: str) -> None:
     put(home, file, text)

@@ -136,7 +136,7 @@ def test_a_limit_that_stops_a_sub_agent_says_where_it_is_set(
     assert ("out of fuel: this task has cost 1 " in result) is not is_time
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize(
     ("child", "config", "why"),

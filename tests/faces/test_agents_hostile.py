@@ -90,7 +90,7 @@ def test_a_tool_that_swallows_the_end_of_its_agent_is_named_and_holds_up_nobody(
     assert "did not end and is left" in done.err and tasks(here)[0]["status"] == "cancelled"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("background", [True, False])
 def test_an_answer_of_ten_megabytes_is_kept_whole_and_told_in_part(tmp_path: Path, background: bool) -> None:
     child = script(tmp_path, "child", f"text: {'x' * 10_000_000}\n")

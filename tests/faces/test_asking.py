@@ -186,6 +186,7 @@ def touch_again(home: HomeDir, choice: str, folder: Path) -> bool:
     return (folder / "made").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("choice", ["p", "a"])
 def test_answers_for_the_project_and_for_always_are_kept(home: HomeDir, choice: str) -> None:
     assert touch_again(home, choice, home.project)

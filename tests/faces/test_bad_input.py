@@ -156,7 +156,7 @@ def test_escape_sequences_of_a_server_do_not_reach_the_terminal(home: HomeDir) -
     assert "\x1b" not in run.err and "bad" in run.err
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_setpriv
 @pytest.mark.parametrize("words", ["", "-L", "-l", "-g 0", "-n todos", "trace"])
 def test_a_read_only_home_is_told_and_can_still_be_read(home: HomeDir, words: str) -> None:

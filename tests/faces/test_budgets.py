@@ -116,7 +116,7 @@ def own(modules: set[str]) -> list[str]:
     return sorted(name for name in modules if name.partition(".")[0] == "cru")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sandbox", ["", "off"])
 def test_a_start_loads_no_more_modules_classes_and_code_than_now(home: HomeDir, kind: str, sandbox: str) -> None:
     limits, home.sandbox = LIMITS[kind], sandbox

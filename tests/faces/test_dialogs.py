@@ -110,6 +110,7 @@ def test_an_arrow_key_is_no_escape(home: HomeDir) -> None:
     assert answers(home) == [{"kind": "ask", "selected": [0]}]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("chat", [False, True])
 def test_ctrl_c_again_ends_the_turn_of_a_plugin_that_asks_for_ever(home: HomeDir, chat: bool) -> None:
     scripted(home)

@@ -222,6 +222,7 @@ def test_a_plugin_that_is_off_is_named_and_health_is_written_for_programs(home: 
     assert "still: nothing to report, it is disabled" in cru("plugin", "health", "still", home=home).out
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("config", "level"), [("", "warn"), ('model = "scripted:x"\n', "ok")])
 def test_no_key_is_fine_only_where_a_model_is_configured(home: HomeDir, config: str, level: str) -> None:
     home.configure(config)

@@ -30,7 +30,7 @@ def plugin(home: HomeDir, name: str, text: str) -> Path:
     return folder
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_plugin_that_waits_ends_at_once(home: HomeDir, command: tuple[str, ...], number: int) -> None:

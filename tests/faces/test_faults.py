@@ -78,6 +78,7 @@ def fail_one_of_each_kind(home: HomeDir, fault: Fault) -> None:
     }
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_a_turn_ends_clearly(home: HomeDir) -> None:
     fail_one_of_each_kind(home, FULL)
 

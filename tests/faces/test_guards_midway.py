@@ -102,7 +102,7 @@ MISSPELT = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("what", MISSPELT)
 def test_in_a_strict_chat_a_required_plugin_that_becomes_misspelt_ends_the_asking(home: HomeDir, what: str) -> None:
     """Whatever is wrong with it as it is now, it guards nothing more, or as before; nothing is asked until it is mended."""

@@ -58,7 +58,7 @@ CASES = [(".cru/hooks.json", what, change) for what, change in OWN.items()]
 CASES += [(".claude/settings.json", what, change) for what, change in CLAUDE.items()]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("file", "what", "change"), CASES, ids=[f"{file}: {what}" for file, what, _ in CASES])
 def test_whatever_becomes_of_a_guard_it_denies(home: HomeDir, file: str, what: str, change: Change) -> None:
     model(home, f"by: order\n{WRITES}---\n{WRITES}---\n{WRITES}")

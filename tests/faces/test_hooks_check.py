@@ -120,6 +120,7 @@ def test_in_the_exec_form_a_placeholder_is_a_folder_and_a_tilde_is_a_name(home: 
     assert "1 broken" in out and "there is no ~/guard.sh (it is looked for in " in out, out
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("command", "path"), [("./python3 bad.py", ""), ("python3 bad.py", "{}:/usr/bin:/bin")])
 def test_an_interpreter_that_the_project_brings_is_not_asked_about_a_script(
     home: HomeDir, command: str, path: str

@@ -134,7 +134,7 @@ def test_a_strangers_file_does_not_flood_a_terminal(home: HomeDir) -> None:
     assert ids(home)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", ["1" * 4400, "0x" + "f" * 4400], ids=["decimal", "hexadecimal"])
 @pytest.mark.parametrize("name", [".codex/config.toml", ".cru/config.toml"])
 def test_a_number_without_an_end_does_not_end_a_start(home: HomeDir, name: str, number: str) -> None:

@@ -229,6 +229,7 @@ def test_a_plugin_that_denied_is_named(home: HomeDir) -> None:
         assert "denied by strict: not today" in out and "there is no hook for this" not in out, out
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("more", "shown", "said"),
     [

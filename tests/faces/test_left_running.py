@@ -56,7 +56,7 @@ def test_it_ends_if_cru_is_killed(home: HomeDir, source: str) -> None:
             wait_until(lambda: not is_running(pid_of(home)))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.real_start
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_it_ends_with_a_run_that_a_signal_ends(home: HomeDir, number: signal.Signals) -> None:

@@ -132,7 +132,7 @@ def test_a_context_may_read_itself_in_its_turn(home: HomeDir) -> None:
     assert msgspec.json.decode(results(home)[0])["recent_messages"][0]["content"] == "go"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_is_told_to_the_model(home: HomeDir, args: dict[str,
     assert {path.name for path in (home.cru / "contexts").iterdir()} == {"default", "other"}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rule", ["read_context", "read_context:oth*", "read:~/.cru/contexts/other/**"])
 def test_a_rule_keeps_contexts_from_being_read(home: HomeDir, rule: str) -> None:
     other(home)

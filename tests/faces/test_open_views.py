@@ -72,7 +72,7 @@ def test_a_view_has_its_keys_and_its_state_while_it_is_open(home: HomeDir, name:
         assert terminal.wait() == 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @PLUGINS
 @pytest.mark.parametrize("key", ["esc", "c-c", "c-d", "q"])
 def test_a_key_closes_a_view_in_the_chat_and_its_last_picture_stays(
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_a_view_that_does_not_come_back(home: HomeDir, work: str) ->
         assert terminal.wait() in (0, 1, 130)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @PLUGINS
 def test_where_nothing_changes_a_view_is_shown_once(home: HomeDir, name: str, code: str) -> None:
     scripted(home)

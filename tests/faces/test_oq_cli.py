@@ -203,6 +203,7 @@ def working(home: HomeDir) -> set[int]:
     return set(carriers(f"HOME={home.path}\0".encode(), {str(os.getpid())}))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.real_start
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_whatever_ends_it_ends_its_filter_too(home: HomeDir, number: int) -> None:
@@ -253,6 +254,7 @@ except CruError as error:
 """The command in a process of its own, with less time than a person's filter has."""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("filter", ["def f: f; f", "[repeat(1)]", "range(1e18) | select(. < 0)", "last(range(1e18))"])
 def test_a_filter_that_never_ends_is_ended_and_says_so(home: HomeDir, filter: str) -> None:
     run = subprocess.run(

@@ -122,6 +122,7 @@ def test_a_reader_that_leaves_a_listing_is_no_error(home: HomeDir) -> None:
     assert run.stderr == "" and (home.project / "code").read_text() == "0\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("words", ["hi", "--json hi"])
 def test_a_full_disk_behind_stdout_is_told_and_the_turn_is_in_the_log(home: HomeDir, words: str) -> None:
     with server([Reply("answer")]) as model:
@@ -136,6 +137,7 @@ def test_a_full_disk_behind_a_listing_is_told(home: HomeDir) -> None:
     assert run.returncode == 1 and run.stderr == "cru: standard output: No space left on device\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_lose_nothing_and_no_text_gets_into_other_files(home: HomeDir, closed: str) -> None:
     with server([Reply("answer")]) as model:
@@ -219,7 +221,7 @@ def test_a_terminal_shows_what_is_going_on(home: HomeDir) -> None:
             assert "…" not in terminal.screen()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("words", ['-P read \'{"file_path": "f"}\'', "--json -P ls", "-P big", "-p big"])
 def test_a_full_disk_behind_a_call_by_hand_is_told(home: HomeDir, words: str) -> None:
     (home.project / "f").write_text("x\n")

@@ -70,7 +70,7 @@ def test_listing_runs_no_turn_and_logs_nothing(home: HomeDir) -> None:
 # new ----------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["demo", "my-plugin_2"])
 def test_a_new_plugin_works_at_once(home: HomeDir, name: str) -> None:
     made = cru("plugin", "new", name, "--lua", home=home)

@@ -42,7 +42,7 @@ def check(terminal: Terminal, rows: int, columns: int, name: str) -> None:
     assert shown == path.read_text()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("rows", "columns"), SIZES)
 def test_a_turn_with_calls_a_question_and_a_rendered_answer(home: HomeDir, rows: int, columns: int) -> None:
     (home.path / "script").write_text(SCRIPT)
@@ -63,7 +63,7 @@ def test_a_turn_with_calls_a_question_and_a_rendered_answer(home: HomeDir, rows:
     assert "return []" in (home.project / "parser.py").read_text()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("rows", "columns"), SIZES)
 def test_a_conversation_that_is_opened_again(home: HomeDir, rows: int, columns: int) -> None:
     (home.path / "script").write_text("text: An **answer**.\n---\nerror: 400 broken\n")

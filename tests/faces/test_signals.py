@@ -57,7 +57,7 @@ EXITS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 KILLS = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [*EXITS, *KILLS])
 def test_while_a_tool_runs_its_children_and_theirs_go_too(home: HomeDir, number: int) -> None:
     with server([Reply(calls=[Call("bash", {"command": CHILDREN})])]) as model:
@@ -183,7 +183,7 @@ def test_what_moved_into_a_session_of_its_own_goes_too(home: HomeDir) -> None:
     wait_until(lambda: all(gone(number_in(path)) for path in pids))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
 def test_what_is_ignored_from_the_start_stays_ignored(home: HomeDir, tmp_path: Path, number: int) -> None:
     deaf = tmp_path / "deaf"
@@ -216,7 +216,7 @@ def test_a_plugin_has_its_own_alarm(home: HomeDir) -> None:
     ended_well(home, done)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
 def test_while_the_session_says_good_bye(home: HomeDir, number: int) -> None:
     source = (

@@ -155,7 +155,7 @@ BAD_LINES = (
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("file", ["trace.jsonl", "journal.jsonl"])
 def test_lines_that_are_no_records_are_told_once_and_passed_over(home: HomeDir, file: str) -> None:
     (home.cru / "plugins").mkdir(parents=True)

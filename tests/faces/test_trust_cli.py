@@ -156,7 +156,7 @@ def test_with_nothing_to_trust_there_is_nothing_to_accept(home: HomeDir) -> None
     assert run.code == 1 and "there is no" in run.out and not (home.cru / "trust.json").exists()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "files": 5}'])
 def test_a_corrupt_file_of_trust_trusts_nothing_and_is_kept(home: HomeDir, content: str) -> None:
     plugin(home, "a.lua")

@@ -163,7 +163,7 @@ def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, 
     assert "files were written of which no revision is kept: `a`" in shown and content(desk) == "two\n"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tmpfs needs root")
 @pytest.mark.parametrize(("options", "why"), [("size=64k", "No space left on device"), ("ro", "Read-only file system")])
 def test_where_nothing_can_be_kept_for_real_the_tool_works(desk: HomeDir, options: str, why: str) -> None:

@@ -37,6 +37,7 @@ PLUGINS = pytest.mark.parametrize(("name", "code"), [("board.lua", LUA), ("board
 WIDE = f"left{' ' * 63}[\\x1b[31mend]"
 
 
+@pytest.mark.sample(1)
 @PLUGINS
 def test_a_command_shows_views(home: HomeDir, name: str, code: str) -> None:
     scripted(home)

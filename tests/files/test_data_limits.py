@@ -135,7 +135,7 @@ SETTINGS: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_wrong_with_settings_is_found_in_time_and_said_briefly(tmp_path: Path, name: str) -> None:
     texts: list[str] = []

@@ -64,6 +64,7 @@ def test_another_home_goes_on_where_a_killed_worker_was_and_pays_nothing_twice(h
     assert list((home.cru / "fleet" / "sockets").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_call_that_was_running_at_the_death_of_a_machine_may_have_run(home: HomeDir, other: HomeDir) -> None:
     look = Reply(calls=[Call("bash", {"command": "echo x >>count; sleep 600"})])
     with server([look, Reply("answer")]) as model:

@@ -71,7 +71,7 @@ def check(home: HomeDir, name: str) -> None:
     checks.check_files(home)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", SHORT)
 def test_short(home: HomeDir, name: str) -> None:
     check(home, name)

@@ -60,7 +60,7 @@ def check(home: HomeDir, name: str, language: str) -> None:
     checks.check_files(home)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "language"), SHORT)
 def test_short(home: HomeDir, name: str, language: str) -> None:
     check(home, name, language)

@@ -51,7 +51,7 @@ def check(home: HomeDir, road_name: str, name: str) -> None:
         assert "not an entry" not in again.err
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("road", "name"), SHORT)
 def test_short(home: HomeDir, road: str, name: str) -> None:
     check(home, road, name)

@@ -178,6 +178,7 @@ def test_a_list_of_one_server_has_one_that_waits(tmp_path: Path) -> None:
     assert "there is no MCP server zz" in cru("mcp", "list", "zz", home=here).err
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("table", "says", "hint"),
     [

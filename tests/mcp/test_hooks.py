@@ -31,7 +31,7 @@ def hook(here: HomeDir, dialect: str, matcher: str) -> None:
     file.write_text(json.dumps(content))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("dialect", "matcher", "name"),
     [
@@ -63,7 +63,7 @@ def test_a_hook_of_another_program_refuses_a_call(tmp_path: Path, dialect: str, 
         assert seen["mcp_context"] == {"server_name": "my_srv", "tool_name": "echo"}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rule", ["mcp__my_srv", "mcp__my_srv__echo", "mcp__my_srv__*"])
 def test_deny_rules_of_claude_code_hold(tmp_path: Path, rule: str) -> None:
     steps = [

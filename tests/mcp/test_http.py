@@ -35,7 +35,7 @@ def honest(_: Exchange) -> bool:
     return False
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("has_body", [False, True])
 def test_a_server_that_has_forgotten_the_session_gets_a_new_one_and_the_call_once_more(
     tmp_path: Path, has_body: bool

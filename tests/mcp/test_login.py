@@ -80,12 +80,14 @@ def test_a_token_that_has_expired_is_renewed(tmp_path: Path) -> None:
     assert tested.code == 0 and fresh["tokens"]["access_token"] != stored["tokens"]["access_token"], tested
 
 
+@pytest.mark.slow
 def test_a_person_who_refuses_is_told(tmp_path: Path) -> None:
     with login_server(tmp_path, "refuse") as url:
         done = log_in(home(tmp_path, config=at_url(url, "far")))
     assert done.code == 1 and "the login failed: access_denied" in done.err and "Traceback" not in done.err, done
 
 
+@pytest.mark.slow
 def test_a_login_is_not_led_into_a_private_network(tmp_path: Path) -> None:
     with login_server(tmp_path, "authority=http://169.254.169.254") as url:
         here = home(tmp_path, config=at_url(url, "far"))

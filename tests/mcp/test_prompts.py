@@ -67,7 +67,7 @@ def test_a_prompt_of_a_server_is_a_command(tmp_path: Path, typed: str, prompt: s
     assert asked(tmp_path, typed)[0] == prompt
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("typed", "says"),
     [

@@ -133,6 +133,7 @@ def test_a_narrowed_agent_starts_no_conversation(here: HomeDir, tmp_path: Path) 
     assert len(tasks(here)) == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("what", ["write", "fs"])
 def test_an_agent_in_a_worktree_writes_there(here: HomeDir, tmp_path: Path, what: str) -> None:
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(here.project))

@@ -109,6 +109,7 @@ return [await collect(one["id"], "one"), await collect(two["id"], "one"), await 
     )
 
 
+@pytest.mark.sample(1)
 def test_a_session_whose_cru_was_killed_goes_on_in_the_next(here: HomeDir, language: str, tmp_path: Path) -> None:
     script(tmp_path, "slow", "text: begun\ncall: ls {}\n---\ndelay: 600s\n")
     plugin = (

@@ -120,6 +120,7 @@ def results(here: HomeDir, language: str, expressions: list[str]) -> list[Any]:
     return list(json.loads(out.read_text()))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("language", ["lua", "python"])
 def test_every_name_answers_from_the_vault(here: HomeDir, language: str) -> None:
     expressions = [*ANSWERS, *PATHS, *ERRORS]

@@ -164,7 +164,7 @@ def test_3_on_start_names_the_context_of_the_run(home: HomeDir) -> None:
     assert heard(home)["on_start"]["current_context"] == heard(home)["pre_message"]["context_name"] == "other"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("does", ["exit 1", "kill -9 $$", "sleep 60", "printf '\\377{'"])
 def test_3_no_failure_of_a_hook_ends_a_turn(home: HomeDir, does: str) -> None:
     hooks = ", ".join(f'"{name}"' for name in HOOKS)

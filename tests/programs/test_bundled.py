@@ -500,6 +500,7 @@ def test_after_three_tries_it_gives_up_and_says_so(tmp_path: Path) -> None:
     assert [titles(request) for request in model.requests].count(True) == 3
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("answer", [Status(400), Reply('{"answers": []}')])
 def test_a_title_that_fails_is_silent(tmp_path: Path, answer: Reply | Status) -> None:
     def rule(request: Received) -> Reply | Status:

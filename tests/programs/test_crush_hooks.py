@@ -73,6 +73,7 @@ def test_exit_49_ends_the_turn(here: HomeDir) -> None:
     assert "a person decides about databases" in done.err
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("tool", ["write", "edit"])
 def test_claudes_shape_denies(here: HomeDir, tool: str) -> None:
     texts = {"content": "x"} if tool == "write" else {"old_string": "a", "new_string": "b"}

@@ -22,7 +22,7 @@ def called_by(theme: str, language: str) -> set[str]:
     return written(theme, language) - (OF_LUA if language == "lua" else set())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("theme", "language"), themes())
 def test_a_plugin_does_its_work_and_calls_every_name_in_its_text(tmp_path: Path, theme: str, language: str) -> None:
     called = play(tmp_path, theme, language)

@@ -209,7 +209,7 @@ PLACES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.real_start
 @pytest.mark.parametrize("does", TAKEN)
 def test_what_it_takes_away_from_the_process_is_put_back_and_told(tmp_path: Path, does: str) -> None:

@@ -99,7 +99,7 @@ def test_a_command_with_rm_is_denied_and_any_other_runs(installed: HomeDir) -> N
     assert "farm" in ran["content"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_context_stands_beside_the_prompt_and_counts_the_runs(installed: HomeDir) -> None:
     said = []
     for _ in range(3):

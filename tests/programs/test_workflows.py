@@ -101,6 +101,7 @@ def ship(tmp_path: Path, request: pytest.FixtureRequest) -> Ship:
 THROUGH = (move("check", note="worked"), move("done"), move("done"), move("done", note="third time"), "text: Goodbye.")
 
 
+@pytest.mark.sample(1)
 def test_a_check_fails_twice_then_lets_it_through(ship: Ship) -> None:
     done = ship.run("/ship build a boat", replies=THROUGH)
     assert done.out == "Goodbye.\n"
@@ -121,6 +122,7 @@ def test_a_check_fails_twice_then_lets_it_through(ship: Ship) -> None:
     ]
 
 
+@pytest.mark.sample(1)
 def test_the_state_stands_beside_the_prompt_and_a_finished_workflow_binds_nobody(ship: Ship) -> None:
     ship.run("/ship build a boat", replies=THROUGH)
     assert "you are in the state work" in ship.sent()[0]
@@ -165,6 +167,7 @@ def test_there_is_no_way_where_none_is_defined(ship: Ship) -> None:
     assert ship.status()["state"] == "work"
 
 
+@pytest.mark.sample(1)
 def test_an_agent_that_stops_is_told_what_is_missing_until_nothing_moves(ship: Ship) -> None:
     done = ship.run(
         "/ship x", replies=(move("check"), move("done"), "text: I am done.", "text: really\nrepeat: 9"), code=3
@@ -180,7 +183,7 @@ def test_an_agent_that_stops_is_told_what_is_missing_until_nothing_moves(ship: S
     assert "Task: x" in ship.sent()[5]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_question_to_the_user_is_not_talked_over(ship: Ship) -> None:
     done = ship.run("/ship x", replies=('call: call_user {"message": "Which colour?"}', "text: never asked"))
     assert done.out == "Which colour?\n"
@@ -202,7 +205,7 @@ LIMITS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_limit_leads_on(ship: Ship) -> None:
     ship.define(work=LIMITS[ship.language]["legs"])
     done = ship.run("/ship x", replies=("text: one", "text: two", *THROUGH[1:]))
@@ -255,7 +258,7 @@ def test_the_user_stops_it_and_goes_on(ship: Ship) -> None:
     assert ship.status()["state"] == "done"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_new_process_goes_on_in_the_same_state(ship: Ship) -> None:
     ship.run("/ship x", replies=(move("check"), 'call: call_user {"message": "enough for today"}'))
     ship.run("good morning", replies=('call: bash {"command": "touch cheated"}', *THROUGH[1:]))
@@ -264,7 +267,7 @@ def test_a_new_process_goes_on_in_the_same_state(ship: Ship) -> None:
     assert ship.status()["state"] == "done"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_killed_in_the_middle_of_a_check_it_stays_and_goes_on(ship: Ship) -> None:
     ship.check("#!/bin/sh\ntouch checking\nexec sleep 30\n")
     ship.model(move("check"), move("done"))
@@ -280,7 +283,7 @@ def test_killed_in_the_middle_of_a_check_it_stays_and_goes_on(ship: Ship) -> Non
     assert ship.status()["state"] == "done"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_killed_after_a_move_it_is_where_it_went(ship: Ship) -> None:
     ship.model(move("check"), "delay: 20s\ntext: late")
     with start("/ship x", home=ship.home) as running:
@@ -399,7 +402,7 @@ end)
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_two_workflows_at_once(ship: Ship) -> None:
     (ship.home.cru / "plugins" / "second.lua").write_text(SECOND)
     ship.run("/ship x", replies=('call: call_user {"message": "and?"}',))
@@ -480,7 +483,7 @@ def test_a_state_that_its_definition_no_longer_has(ship: Ship) -> None:
     assert ship.status()["state"] == "inspect"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("text", ['{"fsm:ship": {"state": 5}}', '{"fsm:ship": "work"}'])
 def test_a_saved_state_that_is_not_understood_is_told_and_holds(ship: Ship, text: str) -> None:
     ship.run("hello")
@@ -521,6 +524,7 @@ def test_a_running_workflow_binds_the_model_although_its_plugin_is_not_there(shi
     assert (ship.home.project / "free.txt").exists()
 
 
+@pytest.mark.sample(1)
 def test_what_is_over_or_stopped_binds_nobody_without_its_plugin(ship: Ship) -> None:
     ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
     ship.run("/ship stop")
@@ -529,7 +533,7 @@ def test_what_is_over_or_stopped_binds_nobody_without_its_plugin(ship: Ship) -> 
     assert (ship.home.project / "free.txt").exists() and "workflow" not in done.err
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_back_again_it_goes_on_where_it_was(ship: Ship) -> None:
     ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
     source = ship.plugin.read_text()
@@ -576,7 +580,7 @@ def test_a_definition_with_a_slip_is_told_with_file_and_line(ship: Ship) -> None
     assert "workflow ship, state work: no tool fits `raed`; did you mean `read`?" in ship.run("hello").err
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_name_of_another_plugins_workflow_is_taken(ship: Ship) -> None:
     (ship.home.cru / "plugins" / "zz.lua").write_text(LUA % {"more": "", "work": "", "exit": SHELL["lua"]})
     err = ship.run("hello").err

@@ -64,6 +64,7 @@ def test_a_command_is_confined_and_that_is_told_once(surroundings: Surroundings)
     assert not (surroundings.out / "new").exists()
 
 
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("kind", KINDS)
 def test_so_is_what_a_project_brings(surroundings: Surroundings, kind: str) -> None:
@@ -234,7 +235,7 @@ def test_a_link_in_the_place_of_the_record_makes_nothing_elsewhere(surroundings:
     assert not (surroundings.out / "elsewhere").exists()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("value", ["", "relative", None])
 def test_without_a_home_in_the_environment_that_of_the_user_is_hidden(

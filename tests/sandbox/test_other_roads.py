@@ -93,7 +93,7 @@ def test_variables_of_handlers_are_not_set_for_a_run_outside(surroundings: Surro
     assert not (surroundings.out / "new").exists()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("road", ["for the model's command", "of the hook's own", "of a server"])
 def test_what_confines_is_not_started_with_variables_of_a_project(surroundings: Surroundings, road: str) -> None:

@@ -45,7 +45,7 @@ def test_a_rule_does_not_hold_while_something_confined_runs(surroundings: Surrou
     assert (surroundings.out / "new").read_text() == "x\n"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("is_detached", [False, True])
 def test_nor_while_something_confined_of_another_session_runs(surroundings: Surroundings, is_detached: bool) -> None:

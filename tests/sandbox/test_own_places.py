@@ -38,7 +38,7 @@ def test_they_are_told_by_doctor(surroundings: Surroundings) -> None:
     assert [text for text in PLACES.values() if f"[sandbox] {text}" not in done.out] == [], done.out
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize(
     "place", ["writable = ['/']", "writable = ['/dev']", "hidden = ['/']", "writable = ['~/.cru/plugins']"]

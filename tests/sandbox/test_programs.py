@@ -246,8 +246,8 @@ def play(here: HomeDir, python: Path, commands: list[str], env: Mapping[str, str
     return read_results(here, "c")
 
 
+@pytest.mark.sample(1)
 @needs_sandbox
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", INSTALLED)
 def test_what_runs_cru_is_seen_and_not_changed(machine: Machine, case: str) -> None:
     folder = Path(machine.fill(INSTALLED[case]))

@@ -53,7 +53,7 @@ def test_nothing_that_a_project_brings_has_an_effect_outside(surroundings: Surro
     assert list(surroundings.temporary.iterdir()) == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_the_sandbox_it_runs_as_ever(surroundings: Surroundings, kind: str) -> None:
     results, _ = run(surroundings, kind, ["echo $CRU_SANDBOX-; echo x > {out}/new"], "--no-sandbox")
@@ -102,6 +102,7 @@ def test_a_hook_keeps_its_contract_inside(surroundings: Surroundings) -> None:
     assert not (surroundings.out / "new").exists()
 
 
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("status", [0, 1, 2])
 def test_a_hook_that_the_sandbox_has_hindered_says_so(surroundings: Surroundings, status: int) -> None:
@@ -150,7 +151,7 @@ def test_what_cru_itself_writes_meanwhile_stays(surroundings: Surroundings) -> N
     assert not (here.project / ".husky").exists() and (here.project / ".husky.from-sandbox").is_dir()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("words", [("hooks", "test", "PreToolUse", "--json"), ("mcp", "test", "own")])
 def test_commands_that_try_what_a_project_brings_confine_it(surroundings: Surroundings, words: tuple[str, ...]) -> None:

@@ -10,6 +10,7 @@ from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 
 
+@pytest.mark.sample(1)
 @needs_sandbox
 @pytest.mark.parametrize("is_on", [True, False])
 def test_modes_and_permissions_say_whether_it_is_on(surroundings: Surroundings, is_on: bool) -> None:

@@ -105,6 +105,7 @@ def test_what_was_running_at_a_kill_is_told_as_lost(tmp_path: Path) -> None:
     assert statuses(here) == ["lost", "lost"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_call_that_waited_for_a_sub_agent_is_told_as_lost_with_it(tmp_path: Path, resume: bool) -> None:
     child = script(tmp_path, "child", f"text: I look\n{HANG}")
@@ -288,7 +289,7 @@ def worktree_count(here: HomeDir) -> int:
     return listed.stdout.count("\n")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kills", [1, 2])
 def test_the_changes_in_a_worktree_survive_a_kill_and_the_worktree_does_not(
     tmp_path: Path, worktrees: Path, kills: int
@@ -336,7 +337,7 @@ def assert_told_of_the_change(here: HomeDir) -> None:
     assert f"changes  {folder}/changes.patch (`git apply` takes them over)\n" in shown
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("words", [("--resume",), ("and now?",)])
 def test_an_interruption_tells_the_model_of_the_changes_in_a_worktree_as_a_kill_does(

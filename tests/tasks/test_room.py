@@ -24,7 +24,7 @@ def statuses(here: HomeDir) -> list[str]:
     return sorted(row["status"] for row in rows(here))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pattern", ["scripted:*/small.txt", "*small*"])
 def test_agents_of_one_model_wait_for_one_another_and_others_do_not(tmp_path: Path, pattern: str) -> None:
     here = home(tmp_path)

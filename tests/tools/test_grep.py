@@ -166,6 +166,7 @@ def test_a_cancelled_search_ends_at_once(box: Box, monkeypatch: pytest.MonkeyPat
         asyncio.run(main())
 
 
+@pytest.mark.sample(1)
 def test_lines_of_files_that_may_not_be_read_are_not_shown(box: Box) -> None:
     box.file("a", "hit\n")
     box.file("src/.env", "KEY=hit\n")
@@ -245,7 +246,7 @@ def test_much_that_may_not_be_read_takes_no_room_from_the_rest(box: Box) -> None
     assert box.text("grep", pattern="hit") == "z:1:hit\n[40 files left out: rules forbid to read them]"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_of_very_many_matches_the_first_by_path_are_shown(box: Box) -> None:
     for i in range(300):
         box.file(f"{i:03}/a", "a hit that is long enough to make a large output\n" * 150)

@@ -59,7 +59,7 @@ def in_a_process(work: Callable[[], object]) -> int:
     return pid
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("part", [0, 1, 3, 5])
 def test_an_index_whose_maker_was_killed_is_finished_by_the_next(tmp_path: Path, part: int) -> None:
     root, file = tmp_path / "n", index_file(tmp_path / "i")

@@ -47,7 +47,7 @@ def test_the_question_stays_on_the_screen_while_it_is_open(home: HomeDir, name: 
         assert terminal.wait() == 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @BOTH
 def test_in_the_chat_too_and_the_chat_goes_on(home: HomeDir, name: str) -> None:
     shape(home, name)

@@ -103,7 +103,7 @@ def test_only_objects_have_an_effect(home: HomeDir, says: str) -> None:
     assert results(home) == ["hi"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 def test_an_output_is_replaced_or_blocked(home: HomeDir, era: str) -> None:
     model(home, 'call: bash {"command": "echo hi"}\ncall: nothing {}\n---\ntext: done\n')

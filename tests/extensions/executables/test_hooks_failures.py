@@ -28,7 +28,7 @@ FAILURES = {
 LIVE = [hook.name for hook in TABLE if hook.events]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("how", [name for name in FAILURES if name != "huge"])
 def test_a_failure_of_every_hook_changes_nothing(home: HomeDir, how: str, era: str) -> None:

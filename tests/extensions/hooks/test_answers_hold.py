@@ -178,6 +178,7 @@ def seen(home: HomeDir, *argv: str, config: str = "") -> list[set[str]]:
     return [set(line.split()) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("entry", [{"python": "h.py:look"}, {"lua": "h.lua"}, {"command": SHELL_SEEN}])
 def test_a_projects_hook_sees_no_keys(home: HomeDir, entry: dict[str, str]) -> None:
     put(

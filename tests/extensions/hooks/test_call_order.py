@@ -29,6 +29,7 @@ def hooks(dialect: str, note: str) -> Mapping[str, object]:
     }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_hooks_hear_calls_in_the_order_of_their_program(home: HomeDir, name: str) -> None:
     dialects, expected = CASES[name]
