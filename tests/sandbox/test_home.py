@@ -42,6 +42,8 @@ HIDDEN = (
     ".cache/mutt/x", ".cache/neomutt/x", ".cache/nvim/x", ".cache/qutebrowser/x", ".cache/rbw/x", ".cache/vim/x", ".cache/waterfox/x",
     ".cache/zen/x", ".cache/zsh/x", ".config/mise/age.txt", ".dotnet/corefx/x", ".rye/credentials", ".sbt/0.13/credentials.sbt",
     ".sbt/1.0/credentials.sbt", ".sbt/gpg/x",
+    ".gradle/daemon/8.14/registry.bin", ".m2/mvnd/registry/1.0/registry.bin", ".sbt/1.0/server/0a/sock",
+    ".cache/bazel/_bazel_me/0a/server/request_cookie",
     ".netrc", ".npmrc", ".git-credentials", ".config/git/credentials", "Documents/taxes.txt", "src/other/.env", "notes.txt",
 )  # fmt: skip
 SHOWN = (
@@ -111,6 +113,19 @@ def test_what_is_shown_cannot_be_changed_and_the_home_takes_nothing(surroundings
     assert (home / ".gitconfig").read_text() == GIT and (home / ".nvm" / "nvm.sh").read_text() == "shown"
     assert not (home / "new").exists() and not (home / ".config" / "new").exists()
     assert (home / ".cargo" / "config.toml").read_text() == "shown", "a layer of the session has it"
+
+
+@needs_sandbox
+def test_a_build_keeps_a_list_of_its_own_daemons(surroundings: Surroundings) -> None:
+    """It sees none that runs outside, where a layer can be written."""
+    home = furnish(surroundings)
+    folders = ("~/.gradle/daemon", "~/.m2/mvnd", "~/.sbt/1.0/server", "~/.cache/bazel/_bazel_me/0a/server")
+    [(made, _), (listed, _)] = run(
+        surroundings, ["; ".join(f"echo x > {folder}/made-inside" for folder in folders), f"ls {' '.join(folders)}"]
+    )
+    assert "Read-only" not in made, made
+    assert listed.split().count("made-inside") == len(folders) and SECRET not in listed and "registry" not in listed
+    assert not list(home.rglob("made-inside"))
 
 
 @needs_sandbox

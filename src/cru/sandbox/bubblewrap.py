@@ -112,7 +112,7 @@ def _mounts(profile: Profile) -> Iterator[tuple[str, ...]]:
         if path != "/":  # which is the first of all
             yield ("--bind", path, path)
     for layer in profile.caches:
-        yield ("--overlay-src", layer.path, "--overlay", layer.changes, layer.work, layer.path)
+        yield ("--overlay-src", layer.source or layer.path, "--overlay", layer.changes, layer.work, layer.path)
     for path in profile.hidden:
         yield ("--tmpfs", path) if os.path.isdir(path) else ("--ro-bind", "/dev/null", path)
     for path in (*profile.readable, *profile.read_only):

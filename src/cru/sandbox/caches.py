@@ -23,6 +23,7 @@ from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.detect import command_line
+from cru.sandbox.home_places import daemon_folders
 from cru.sandbox.own_places import SHAPES, lies_in
 from cru.sandbox.profile import CacheLayer, Profile
 
@@ -45,6 +46,7 @@ CACHES = (
     CacheKind("go/pkg/mod", "GOMODCACHE"),
     CacheKind(".gradle", "GRADLE_USER_HOME"),
     CacheKind(".m2"),
+    CacheKind(".sbt"),
     CacheKind(".ivy2"),
     CacheKind(".nuget/packages", "NUGET_PACKAGES"),
     CacheKind(".bun/install/cache", "BUN_INSTALL_CACHE_DIR"),
@@ -84,15 +86,18 @@ class SessionCaches:
                 paths.append(path)
             elif kind.variable:
                 variables.append((kind.variable, f"{place}/{kind.folder.strip('.').replace('/', '-')}"))
-        layers = [self._layer(path) for path in paths]
+        # a build inside starts a daemon of its own and keeps a list of it: that folder is empty, and can be written
+        daemons = [path for path in map(os.path.realpath, daemon_folders(places.user_home)) if lies_in(path, tuple(paths))]
+        layers = [*map(self._layer, paths), *(self._layer(path, is_empty=True) for path in daemons)]
         lent = {layer.changes for layer in layers} - self._lent
         self._lent |= lent
         hidden = (*profile.hidden, *(path for path in profile.masked if lies_in(path, tuple(paths))))
+        hidden = tuple(path for path in hidden if path not in daemons)
         readable = tuple(path for path in profile.readable if path not in paths)
         profile = replace(profile, hidden=hidden, readable=readable, caches=tuple(layers), variables=tuple(variables))
         return profile, lambda: self._lent.difference_update(lent)
 
-    def _layer(self, path: str) -> CacheLayer:
+    def _layer(self, path: str, *, is_empty: bool = False) -> CacheLayer:
         base = os.path.join(self._folder or "", path.strip("/").replace("/", "+")[-200:])
         changes = os.path.join(base, "changes")
         if changes in self._lent:
@@ -100,9 +105,10 @@ class SessionCaches:
             base = f"{base}-{self._count}"
             changes = os.path.join(base, "changes")
         work = os.path.join(base, "work")
-        for folder in (changes, work):
+        source = os.path.join(base, "empty") if is_empty else ""
+        for folder in filter(None, (changes, work, source)):
             make_private_folder(folder)
-        return CacheLayer(path, changes, work)
+        return CacheLayer(path, changes, work, source)
 
     async def _find_folder(self) -> str:
         """The folder for layers, looked for once."""

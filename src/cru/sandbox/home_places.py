@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from glob import escape, iglob
 
 from cru.files import is_inside
 from cru.files.login_home import login_home
@@ -58,6 +59,8 @@ HIDDEN = (
     ".swiftpm/configuration", "Library/Caches/Firefox", "Library/Caches/Google", "Library/Caches/com.apple.Safari",
 )  # fmt: skip
 """What of that may hold keys, or shows what the user does elsewhere."""
+DAEMONS = (".cache/bazel/*/*/server", ".gradle/daemon", ".m2/mvnd", ".sbt/*/server")
+"""Patterns of folders with the addresses and tokens of build daemons, which run what they are asked to outside of the sandbox."""
 
 
 def hidden_homes(places: PathRoots, roots: Sequence[str]) -> list[str]:
@@ -82,4 +85,14 @@ def visible_at_home(homes: Iterable[str], places: PathRoots) -> Iterator[str]:
 
 def hidden_at_home(homes: Iterable[str]) -> Iterator[str]:
     """Yield what stays hidden of what is visible."""
-    yield from (f"{home}/{name}" for home in homes for name in HIDDEN)
+    for home in homes:
+        yield from (f"{home}/{name}" for name in HIDDEN)
+        yield from daemon_folders(home)
+
+
+def daemon_folders(home: str) -> Iterator[str]:
+    """Yield the folders of build daemons that exist."""
+    for pattern in DAEMONS:
+        top, _, rest = pattern.partition("/*/")
+        if os.path.isdir(f"{home}/{top}"):
+            yield from iglob(f"{escape(home)}/{pattern}") if rest else (f"{home}/{top}",)

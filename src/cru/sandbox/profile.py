@@ -70,11 +70,17 @@ class CommandLimits(Struct, frozen=True):
 
 
 class CacheLayer(Struct, frozen=True):
-    """A folder that looks as if it could be changed. changes: where what is changed is kept; work: what the kernel needs beside that"""
+    """A folder that a command may change without a change outside.
+
+    changes: where what is changed is kept
+    work: what the kernel needs beside that
+    source: the folder that is seen at the path before any change; "": the one that is there
+    """
 
     path: str
     changes: str
     work: str
+    source: str = ""
 
 
 class Profile(Struct, frozen=True):
