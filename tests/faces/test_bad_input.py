@@ -57,10 +57,9 @@ def test_a_broken_config_is_named_with_file_line_key_and_the_closest_name(
         (b"fuel = [\n", "config.toml:1: not TOML"),
         (b"model = '\xff'\n", "config.toml:1: not UTF-8"),
         (b"[permissions]\nask = 5\n", "config.toml:2: `permissions.ask`: expected a list"),
-        (b'[permissions]\ndeny = ["("]\n', "config.toml:2: `permissions.deny`: rule `(` is not of the form"),
     ],
 )
-def test_a_strangers_broken_config_is_ignored_and_named(home: HomeDir, text: bytes, said: str) -> None:
+def test_what_is_broken_in_the_config_of_a_project_is_ignored_and_named(home: HomeDir, text: bytes, said: str) -> None:
     """Any repository could keep cru from starting in it."""
     (home.project / ".cru").mkdir()
     (home.project / ".cru" / "config.toml").write_bytes(text)
@@ -68,7 +67,32 @@ def test_a_strangers_broken_config_is_ignored_and_named(home: HomeDir, text: byt
         home.configure(url=model.url)
         run = cru("hi", home=home)
     assert (run.code, run.out) == (0, "Fine.\n") and "Traceback" not in run.err
-    assert said in run.err and "the file is ignored" in run.err
+    assert said in run.err and "is ignored" in run.err
+
+
+UNREADABLE = {
+    'deny = ["bash:rm *", "Bash(mv:*)"]': "rule `Bash(mv:*)` is not of the form",
+    'deny = ["(", "bash:rm *"]': "rule `(` is not of the form",
+    'deny = ["bash:rm *", "write:"]': "rule `write:` has nothing behind the colon",
+    'deny = ["", "bash:rm *"]': "rule `` has no tool",
+    'deny = [5, "bash:rm *"]': "expected text",
+    'deny = ["bash:rm *"]\nask = 5': "`permissions.ask`: expected a list",
+    'deny = ["bash:rm *"]\nask = "bash:ls"': "`permissions.ask`: expected a list",
+    'deny = ["bash:rm *"]\nask = ["Read(./x)"]': "rule `Read(./x)` is not of the form",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_rule_that_cannot_be_read_takes_no_other_with_it(home: HomeDir, text: str) -> None:
+    """The rules of a project refuse before it is trusted: one that is written in another program's way opened them all."""
+    (home.project / ".cru").mkdir()
+    (home.project / ".cru" / "config.toml").write_text(f"[permissions]\n{text}\n")
+    said = cru("permissions", "test", "bash", '{"command": "rm x"}', home=home)
+    assert said.out.startswith("deny ") and UNREADABLE[text] in said.err, said
+    with server([]) as model:
+        home.configure(url=model.url)
+        run = cru("--strict-hooks", "hi", home=home)
+    assert run.code != 0 and UNREADABLE[text] in run.err and not model.requests
 
 
 def test_a_config_that_is_not_text_is_named(home: HomeDir) -> None:

@@ -212,22 +212,22 @@ def _ignore(start: Start, notices: list[str], texts: list[str]) -> None:
 
 
 def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) -> Layer:
-    """What counts of a project's file. Raises ConfigError if what counts of one that is not trusted cannot be used."""
+    """Return what counts of a project's file."""
+    from cru.permissions.rules import drop_unreadable
     from cru.permissions.trust import TrustStore
 
     trust = TrustStore(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):
         _check_required(start, project)
-        misspelt = list(_misspelt_rules(project))
-        if misspelt:
-            _ignore(start, notices, misspelt)
         from cru.config.ignored import restrict_untrusted
 
-        project, problems = restrict_untrusted(project)
+        kept, problems = restrict_untrusted(project)
+        kept, unreadable = drop_unreadable(kept)
         notices += [str(p) for p in (*trust.problems, *problems)]
-        merge_layers((PermissionSettings,), [project])
-    else:
-        notices += _switched_off(start, project)
+        if lost := [*_misspelt_rules(project), *unreadable]:
+            _ignore(start, notices, lost)
+        return kept
+    notices += _switched_off(start, project)
     return project
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.config.layers import SettingsProblem
+from cru.config.layers import Layer, SettingsProblem
 from cru.files import glob, is_inside
 from cru.files.glob import escape
 from cru.permissions import BadRule
@@ -79,6 +79,29 @@ def parse_rule(text: str, source: str = "", origin: LayerRules | GrantOrigin | N
     if not colon:
         return Rule(text, tool, None, source, origin=origin)
     return Rule(text, tool, pattern, source, glob.parse_glob(pattern), origin)
+
+
+def drop_unreadable(layer: Layer) -> tuple[Layer, list[str]]:
+    """Return the layer of a project without the rules that cannot be read, and a sentence for each: the other rules still refuse."""
+    table = layer.data.get("permissions")
+    if not isinstance(table, dict):
+        return layer, []
+    kept: dict[str, object] = {}
+    problems = []
+    for key, rules in table.items():
+        where = f"{layer.place(('permissions', key))}: `permissions.{key}`"
+        if not isinstance(rules, list):
+            problems.append(f"{where}: expected a list of rules: the setting is ignored")
+            continue
+        kept[key] = readable = []
+        for rule in rules:
+            try:
+                parse_rule(rule if isinstance(rule, str) else "")
+                readable.append(rule)
+            except BadRule as error:
+                what = f"{error.message} ({error.hint})" if isinstance(rule, str) else "expected text"
+                problems.append(f"{where}: {what}: the rule is ignored, the others hold")
+    return replace(layer, data={**layer.data, "permissions": kept}), problems
 
 
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:

@@ -87,7 +87,9 @@ class SessionCaches:
             elif kind.variable:
                 variables.append((kind.variable, f"{place}/{kind.folder.strip('.').replace('/', '-')}"))
         # a build inside starts a daemon of its own and keeps a list of it: that folder is empty, and can be written
-        daemons = [path for path in map(os.path.realpath, daemon_folders(places.user_home)) if lies_in(path, tuple(paths))]
+        daemons = [
+            path for path in map(os.path.realpath, daemon_folders(places.user_home)) if lies_in(path, tuple(paths))
+        ]
         layers = [*map(self._layer, paths), *(self._layer(path, is_empty=True) for path in daemons)]
         lent = {layer.changes for layer in layers} - self._lent
         self._lent |= lent
