@@ -179,7 +179,7 @@ class Exchange:
         response = await self._transport.post_stream(self._url, self._headers, body.parts)
         try:
             if response.status >= 300:
-                raise await self._refusal(response)
+                raise await self._refusal(response, body.size)
             async with aclosing(_read_deltas(response, reader, self._foreign_reply, meter)) as batches:
                 async for batch in batches:
                     meter.count(batch)
@@ -201,7 +201,7 @@ class Exchange:
             retryable=False,
         )
 
-    async def _refusal(self, response: Response) -> ModelError:
+    async def _refusal(self, response: Response, size: int) -> ModelError:
         from time import time
 
         if response.status < 400 and "location" in response.headers:
@@ -210,7 +210,7 @@ class Exchange:
         with suppress(TimeoutError):
             with TimeLimit(_ERROR_SECONDS):
                 body = await response.read(_ERROR_BYTES)
-        error = error_for_status(self.facts, response.status, body)
+        error = error_for_status(self.facts, response.status, body, size)
         error.retry_after = delay_asked_for(response.headers, time())
         return error
 

@@ -15,21 +15,6 @@ from cru.models.protocol import (
     OutOfCredit,
 )
 
-_TOO_LONG = (
-    "context_length_exceeded",
-    "exceed_context_size",
-    "exceeds the available context size",
-    "maximum context length",
-    "context length",
-    "context window",
-    "prompt is too long",
-    "input is too long",
-    "too many tokens",
-    "reduce the length of the messages",
-    "request_too_large",
-)
-"""Codes and sentences (lower case) by which providers say that a request does not fit."""
-
 _FORBIDDEN = ("content_filter", "content_policy_violation", "moderation_blocked", "requires moderation", "was flagged")
 """Codes and sentences (lower case) by which providers say that their rules forbid what a request holds."""
 
@@ -65,6 +50,9 @@ class _ErrorBody(Struct):
 _decode = msgspec.json.Decoder(_ErrorBody).decode
 
 
+_SHORTEST_IN_WORDS = 8
+
+
 class RequestFacts(Struct, frozen=True):
     """Where a request goes, for messages.
 
@@ -73,6 +61,7 @@ class RequestFacts(Struct, frozen=True):
     key_name: the variable or setting that the key came from
     key: the key itself
     hidden: what else no message may show
+    window: tokens of the model's context; 0: unknown
     """
 
     provider: str
@@ -80,19 +69,27 @@ class RequestFacts(Struct, frozen=True):
     key_name: str = ""
     key: str = ""
     hidden: tuple[str, ...] = ()
+    window: int = 0
 
     def __repr__(self) -> str:
         return f"RequestFacts({self.provider!r}, {self.model!r}, {self.key_name!r})"
 
     def without_keys(self, text: str) -> str:
-        """A text of the server's, in which it may repeat what it was sent."""
+        """Return a server's text without the keys that it may repeat. A short one is hidden only where it is a whole word."""
         for secret in (self.key, *self.hidden):
-            text = text.replace(secret, "***") if secret else text
+            if len(secret) >= _SHORTEST_IN_WORDS:
+                text = text.replace(secret, "***")
+            elif secret and secret in text:
+                import re
+
+                text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text
 
 
-def error_for_status(facts: RequestFacts, status: int, body: bytes) -> ModelError:
-    """The error that an HTTP status and its body stand for."""
+def error_for_status(facts: RequestFacts, status: int, body: bytes, size: int = 0) -> ModelError:
+    """Return the error that an HTTP status and its body stand for. size: bytes of the request"""
+    from cru.models.overflow import flatten, is_silent_overflow
+
     error = ErrorObject()
     try:
         reply = _decode(body)
@@ -100,7 +97,10 @@ def error_for_status(facts: RequestFacts, status: int, body: bytes) -> ModelErro
         error.message = body[:500].decode("utf-8", "replace").strip()
     else:
         error = to_error_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
-    return error_for(facts, status, error)
+    original = flatten(body)
+    if not original.strip() and is_silent_overflow(status, size, facts.window):
+        return _too_long(f"{facts.provider} answered {status}, without a reason, to a request that fills the context")
+    return error_for(facts, status, error, original)
 
 
 def to_error_object(error: ErrorObject | str | None) -> ErrorObject | None:
@@ -109,20 +109,33 @@ def to_error_object(error: ErrorObject | str | None) -> ErrorObject | None:
 
 def error_for_object(facts: RequestFacts, error: ErrorObject) -> ModelError:
     """The error that an `error` object inside a 200 reply stands for."""
-    status = error.code if isinstance(error.code, int) else _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
+    status = _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
+    if isinstance(error.code, int) and (400 <= error.code < 600 or not status):
+        status = error.code if error.code < 600 else 0
     return error_for(facts, status, error)
 
 
-def error_for(facts: RequestFacts, status: int, error: ErrorObject) -> ModelError:
+def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: str = "") -> ModelError:
+    """Return the error that a server's words stand for. original: all that it wrote, keys included; "": the message of `error`"""
+    from cru.models.overflow import is_overflow
+
     text = _error_text(facts, error)
     message = f"{facts.provider}: {text}" if text else f"{facts.provider} answered {status}"
     if status and text:
         message = f"{facts.provider} answered {status}: {text}"
-    searched = f"{error.code} {error.type} {text}".lower()
-    if (status in (0, 400, 413, 422, 500) and any(word in searched for word in _TOO_LONG)) or status == 413:
-        return ContextTooLong(message, "shorten the conversation: `/compact`, `cru -A` or a new context")
-    if status in (0, 400, 403, 451) and any(word in searched for word in _FORBIDDEN):
+    code = f"{error.code} {error.type}".lower()
+    if is_overflow(status, code, original or _raw_text(error)):
+        return _too_long(message)
+    if status in (0, 400, 403, 451) and any(word in f"{code} {text}".lower() for word in _FORBIDDEN):
         return ContentRefused(message, "say it in other words, or name another model with `model`")
+    return _error_of_status(facts, status, error, message)
+
+
+def _too_long(message: str) -> ContextTooLong:
+    return ContextTooLong(message, "shorten the conversation: `/compact`, `cru -A` or a new context")
+
+
+def _error_of_status(facts: RequestFacts, status: int, error: ErrorObject, message: str) -> ModelError:
     if status in (401, 403):
         return ModelRefused(message, _key_hint(facts))
     if status == 402 or "insufficient_quota" in (error.code, error.type):
@@ -138,12 +151,16 @@ def error_for(facts: RequestFacts, status: int, error: ErrorObject) -> ModelErro
 
 def _error_text(facts: RequestFacts, error: ErrorObject) -> str:
     """The provider's message, with what the host behind a router said; never the key."""
+    text = facts.without_keys(_raw_text(error))
+    text = "".join(char for char in text[:1000] if char.isprintable() or char.isspace())  # it goes to a terminal
+    return " ".join(text.split())
+
+
+def _raw_text(error: ErrorObject) -> str:
     text = error.message or ""
     if isinstance(error.metadata, dict) and isinstance(raw := error.metadata.get("raw"), str) and raw not in text:
         text = f"{text} ({raw[:500]})"
-    text = facts.without_keys(text)
-    text = "".join(char for char in text[:1000] if char.isprintable() or char.isspace())  # it goes to a terminal
-    return " ".join(text.split())
+    return text
 
 
 def _key_hint(facts: RequestFacts) -> str:

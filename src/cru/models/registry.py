@@ -130,6 +130,7 @@ def _build_http_model(
         key.name if key.value else "",
         key.value,
         providers.secrets_in_base_url(choice.base_url),
+        choice.context_window or 0,
     )
     limits = _reply_limits(settings)
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
