@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.engine.support import Ext, MadeTool, always
 from tests.engine.test_compaction import AUTO, LONG, OLDEST, SUMMARISED, Bare, asked, replies, talk
 
 from cru.engine import NothingToCompact
+from cru.engine.compaction import find_window
 from cru.engine.compaction.requests import fitted
+from cru.engine.parts import ResolvedModel
 from cru.events.answers import handled
 from cru.events.payloads import SessionCompacted
 
@@ -123,3 +127,83 @@ def test_only_the_longest_texts_lose_something() -> None:
     assert long == f"{'x' * 15}\n[… 70 characters left out here …]\n{'x' * 15}"
     assert longer == f"{'y' * 15}\n[… 170 characters left out here …]\n{'y' * 15}"
     assert fitted(["abc"], -5) == ["\n[… 3 characters left out here …]\n"]
+
+
+TOO_LONG = "error: 413 maximum context length exceeded\n"
+
+
+def overflowing(path: Path, refusals: int, turns: int, **settings: object) -> Bare:
+    """A conversation whose summary the server refuses so many times as too long."""
+    more = f"{TOO_LONG}---\n" * refusals + "text: in short\n---\ntext: the answer\n"
+    world = Bare(path, replies(turns, more=more), settings=settings)
+    talk(world, turns)
+    return world
+
+
+@pytest.mark.parametrize("window", [0, 100_000])
+def test_of_a_conversation_too_long_for_one_summary_the_oldest_part_goes(tmp_path: Path, window: int) -> None:
+    world = overflowing(tmp_path, 1, 5, context_window_limit=window)
+    asyncio.run(world.session.compact())
+    [done] = world.of(SessionCompacted)
+    assert (done.archived, done.messages, done.trigger) == (
+        6,
+        4,
+        "manual",
+    ) and world.built.store.summary() == "in short"
+    assert [text for text in world.notices() if "its oldest part is summarised" in text]
+    assert world.run("and then").response == "the answer"
+    assert "question 0" not in asked(world) and "question 4" in asked(world)
+
+
+@pytest.mark.parametrize(("refusals", "share"), [(2, 2), (3, 4), (5, 16)])
+def test_a_summary_that_is_refused_again_gets_shorter_texts(tmp_path: Path, refusals: int, share: int) -> None:
+    world = overflowing(tmp_path, refusals, 5)
+    asyncio.run(world.session.compact())
+    oldest, *_, last = [len(request.messages[0].content) for request in world.requests[-refusals:]]
+    assert world.built.store.summary() == "in short" and oldest / share < last + 100 < oldest / share + 600
+
+
+def test_a_short_conversation_with_a_huge_message_is_summarised_without_its_middle(tmp_path: Path) -> None:
+    world = Bare(tmp_path, replies(2, more=f"{TOO_LONG}---\ntext: in short\n"))
+    world.run("first", f"BEGIN {'x' * 40_000} END")
+    asyncio.run(world.session.compact())
+    text = world.said()[0][1]
+    assert "BEGIN" in text and "END" in text and " characters left out here" in text and len(text) < 25_000
+    assert world.built.store.summary() == "in short"
+
+
+def test_what_is_too_long_in_any_size_changes_nothing_and_names_another_way(tmp_path: Path) -> None:
+    world = overflowing(tmp_path, 6, 5)
+    before = world.log()
+    with pytest.raises(NothingToCompact, match="too long to be summarised") as caught:
+        asyncio.run(world.session.compact())
+    assert "/compact" not in caught.value.hint and "/clear" in caught.value.hint
+    assert world.log() == before
+
+
+def test_by_default_a_prompt_that_the_server_refuses_as_too_long_is_answered_after_a_compaction(tmp_path: Path) -> None:
+    choice = 'text: ["1", "2", "3", "4"]\n'
+    more = f"{TOO_LONG}---\n{choice}---\n{TOO_LONG}---\ntext: in short\n---\ntext: the answer\n"
+    world = Bare(tmp_path, replies(5, more=more))
+    talk(world, 5)
+    assert world.run("and then").response == "the answer"
+    assert world.built.store.summary() == "in short" and len(world.of(SessionCompacted)) == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "turns", "settings", "window"),
+    [
+        ("openai", "gpt-4o", 50, {}, 128_000),
+        ("openai", "gpt-4o", 1, {}, 0),  # nothing is looked up for a short conversation
+        ("openai", "gpt-4o", 50, {"context_window_limit": 9000}, 9000),
+        ("openai", "no-such-model", 50, {}, 0),
+        ("ollama", "gpt-4o", 50, {}, 0),
+    ],
+)
+def test_a_window_is_known_from_the_settings_else_from_the_table(
+    tmp_path: Path, provider: str, name: str, turns: int, settings: dict[str, int], window: int
+) -> None:
+    world = Bare(tmp_path, replies(turns), settings=settings)
+    talk(world, turns)
+    model = cast(Any, SimpleNamespace(provider=provider, name=name))
+    assert find_window(world.session.parts, ResolvedModel(model, {})) == window

@@ -34,6 +34,8 @@ IMAGES = "images"
 """Metadata: of a prompt and of a result the images that the context keeps, of a resolution the digests of those that were sent."""
 INPUT_TOKENS = "input_tokens"
 BYTES_PER_TOKEN = 4
+LARGE = 16_384
+"""Bytes: half of the smallest window of a chat model in the table of models."""
 
 
 def project(entries: Sequence[Entry], visible: Iterable[Entry]) -> History:
@@ -93,6 +95,11 @@ class History:
     def open_calls(self) -> list[ToolCall]:
         """Calls that have no result."""
         return [call for _, call in self._waiting.values()]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it may fill a small model's window, so that it is worth loading the table of models."""
+        return self.size >= LARGE
 
     def tokens(self, around: int) -> int:
         """The size of the next request in tokens, `around` bytes of it beside the messages: as estimated, or as the provider

@@ -128,8 +128,8 @@ class Leg:
         return self._known_compactor
 
     def _can_fill(self, resolved: ResolvedModel) -> bool:
-        """Whether the model's window is known: only then anything is loaded that measures what is in it."""
-        return bool(resolved.window or self.parts.settings.context_window_limit)
+        """Whether the model's window is known, or worth looking up: only then anything is loaded that measures what is in it."""
+        return self.parts.history.is_large or bool(resolved.window or self.parts.settings.context_window_limit)
 
     async def _compact_if_full(self, plan: RequestPlan) -> bool:
         return self._can_fill(plan.resolved) and await self._compactor.fit(

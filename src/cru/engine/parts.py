@@ -355,7 +355,7 @@ class EngineSettings(Struct, frozen=True):
 
     context_window_limit: int = 0
     warn_threshold_percent: float = 80.0
-    auto_compact: bool = False
+    auto_compact: bool = True
     auto_compact_threshold: float = 80.0
     rolling_compact_drop_percentage: float = 50.0
     compaction_choice: Literal["model", "oldest"] = "model"
@@ -371,9 +371,9 @@ class EngineSettings(Struct, frozen=True):
 
 
 DOCS: dict[str, str] = {
-    "context_window_limit": "Size of the model's window in tokens; 0 = unknown, sizes are not checked.",
+    "context_window_limit": "Size in tokens of a window that `models.NAME.context_window` does not say; 0 = as the table of models says.",
     "warn_threshold_percent": "Warn when the conversation fills this much of the window.",
-    "auto_compact": "Summarise the older part of the conversation before it overflows, then go on with the prompt.",
+    "auto_compact": "Summarise the older part of the conversation before it overflows the model's window, then go on with the prompt.",
     "auto_compact_threshold": "Fill level in percent at which that happens.",
     "rolling_compact_drop_percentage": "How much of the conversation is summarised then, in percent of its messages.",
     "compaction_choice": "Who chooses what is summarised then: the model, at the price of a request, or the oldest part goes.",

@@ -67,6 +67,7 @@ class TableEntry(Struct, frozen=True):
     price: ModelPrice | None = None
 
 
+@cache
 def find_listing(provider: str, model: str) -> TableEntry:
     """What the table says of a provider's model; nothing if it is not installed, or does not know it."""
     if provider not in _LISTED or load_table()[0] is None:

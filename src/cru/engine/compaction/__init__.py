@@ -37,9 +37,19 @@ class Fill(Struct, frozen=True):
         return 100.0 * self.used / self.limit if self.limit else 0.0
 
 
+def find_window(parts: Parts, resolved: ResolvedModel) -> int:
+    """Return the model's window in tokens, by the settings, else by the table of models once the conversation is large; 0: unknown."""
+    known = resolved.window or parts.settings.context_window_limit
+    if known or not parts.history.is_large:
+        return known
+    from cru.models.prices import find_listing
+
+    return find_listing(resolved.model.provider, resolved.model.name).context_window or 0
+
+
 def fill(parts: Parts, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
     """The size of the next request against the model's window; tools None = those that would be offered."""
-    limit = resolved.window or parts.settings.context_window_limit
+    limit = find_window(parts, resolved)
     if not limit:
         return Fill(0, 0)
     if tools is None:

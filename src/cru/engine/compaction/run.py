@@ -14,12 +14,15 @@ from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
 from cru.events.bus import Outcome
 from cru.events.payloads import ContextOverflow, SessionCompacted
+from cru.models.protocol import ContextTooLong
 from cru.values.messages import MESSAGE, Entry, Span
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")
 SHARE = 0.7
 """How much of the window the text to summarise may take; sizes are estimates, and the summary needs room too."""
+TRIES = 6
+"""Requests for one summary: each after the first has about half the text of the one before it."""
 
 
 async def compact(
@@ -53,7 +56,9 @@ async def compact(
         return False
     gone = leaving(offered, None if summary else await choose(parts, resolved, offered))
     dropped = [entry for entry in store.visible() if entry.id in gone]
-    summary = summary or await _summary(parts, resolved, dropped, outcome.payload.summary_prompt, now)
+    if not summary:
+        oldest = _oldest_part(parts, offered, ref)
+        dropped, summary = await _summarise(parts, resolved, dropped, oldest, outcome.payload.summary_prompt, now)
     left = _anchor(parts, dropped, summary)
     done = SessionCompacted(summary, len(dropped), len(left), trigger, _messages(left), _messages(dropped))
     after = await parts.bus.dispatch(done)
@@ -90,14 +95,45 @@ def _given(parts: Parts, outcome: Outcome[ContextOverflow]) -> str:
     return ""
 
 
-async def _summary(parts: Parts, resolved: ResolvedModel, dropped: Sequence[Entry], prompt: str, now: Fill) -> str:
-    """The model's summary. Of what is too long for the window (as far as it is known) the middle is left out."""
-    lines = [requests.line(message) for message in History(dropped).messages()]
-    texts = [*requests.texts(parts), *lines]
-    if now.limit:
-        texts = requests.fitted(texts, int(now.limit * history.BYTES_PER_TOKEN * SHARE) - len(prompt))
-    text = "\n\n".join(texts)
-    summary = await requests.ask(parts, resolved, Span("compaction", "setting compaction prompt", prompt), text)
+def _oldest_part(parts: Parts, offered: Offer, ref: str) -> list[Entry]:
+    """Return what a rolling compaction drops without a choice, if that is less than what is offered; else nothing."""
+    rolling = _offer(parts, "rolling", ref)
+    if rolling is None or rolling.count >= offered.count:
+        return []
+    gone = leaving(rolling)
+    return [entry for entry in parts.store.visible() if entry.id in gone]
+
+
+async def _summarise(
+    parts: Parts, resolved: ResolvedModel, dropped: list[Entry], oldest: list[Entry], prompt: str, now: Fill
+) -> tuple[list[Entry], str]:
+    """Return what goes and the model's summary of it. Where the request is too long for the model, only the oldest part goes; then
+    the longest texts lose their middle. Raises NothingToCompact and ModelError."""
+    room = int(now.limit * history.BYTES_PER_TOKEN * SHARE) - len(prompt) if now.limit else None
+    for _ in range(TRIES):
+        texts = [*requests.texts(parts), *(requests.line(message) for message in History(dropped).messages())]
+        if room is not None:
+            texts = requests.fitted(texts, room)
+        try:
+            return dropped, await _ask_summary(parts, resolved, texts, prompt)
+        except ContextTooLong as error:
+            failure = error
+        if oldest:
+            parts.bus.stream.warn(
+                "the conversation is too long for one summary: its oldest part is summarised, the rest stays"
+            )
+            dropped, oldest = oldest, []
+        else:
+            room = sum(map(len, texts)) // 2
+    raise NothingToCompact(
+        f"even a small part of the conversation is too long to be summarised: {failure.message}",
+        "`/clear` starts from nothing, `/model NAME` chooses a model with a larger window",
+    ) from failure
+
+
+async def _ask_summary(parts: Parts, resolved: ResolvedModel, texts: Sequence[str], prompt: str) -> str:
+    system = Span("compaction", "setting compaction prompt", prompt)
+    summary = await requests.ask(parts, resolved, system, "\n\n".join(texts))
     if not summary.strip():
         raise NothingToCompact("the model gave an empty summary; nothing was changed", "try again, or another model")
     return summary
