@@ -116,7 +116,7 @@ def _mcp_of_project(here: HomeDir, first: Seen) -> str:
 
 ROADS: dict[str, Callable[[HomeDir, Seen], str]] = {
     "chat as OpenAI's": lambda here, first: _chat(here, first, "mock"),
-    "chat as Anthropic's": lambda here, first: _chat(here, first, "anthropic:claude-mock"),
+    "chat as Anthropic's": lambda here, first: _chat(here, first, "anthropic_compatible:claude-mock"),
     "list of models": _login, "fetch": _fetch, "MCP": _mcp, "MCP of a project": _mcp_of_project,
     "cru.http.get": lambda here, first: _plugin(here, first, "get"), "cru.http.post": lambda here, first: _plugin(here, first, "post"),
 }  # fmt: skip

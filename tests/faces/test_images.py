@@ -76,7 +76,8 @@ def test_anthropic_gets_blocks_and_images_of_results(home: HomeDir, picture: Pat
     read = Call("read", {"file_path": "a.png"})
     with server([Reply("look", calls=[read]), Reply("both grey")]) as model:
         home.configure(
-            'model = "anthropic:claude-sonnet-4-5"\napi_key = "k"', url=model.url.removesuffix("/v1") + "/v1/messages"
+            'model = "anthropic_compatible:claude-sonnet-4-5"\napi_key = "k"',
+            url=model.url.removesuffix("/v1") + "/v1/messages",
         )
         ask(home, "--attach", "a.png", "what is it?")
         asked, after = (request.body["messages"] for request in model.requests)

@@ -37,7 +37,7 @@ def answer(request: Received) -> Reply:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["mock", "anthropic:mock"])
+@pytest.mark.parametrize("model", ["mock", "anthropic_compatible:mock"])
 def test_each_request_of_a_long_turn_is_sent_as_it_is_recorded(tmp_path: Path, model: str) -> None:
     with server(answer) as wire:
         here = home(tmp_path, url=wire.url, config=f'model = "{model}"')

@@ -49,7 +49,9 @@ def pick(env: dict[str, str] | None = None, folder: Path = Path("/nonexistent"),
         ({"model": "llama:7b", "base_url": "http://h/v1"}, {}, "openai_compatible", "llama:7b"),
         ({"model": "qwen3:8b"}, {OR: "k"}, "openrouter", "qwen3:8b"),
         ({"model": "m", "base_url": "https://api.openai.com/v1"}, ALL, "openai", "m"),
-        ({"model": "anthropic:m", "base_url": "http://h/v1"}, {}, "anthropic", "m"),
+        ({"model": "anthropic:m", "base_url": "http://h/v1"}, ALL, "anthropic", "m"),
+        ({"model": "anthropic_compatible:m", "base_url": "http://h/v1"}, {}, "anthropic_compatible", "m"),
+        ({"model": "mistral:7b", "base_url": "http://h/v1"}, {}, "openai_compatible", "mistral:7b"),
         ({}, {"CRU_MODEL": "m", OR: "k"}, "openrouter", "m"),
     ],
 )
@@ -60,6 +62,26 @@ def test_names_settings_and_keys_decide_the_provider(
     assert (choice.provider, choice.model) == (provider, model)
     assert choice.why
     assert not any(key in repr(choice) for key in ("k-or", "k-oa", "k-an"))
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "address"),
+    [
+        ("m", "http://h/v1", "http://h/v1"),
+        ("openai_compatible:m", "http://h/v1", "http://h/v1"),
+        ("anthropic_compatible:m", "http://h/v1", "http://h/v1"),
+        ("openai:m", "http://h/v1", PROVIDERS["openai"].base_url),
+        ("anthropic:m", "http://h/v1", PROVIDERS["anthropic"].base_url),
+        ("openrouter:o/m", "http://h/v1", PROVIDERS["openrouter"].base_url),
+        ("ollama:m", "http://h/v1", PROVIDERS["ollama"].base_url),
+        ("openai:m", "https://api.openai.com/v1/chat/completions", "https://api.openai.com/v1/chat/completions"),
+        ("fast", "http://h/v1", PROVIDERS["openai"].base_url),
+        ("openai:m", "", PROVIDERS["openai"].base_url),
+    ],
+)
+def test_a_named_provider_is_asked_at_its_own_address(model: str, base_url: str, address: str) -> None:
+    choice = pick(ALL, model=model, base_url=base_url, models={"fast": ModelAlias("openai:gpt-5")})
+    assert choice.base_url == address
 
 
 @pytest.mark.parametrize(
@@ -121,7 +143,7 @@ def test_what_a_server_gets_to_see_is_its_own_key() -> None:
 def test_anthropic_servers_get_their_own_path_and_headers() -> None:
     async def main() -> Any:
         async with serve(status(400, "no")) as wire:
-            given = ModelSettings(model="anthropic:m", base_url=wire.url, api_key="own")
+            given = ModelSettings(model="anthropic_compatible:m", base_url=wire.url, api_key="own")
             transport = Transport()
             choice = await choose_model(given, {}, Path("/nonexistent"), print, servers=NOBODY)
             model = build_model(choice, given, {}, transport)
@@ -155,6 +177,8 @@ def test_anthropic_servers_get_their_own_path_and_headers() -> None:
         ({"model": "local:/no/such.gguf"}, {}, "no such file"),
         ({"model": "scripted:/no/such"}, {}, "no such file"),
         ({"model": "openai_compatible:m"}, {}, "needs the setting base_url"),
+        ({"model": "anthropic_compatible:m"}, {}, "needs the setting base_url"),
+        ({"model": "openai:m", "base_url": "http://h/v1", "api_key": "own"}, {}, "set OPENAI_API_KEY"),
         ({}, {}, "pip install xllamacpp"),
     ],
 )

@@ -537,7 +537,7 @@ def test_a_turn_that_fails_gets_no_title(tmp_path: Path) -> None:
 
 # context-monitor ------------------------------------------------------------------------------------------------------------------
 
-MONITOR = "context_window_limit = 10000\n" + on("context-monitor")
+MONITOR = "context_window_limit = 10000\nauto_compact = false\n" + on("context-monitor")
 
 
 @pytest.mark.slow

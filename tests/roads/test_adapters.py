@@ -10,7 +10,7 @@ from tests.kit import Call, Done, Drop, HomeDir, Reply, Status, cru, home, serve
 from tests.kit.server import Server
 from tests.kit.steps import Step
 
-LANGUAGES = {"openai": "mock", "anthropic": "anthropic:claude-mock"}
+LANGUAGES = {"openai": "mock", "anthropic": "anthropic_compatible:claude-mock"}
 TEXT = "Grüße, 世界 — done"
 HELLO = [Call("bash", {"command": "echo hällo"})]
 

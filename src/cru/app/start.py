@@ -17,7 +17,7 @@ from cru.config.layers import (
     environment_layer,
     merge_layers,
     read_layer,
-)
+)  # fmt: skip
 from cru.config.project_root import find_root
 from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
@@ -156,21 +156,21 @@ class Start(Struct, frozen=True):
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
-    """All layers in order; a project's file that is not trusted may only add ask and deny rules. Raises SettingsLost (only with
-    `strict_hooks`), and NoSuchAgent, BadCard (only with `agent`)."""
+    """Return all layers in order. An untrusted project may only add ask and deny rules. Raises SettingsLost, NoSuchAgent and BadCard."""
     notices = [*start.notices]
     environment = environment_layer(start.env, tables=sandbox_table(start.env))
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment]
     user, project = layers[0], _project_layer(start, notices)
     layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
     layers.append(read_layer("context", start.store / "contexts" / start.context / "local.toml"))
-    layers += [
-        _card_layer(start, layers),
-        Layer(CONTEXT, start.request, "`config` of the request"),
-        Layer(COMMAND_LINE, dict(start.overrides)),
-    ]
+    layers += [_card_layer(start, layers), Layer(CONTEXT, start.request, "`config` of the request")]
+    layers.append(Layer(COMMAND_LINE, dict(start.overrides)))
     present = [layer for layer in layers if layer is not None]
     settings = merge_layers(settings_structs(present), present, tables=API_TABLES)
+    if any("api" in layer.data for layer in present if layer.name in (CONTEXT, COMMAND_LINE)):
+        from cru.app.own_parameters import apply_own_parameters
+
+        settings = apply_own_parameters(settings, present)
     return settings, present, notices + [str(p) for p in settings.problems]
 
 

@@ -17,7 +17,7 @@ from cru.engine.parts import Parts, ResolvedModel
 from cru.events.payloads import ConfigChanged
 from cru.models.listing import ListedModel, ListUnavailable
 from cru.models.protocol import ModelError
-from cru.models.providers import CUSTOM
+from cru.models.providers import COMPATIBLE
 
 ALL = "--all"
 """Of /model: for all contexts."""
@@ -173,7 +173,7 @@ async def _require_known(resolved: ResolvedModel, models: ModelPool) -> None:
     ):
         return
     near = closest(name, listed)
-    if near and (provider != CUSTOM or is_misprint(name, near)):
+    if near and (provider not in COMPATIBLE or is_misprint(name, near)):
         raise NoSuchModel(
             f"{provider} lists no model {name}",
             f"did you mean {provider}:{near}? For one run, not checked: -s model={provider}:{name}",

@@ -170,6 +170,10 @@ class Settings:
             {struct: self._values.get(struct) or struct() for struct in structs}, self._layers, self.problems
         )
 
+    def with_value(self, value: Struct) -> Settings:
+        """The same, with another value of one room's settings."""
+        return Settings({**self._values, type(value): value}, self._layers, self.problems)
+
     def origin(self, key: str) -> str:
         """Where the value of a dotted key comes from: `config.toml:3`, `environment CRU_MODEL`, `default`."""
         from cru.config.positions import split_key

@@ -156,10 +156,11 @@ class ModelPool:
         if provider not in self._lists:
             from cru.models.listing import ListUnavailable, list_models
             from cru.models.providers import PROVIDERS, key_for
+            from cru.models.registry import resolve_address
 
-            base_url = self._settings.base_url or (PROVIDERS[provider].base_url if provider in PROVIDERS else "")
-            if not base_url or PROVIDERS[provider].kind not in ("openai", "anthropic"):
+            if provider not in PROVIDERS or PROVIDERS[provider].kind not in ("openai", "anthropic"):
                 raise ListUnavailable(f"{provider} lists no models")
+            base_url, _ = resolve_address(provider, self._settings, self._keyed)
             key = key_for(provider, base_url, self._settings, self._keyed)
             more = await self._headers(provider, "")
             self._lists[provider] = await list_models(

@@ -104,11 +104,14 @@ class ModelSettings(Struct, frozen=True):
 
 
 DOCS: dict[str, str] = {
-    "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, llamacpp, vllm, local, scripted",
+    "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, llamacpp, vllm, local, scripted, and "
+    "openai_compatible and anthropic_compatible for the server at `base_url`",
     "api_key": "the key for `base_url`, or for OpenRouter if no `base_url` is set; better kept in an environment variable",
-    "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
+    "base_url": "a server for models without `provider:` and for `openai_compatible:` and `anthropic_compatible:`, as `…/v1` or as the "
+    "full `…/chat/completions`",
     "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",
-    "models": "aliases: an id, a `context_window`, [`images`](models.md#images), an `api` table (it wins over `[api]`) and "
+    "models": "aliases: an id, a `context_window`, [`images`](models.md#images), an `api` table (it wins over `[api]`, except "
+    "over that of local.toml and `-s`) and "
     "[prices](models.md#prices) for each name: US dollars for a million tokens",
     "categories": '`NAME = ["MODEL", …]`: a name for several models; where one fails the next answers ([categories](models.md#categories))',
     "connect_timeout": "seconds that a connection to a server may take",

@@ -19,7 +19,6 @@ from cru.models.encoding import (
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
-from cru.models.providers import ANTHROPIC
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -59,10 +58,10 @@ class AnthropicModel(PictureAdapter):
     tools_by_default = True
 
     def __init__(self, name: str, exchange: Exchange, *, say: Say, images: bool | None = None) -> None:
-        self.provider, self.name = ANTHROPIC, name
-        self._pictures = PictureSource(ANTHROPIC, name, images, say)
+        self.provider, self.name = exchange.facts.provider, name
+        self._pictures = PictureSource(self.provider, name, images, say)
         self._exchange, self._say = exchange, say
-        self._messages = ConversationEncoder(_TurnNotation(self._pictures))
+        self._messages = ConversationEncoder(_TurnNotation(self._pictures, self.provider))
         self._head, self._system, self._tools, self._opening = LastValue(), LastValue(), LastValue(), LastBytes()
         self._announced: set[str] = set()
 
@@ -104,8 +103,8 @@ class _TurnNotation:
     """The messages as the API wants them: user and assistant alternate, so neighbours of one side become one message; in a
     user message the tool results come first. A message by itself is its content blocks without the brackets."""
 
-    def __init__(self, pictures: PictureSource) -> None:
-        self._pictures = pictures
+    def __init__(self, pictures: PictureSource, provider: str) -> None:
+        self._pictures, self._provider = pictures, provider
 
     def encode(self, message: Message) -> bytes:
         """A message's content blocks without the brackets; b"" if nothing is left to send."""
@@ -131,7 +130,7 @@ class _TurnNotation:
             arguments = _decode_object(call.arguments or "{}")
             blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
         if blocks and message.role == "assistant":
-            blocks[:0] = [t.data for t in message.thinking if t.provider == ANTHROPIC and t.data]
+            blocks[:0] = [t.data for t in message.thinking if t.provider == self._provider and t.data]
         return _encode(blocks)[1:-1]
 
     def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cru.models import ModelPrice
 from cru.models.protocol import ModelError
-from cru.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER, PROVIDERS
+from cru.models.providers import COMPATIBLE, OPENAI, OPENROUTER, PROVIDERS
 from cru.net import NetError
 from cru.net.redirects import within_origin
 from cru.net.transport import Transport
@@ -91,7 +91,7 @@ async def _get(transport: Transport, provider: str, url: str, headers: dict[str,
         raise ListUnavailable(f"{_server(provider, url)} does not answer: {error.message}", error.hint) from error
     if page.status in (401, 403):
         text = "wants a key" if not headers.keys() & {"authorization", "x-api-key"} else "does not accept the key"
-        who = _server(provider, url) if provider == CUSTOM else provider
+        who = _server(provider, url) if provider in COMPATIBLE else provider
         raise KeyRefused(f"{who} {text} ({page.status}{_words(page.body, headers)})")
     if page.status != 200:
         raise ListUnavailable(f"{_server(provider, url)} answered {page.status}{_words(page.body, headers)}")
@@ -103,7 +103,7 @@ async def _get(transport: Transport, provider: str, url: str, headers: dict[str,
 
 def _headers(provider: str, key: str) -> dict[str, str]:
     headers = {"accept": "application/json", "user-agent": "cru"}
-    if provider == ANTHROPIC:
+    if PROVIDERS[provider].kind == "anthropic":
         from cru.models.anthropic import VERSION
 
         return headers | {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
@@ -111,7 +111,7 @@ def _headers(provider: str, key: str) -> dict[str, str]:
 
 
 def _url(provider: str, base_url: str) -> str:
-    if provider == ANTHROPIC:
+    if PROVIDERS[provider].kind == "anthropic":
         from cru.models.anthropic import endpoint
 
         base, mark, query = endpoint(base_url).partition("?")
@@ -186,7 +186,7 @@ def _words(body: bytes, headers: Mapping[str, str]) -> str:
 
 def _server(provider: str, url: str) -> str:
     """For people, who know their own servers by the address."""
-    return f"{'the server' if provider == CUSTOM else provider} at {_shown(url)}"
+    return f"{'the server' if provider in COMPATIBLE else provider} at {_shown(url)}"
 
 
 def _shown(url: str) -> str:

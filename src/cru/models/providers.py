@@ -30,7 +30,9 @@ class Provider(Struct, frozen=True):
     key_variable: str = ""
 
 
-CUSTOM = "openai_compatible"
+CUSTOM, ANTHROPIC_CUSTOM = "openai_compatible", "anthropic_compatible"
+COMPATIBLE = (CUSTOM, ANTHROPIC_CUSTOM)
+"""Those that ask the server at `base_url`. Every other provider has its own address."""
 FILE_PROVIDERS = ("local", "scripted")
 """Those whose models may be files."""
 _FILE = re.compile(rf"(?:{'|'.join(FILE_PROVIDERS)})[:/](.+)", re.DOTALL)
@@ -49,6 +51,7 @@ PROVIDERS: dict[str, Provider] = {
         Provider("local", "local"),
         Provider("scripted", "scripted"),
         Provider(CUSTOM, "openai"),
+        Provider(ANTHROPIC_CUSTOM, "anthropic"),
     )
 }
 """In the order in which a key decides when nothing else does."""
@@ -185,7 +188,7 @@ def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> t
         raise NoModel(f"no provider is named before the colon of `{name}`", f"providers: {', '.join(PROVIDERS)}")
     if colon and before in PROVIDERS:
         return before, after
-    if colon and before in LATER:
+    if colon and before in LATER and not settings.base_url:  # there it may be an id, as `mistral:7b`
         raise NoModel(
             f"{before}: is not available yet",
             "many of them offer an OpenAI-compatible server: set `base_url` and `api_key`",

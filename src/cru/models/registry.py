@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cru.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
 from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
-from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
+from cru.models.providers import COMPATIBLE, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
 from cru.net.transport import Transport
 
 if TYPE_CHECKING:
@@ -169,13 +169,14 @@ def _resolve_alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias
 
 
 def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
-    """Where requests go and what decided it; "" if nothing did. A base_url wins over a provider's own address."""
-    if settings.base_url:
+    """Return where requests go and what decided it; "" if nothing did. A named provider has its own address, whatever `base_url` is."""
+    own = PROVIDERS[provider].base_url if provider else ""
+    if settings.base_url and (not own or providers.same_host(own, settings.base_url)):
         return settings.base_url, "the setting base_url"
+    if provider in COMPATIBLE:
+        raise NoModel(f"{provider}: needs the setting base_url", "write it as http://host:port/v1")
     if provider:
-        if provider == CUSTOM:
-            raise NoModel(f"{CUSTOM}: needs the setting base_url", "write it as http://host:port/v1")
-        return PROVIDERS[provider].base_url, f"the prefix {provider}:"
+        return own, f"the prefix {provider}:"
     if settings.api_key or env.get(providers.OWN_KEY):
         return PROVIDERS[OPENROUTER].base_url, "api_key is set and base_url is not"
     for row in providers.KEYED:

@@ -12,7 +12,7 @@ from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.models import ModelSettings
 from cru.models.listing import KeyRefused, ListUnavailable
 from cru.models.protocol import ModelError, NoModel
-from cru.models.providers import CUSTOM, KEYED, OWN_KEY, KeyEnvironment, source_of
+from cru.models.providers import COMPATIBLE, KEYED, OWN_KEY, KeyEnvironment, source_of
 from cru.models.stored_keys import KeysUnusable, StoredKeys
 
 
@@ -81,7 +81,7 @@ async def _reach(pool: ModelPool, is_offline: bool) -> DoctorFinding:
     try:
         listed = [row.id for row in await pool.listed(resolved.model.provider)]
     except KeyRefused as error:
-        owner = mask_url(resolved.base_url) if resolved.model.provider == CUSTOM else resolved.model.provider
+        owner = mask_url(resolved.base_url) if resolved.model.provider in COMPATIBLE else resolved.model.provider
         return DoctorFinding("model", "error", f"{name}: {error.message}", f"cru login {owner}")
     except ListUnavailable as error:
         return DoctorFinding(
