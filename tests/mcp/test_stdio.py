@@ -65,12 +65,14 @@ def use(
     [
         ("sys.stdout.write('{\"jsonrpc\": \"2.0\", \"id\"')\nsys.stdout.flush()\nos._exit(3)", ServerUnavailable, "exit code 3"),
         ("os.close(1)\ntime.sleep(60)", ServerUnavailable, "may have run"),
-        ("send(id=number, result=7)", CallTimeout, "within 1 s"),
+        ("send(id=number, result=7)", RequestFailed, "cannot be read"),
+        ("os.write(1, b'{\"id\": %d, \"result\": {\"content\": [}}\\n' % number)", RequestFailed, "cannot be read"),
+        ("os.write(1, b'{\"result\": {\"id\": 1, \"a\": }, \"id\": %d}\\n' % number)", RequestFailed, "cannot be read"),
         ("send(id=number, result={'content': [{'type': 'banana'}]})", RequestFailed, "not of the protocol"),
         ("send(id=number, error={'code': -32000, 'message': 'no\\x1b[2J'})", RequestFailed, "no\\x1b[2J"),
         ("send(id=number + 100, result={})\nprint('no message')\nsend(id=None, result={})", CallTimeout, "within 1 s"),
     ],
-    ids=["dies in an answer", "closes its output", "a number", "a banana", "an error", "another id"],
+    ids=["dies in an answer", "closes its output", "a number", "no JSON", "no JSON, its id behind", "a banana", "an error", "another id"],
 )  # fmt: skip
 def test_an_answer_that_is_none_ends_the_call_and_the_next_one_works(
     tmp_path: Path, body: str, error: type[McpError], says: str

@@ -16,7 +16,9 @@ class BodyFailure(SSEError, StreamError):
 
 
 class BoundedBody(AsyncByteStream):
-    """largest: bytes that it may have at once; coding: how it is compressed, "" if it is not"""
+    """A body that ends where it becomes too long, with replacements for what is no Unicode. Events pass by whole lines, others as a whole.
+
+    largest: bytes that it may have at once; coding: how it is compressed, "" if it is not"""
 
     def __init__(self, body: AsyncByteStream, largest: int, *, is_events: bool, coding: str = "") -> None:
         self._body = body
@@ -29,14 +31,21 @@ class BoundedBody(AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._coding:  # nobody knows how much it becomes
             raise BodyFailure(f"it compresses its answers ({self._coding}), although it was asked not to")
+        held = bytearray()
         try:
             async for piece in self._body:
                 self._take(len(piece))
-                yield piece
+                end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1 if self._is_events else 0
+                if end:
+                    yield _mend(held + piece[:end])
+                    held.clear()
+                held += piece[end:]
         except TransportError as error:
             if self._is_events:  # the SDK takes such a stream up again where it can
                 raise
             raise BodyFailure(str(error) or "the connection broke") from error
+        if held:
+            yield _mend(held)
 
     def _take(self, size: int) -> None:
         now = time.monotonic()
@@ -47,6 +56,14 @@ class BoundedBody(AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._body.aclose()
+
+
+def _mend(data: bytearray) -> bytes:
+    if data.isascii() and b"\\u" not in data:
+        return bytes(data)
+    from cru.mcp.mend import mend
+
+    return mend(bytes(data))
 
 
 def bound_body(response: Response, largest: int) -> None:

@@ -17,6 +17,7 @@ from cru.process.run import end
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
 
     from cru.process.confined import ConfinedCommand
 
@@ -173,14 +174,24 @@ class StdioTransport:
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
-            self.unreadable += 1
-            if self.unreadable > MOST_UNREADABLE:
-                raise RequestFailed(f"it prints more than {MOST_UNREADABLE:,} lines that are no messages") from None
-            return
+            mended = self._mend(line)
+            if mended is None:
+                return
+            message = mended
         if isinstance(message, JSONRPCNotification) and not self.gate.admits():
             return
         screen_result(message, self.problems)
         await send(SessionMessage(message))
+
+    def _mend(self, line: bytes) -> JSONRPCMessage | None:
+        """Return the message that a line was meant to be; None if it is something else. Raises RequestFailed if there are too many."""
+        from cru.mcp.mend import read_unreadable
+
+        message = read_unreadable(line)
+        self.unreadable += message is None
+        if self.unreadable > MOST_UNREADABLE:
+            raise RequestFailed(f"it prints more than {MOST_UNREADABLE:,} lines that are no messages")
+        return message
 
     async def _write(self, messages: Any) -> None:
         async for item in messages:
