@@ -113,6 +113,18 @@ def complain(message: str, hint: str = "") -> None:
     say("\n  ".join([f"cru: {message}", *hint.splitlines()]))
 
 
+def await_input(what: str, hint: str) -> None:
+    """Wait a second for standard input to begin or end. If nothing comes, report what cru waits for, and go on to read it."""
+    import select
+
+    try:
+        is_ready = bool(select.select([0], [], [], 1.0)[0])
+    except (OSError, ValueError):  # closed: whoever reads it finds that out
+        return
+    if not is_ready:
+        complain(f"waiting for {what} on standard input", hint)
+
+
 class StandardOutput:
     """Where results go. Once plugins in Python are there, what they print goes elsewhere (diversion.py).
 

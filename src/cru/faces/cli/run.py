@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.contexts.home import Home, private_parents
-from cru.faces.cli.console import ExitStatus, say
+from cru.faces.cli.console import ExitStatus, await_input, say
 from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import (
     config_text,
@@ -144,6 +144,10 @@ def read_prompt(words: Sequence[str], commands: bool = False) -> tuple[str, str]
     typed, warning = _decode(os.fsencode(" ".join(words)), "the prompt")
     if _stdin_is_terminal():
         return typed, warning
+    if typed.strip():
+        await_input("more of the prompt", "without any: cru … < /dev/null")
+    else:
+        await_input("the prompt", 'or give it as an argument: cru "PROMPT" < /dev/null')
     piped, piped_warning = _decode(_read_stdin(), "standard input")
     warning = warning or piped_warning
     if not typed.strip() and piped.lstrip().startswith("/") and not (commands and piped.startswith("/")):

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cru.config.secret import holds_secret
 from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import await_input
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.fleet.common import at_least, dollars_of, say_line, seconds_of
 from cru.faces.cli.fleet.item_checks import ItemChecks
@@ -131,6 +132,7 @@ def name_of(args: CommandArguments) -> str:
 
 def _read(file: str) -> bytes:
     if file == "-":
+        await_input("the items of the batch", "or name their file: cru batch FILE")
         return sys.stdin.buffer.read()
     require_utf8(file)
     return read_regular(file)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.faces.cli.console import await_input
 from cru.faces.cli.flags import FLAGS, Parsed, UsageProblem
 from cru.faces.cli.json_mode.commands import (
     FlagValues,
@@ -90,12 +91,14 @@ def _refuse_nul(line: Parsed) -> None:
 
 def _read() -> object:
     """Raises UsageProblem unless standard input holds one JSON value."""
+    example = """echo '{"command": {"send_prompt": {"prompt": "hi"}}}' | cru --json-config"""
     try:
-        data = b"" if os.isatty(0) else sys.stdin.buffer.read(MOST_BYTES + 1)
+        if is_open := not os.isatty(0):
+            await_input("a JSON object", example)
+        data = sys.stdin.buffer.read(MOST_BYTES + 1) if is_open else b""
     except OSError:
         data = b""  # it is closed
     if not data.strip():
-        example = """echo '{"command": {"send_prompt": {"prompt": "hi"}}}' | cru --json-config"""
         raise UsageProblem("there is nothing on standard input", example)
     if len(data) > MOST_BYTES:
         raise UsageProblem(

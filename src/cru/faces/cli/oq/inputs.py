@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
+from cru.faces.cli.console import await_input
 from cru.files.yaml_text import BadYaml, parse_yaml_documents
 from cru.namespace.formats.convert import TOON_HEAD, detect_format, is_json, read_unbounded, to_plain
 from cru.namespace.formats.json_stream import JsonSplitter, JsonText
@@ -58,6 +59,7 @@ def read_documents(path: str, format: str) -> Iterator[Document]:
     name = "stdin" if path == "-" else path
     try:
         if path == "-":
+            await_input("documents", "or name a file: cru oq FILTER FILE; without any input: cru oq -n FILTER")
             yield from _documents(name, sys.stdin.buffer, format)
             return
         with open(path, "rb") as file:

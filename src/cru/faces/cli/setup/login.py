@@ -9,7 +9,7 @@ from pathlib import Path
 from cru.app import load_settings
 from cru.commands.errors import NotHere
 from cru.faces.cli.arguments import CommandArguments
-from cru.faces.cli.console import say, show
+from cru.faces.cli.console import await_input, say, show
 from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -114,6 +114,7 @@ async def _ask(fd: int, owner: KeyOwner | None, checks: bool = True) -> CheckedK
 
 
 def _from_input(owner: KeyOwner | None, checks: bool) -> CheckedKey | None:
+    await_input("a key", "cru login PROVIDER < file, or on a terminal: cru login")
     key = sys.stdin.readline(MOST + 2).strip()
     if not key:
         raise UsageProblem(
