@@ -159,3 +159,80 @@ def test_schemas_are_objects_with_properties(schema: dict[str, Any], properties:
         assert (found["type"], found["properties"], found.get("required")) == ("object", properties, required)
         assert not {"oneOf", "anyOf", "allOf"} & found.keys()
     assert Harness("http://127.0.0.1:1").said == []
+
+
+def conversation(*rounds: str) -> list[Message]:
+    """A round for each word, whose calls are `a` or `a,b`; the word `-` is a round without calls."""
+    messages: list[Message] = []
+    for word in rounds:
+        ids = [] if word == "-" else word.split(",")
+        messages += (
+            Message("user", "go"),
+            Message("assistant", "well", tuple(ToolCall(identity, "ls") for identity in ids)),
+        )
+        messages += (Message("tool", f"of {identity}", call_id=identity) for identity in ids)
+    return messages
+
+
+def ids_of(provider: str, body: bytes) -> tuple[list[str], list[str]]:
+    """Ids of calls and of results, in order."""
+    calls: list[str] = []
+    results: list[str] = []
+    for message in json.loads(body)["messages"]:
+        if provider == "anthropic":
+            blocks = [block for block in message["content"] if isinstance(block, dict)]
+            calls += [block["id"] for block in blocks if block["type"] == "tool_use"]
+            results += [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        else:
+            calls += [call["id"] for call in message.get("tool_calls", ())]
+            results += [message["tool_call_id"]] if message["role"] == "tool" else []
+    return calls, results
+
+
+REPEATED = {
+    "c c c": "c c_2 c_3",
+    "a b c": "a b c",
+    "a,b a,b": "a b a_2 b_2",
+    "c - c": "c c_2",
+    "c_2 c c": "c_2 c c_3",
+    "c c c_2": "c c_2 c_2_2",
+    "c c_2 c c_2": "c c_2 c_3 c_2_2",
+}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("rounds", REPEATED)
+def test_ids_that_repeat_go_out_different_and_their_results_with_them(provider: str, rounds: str) -> None:
+    request = Request("m1", messages=tuple(conversation(*rounds.split())))
+    calls, results = ids_of(provider, model_of(provider).encode(request).join())
+    assert calls == results == REPEATED[rounds].split()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_long_ids_that_repeat_stay_within_what_servers_take(provider: str) -> None:
+    for identity in ("x" * 64, "y" * 200, "a b", ""):
+        request = Request("m1", messages=tuple(conversation(*[identity or ","] * 3)))
+        calls, results = ids_of(provider, model_of(provider).encode(request).join())
+        assert (
+            calls == results and len(set(calls)) == len(calls) and all(NAME.fullmatch(identity) for identity in calls)
+        )
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("first_repeat", [1, 60, 300])
+def test_later_requests_have_the_same_bytes_for_ids_that_repeat(provider: str, first_repeat: int) -> None:
+    words = [f"n{number}" if number < first_repeat else "c" for number in range(first_repeat + 40)]
+    messages = conversation(*words)
+    model, before = model_of(provider), b""
+    for end in (first_repeat * 3 - 3, first_repeat * 3 + 3, len(messages) - 60, len(messages) - 3, len(messages)):
+        request = Request("m1", messages=tuple(messages[:end]))
+        body = model.encode(request).join()
+        assert body == model_of(provider).encode(request).join()
+        assert body.startswith(before[:-80])
+        before = body
+    undone = Request(
+        "m1", messages=tuple(messages[: first_repeat * 3 + 3])
+    )  # a turn is taken back, another one follows
+    other = Request("m1", messages=(*undone.messages, *conversation("c", "d")))
+    for request in (undone, other):
+        assert model.encode(request).join() == model_of(provider).encode(request).join()

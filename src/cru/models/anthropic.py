@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.models import encoding
+from cru.models.anthropic_parameters import anthropic_parameters
 from cru.models.encoding import (
     ConversationEncoder,
     LastBytes,
@@ -93,7 +94,7 @@ class AnthropicModel(PictureAdapter):
         head: dict[str, object] = {"model": model, "stream": True}
         if cached:
             head["cache_control"] = _MARK
-        mapped = encoding.anthropic_parameters(parameters, model, has_tools)
+        mapped = anthropic_parameters(parameters, model, has_tools)
         for name in mapped.dropped:
             tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]

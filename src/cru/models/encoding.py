@@ -15,8 +15,7 @@ from cru.values.messages import Image, Message, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from cru.models.images import ImageWriter
-
-DEFAULT_MAX_TOKENS = 8192
+    from cru.models.valid_history import UniqueIds
 
 
 class ProviderParameters(Struct, frozen=True):
@@ -30,19 +29,19 @@ class ProviderParameters(Struct, frozen=True):
     dropped: tuple[str, ...] = ()
 
 
-_NOT_FIELDS = ("prompt_caching", "reasoning", "parallel_tool_calls", "tool_choice")
+NOT_FIELDS = ("prompt_caching", "reasoning", "parallel_tool_calls", "tool_choice")
 
 
 def openai_parameters(parameters: dict[str, object], provider: str, has_tools: bool) -> ProviderParameters:
     """For OpenAI-compatible servers. Names outside the table (top_k, min_p, …) pass as they are: such servers know their own."""
-    fields = {key: value for key, value in parameters.items() if key not in _NOT_FIELDS and value is not None}
+    fields = {key: value for key, value in parameters.items() if key not in NOT_FIELDS and value is not None}
     if provider == "openai" and "max_tokens" in fields:
         fields["max_completion_tokens"] = fields.pop("max_tokens")
     if has_tools:
         fields |= {
             key: parameters[key] for key in ("parallel_tool_calls", "tool_choice") if parameters.get(key) is not None
         }
-    reasoning = _table(parameters.get("reasoning"))
+    reasoning = table_of(parameters.get("reasoning"))
     if not reasoning:
         return ProviderParameters(fields)
     if provider == "openrouter":
@@ -55,70 +54,7 @@ def openai_parameters(parameters: dict[str, object], provider: str, has_tools: b
     return ProviderParameters(fields, tuple(f"reasoning.{key}" for key in unknown))
 
 
-_ANTHROPIC_SAME = ("temperature", "top_p", "top_k")
-_ANTHROPIC_DONE = (*_ANTHROPIC_SAME, *_NOT_FIELDS, "max_tokens", "stop")
-_TOOL_CHOICES = {"auto": "auto", "required": "any", "any": "any", "none": "none"}
-_EFFORTS = {"minimal": "low"}
-_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
-_BUDGET_MODELS = (
-    *("claude-3", "claude-2", "claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5", "claude-opus-4-1"),
-    *("claude-opus-4-0", "claude-sonnet-4-0", "claude-opus-4-2", "claude-sonnet-4-2"),
-)
-"""Models from before adaptive thinking: they take a budget in tokens, later ones an effort (…-4-2 are dates of 2025)."""
-
-
-def anthropic_parameters(parameters: dict[str, object], model: str, has_tools: bool) -> ProviderParameters:
-    """For Anthropic's Messages API."""
-    most = parameters.get("max_tokens") or DEFAULT_MAX_TOKENS
-    fields: dict[str, object] = {"max_tokens": most}
-    fields |= {key: parameters[key] for key in _ANTHROPIC_SAME if parameters.get(key) is not None}
-    if stop := parameters.get("stop"):
-        fields["stop_sequences"] = list(stop) if isinstance(stop, list | tuple) else [stop]
-    if has_tools and (choice := _tool_choice(parameters)):
-        fields["tool_choice"] = choice
-    dropped = [key for key in parameters if key not in _ANTHROPIC_DONE]
-    reasoning = _table(parameters.get("reasoning"))
-    thinking, budget = _thinking(reasoning, model)
-    fields |= thinking
-    if isinstance(most, int | float) and budget >= most:
-        fields["max_tokens"] = most + budget  # the API counts thinking as output and wants room beyond it
-    if "exclude" in reasoning:
-        dropped.append("reasoning.exclude")
-    return ProviderParameters(fields, tuple(dropped))
-
-
-def _tool_choice(parameters: dict[str, object]) -> dict[str, object]:
-    setting = parameters.get("tool_choice")
-    choice: dict[str, object] = {}
-    if isinstance(setting, str):
-        choice = {"type": _TOOL_CHOICES.get(setting, "auto")}
-    elif isinstance(setting, dict):
-        choice = {"type": "tool", "name": _table(setting.get("function", setting)).get("name", "")}
-    if parameters.get("parallel_tool_calls") is False and choice.get("type") != "none":
-        choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
-    return choice
-
-
-def _thinking(reasoning: dict[str, object], model: str) -> tuple[dict[str, object], float]:
-    """The fields that say how to think, and the budget in tokens (0: none is set)."""
-    effort = reasoning.get("effort")
-    if effort == "none" or reasoning.get("enabled") is False:
-        return {"thinking": {"type": "disabled"}}, 0
-    budget = reasoning.get("max_tokens")
-    if isinstance(budget, int | float) and budget:
-        budget = max(1024, budget)
-    elif not effort and not reasoning.get("enabled"):
-        return {}, 0
-    elif model.startswith(_BUDGET_MODELS):
-        budget = _BUDGETS.get(str(effort or "medium"), 8192)
-    elif not effort:
-        return {"thinking": {"type": "adaptive"}}, 0
-    else:
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS.get(str(effort), effort)}}, 0
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
-
-
-def _table(value: object) -> dict[str, object]:
+def table_of(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
@@ -198,6 +134,9 @@ class _Conversation:
 
     def __init__(self, notation: Notation) -> None:
         self._notation = notation
+        self._ids: set[str] = set()
+        self._scanned = 0
+        self._unique: UniqueIds | None = None
         self._messages: Sequence[Message] = ()
         self._blocks: list[_Block] = []
         self._fragments: dict[int, tuple[Message, bytes]] = {}
@@ -208,18 +147,35 @@ class _Conversation:
     def encode(self, messages: Sequence[Message]) -> list[bytes]:
         """The messages as parts of an array; a comma belongs between two of them."""
         same = _count_same(self._messages, messages)
+        self._messages = tuple(messages)
+        messages = self._with_unique_ids(self._messages, same)
         blocks = self._blocks
         while blocks and blocks[-1].end >= same:  # what follows a block must be the same too: see Notation.may_part
             blocks.pop()
         start = blocks[-1].end if blocks else 0
         tail = messages[start:]
         fragments = self._encode_each(tail)
-        self._messages = tuple(messages)
         cut = self._seal(start, tail, fragments, same - 1 - start)
         parts = [block.data for block in blocks]
         if rest := self._notation.join(tail[cut:], fragments[cut:]):
             parts.append(rest)
         return parts
+
+    def _with_unique_ids(self, messages: Sequence[Message], same: int) -> Sequence[Message]:
+        """Return messages in which no two calls have the same id; `same` of them are those of the last request."""
+        if self._unique is None:
+            if same < self._scanned:
+                self._scanned = 0
+                self._ids.clear()
+            ids = [call.id for message in messages[self._scanned :] for call in message.calls]
+            if len(ids) == len(set(ids)) and self._ids.isdisjoint(ids):
+                self._ids.update(ids)
+                self._scanned = len(messages)
+                return messages
+            from cru.models.valid_history import UniqueIds
+
+            self._unique = UniqueIds()
+        return self._unique.apply(messages, same)
 
     def _encode_each(self, messages: Sequence[Message]) -> list[bytes]:
         known, encode = self._fragments, self._notation.encode

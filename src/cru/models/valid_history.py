@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 from zlib import crc32
 
 import msgspec
+from msgspec.structs import replace
 
 from cru.models.protocol import LONGEST_NAME, NAME_CHARACTERS
 from cru.values.messages import Message, ToolCall
@@ -31,6 +33,46 @@ def valid_id(identity: str, characters: str) -> str:
     if identity and len(identity) <= LONGEST_NAME and not identity.strip(characters):
         return identity
     return f"{_replaced(identity, characters)[:40] or 'call'}_{crc32(identity.encode('utf-8', 'replace')):08x}"
+
+
+class UniqueIds:
+    """Messages of a conversation in which ids of calls repeat (`call_1` in every round), with ids that do not.
+
+    What a message becomes depends on the messages before it only, so later requests send the same bytes."""
+
+    def __init__(self) -> None:
+        self._sent: list[Message] = []
+        self._used: set[str] = set()
+        self._open: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def apply(self, messages: Sequence[Message], same: int) -> Sequence[Message]:
+        """Return the messages with other ids where one repeats; the first `same` are those of the last time."""
+        if same < len(self._sent):
+            for known in (self._sent, self._used, self._open, self._counts):
+                known.clear()
+        self._sent += [self._renamed(message) for message in messages[len(self._sent) :]]
+        return tuple(self._sent)
+
+    def _renamed(self, message: Message) -> Message:
+        if message.role == "tool":
+            waiting = self._open.get(message.call_id, [message.call_id])
+            sent = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            return message if sent == message.call_id else replace(message, call_id=sent)
+        self._open.update((call.id, []) for call in message.calls)
+        calls = tuple(self._rename_call(call) for call in message.calls)
+        return message if all(map(is_, calls, message.calls)) else replace(message, calls=calls)
+
+    def _rename_call(self, call: ToolCall) -> ToolCall:
+        """Return the call with the first free id of `ID`, `ID_2`, `ID_3`, …; its results have that from here on."""
+        identity, number = call.id, self._counts.get(call.id, 1)
+        while identity in self._used:
+            number += 1
+            identity = f"{call.id}_{number}"
+        self._counts[call.id] = number
+        self._used.add(identity)
+        self._open[call.id].append(identity)
+        return call if identity == call.id else replace(call, id=identity)
 
 
 def _replaced(text: str, characters: str) -> str:
