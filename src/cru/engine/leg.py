@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EMPTY_RETRIES = 2
 NO_MEMORY = "there is not enough memory for this turn"
-NO_MEMORY_HINT = "a shorter conversation needs less: /compact (cru -z), or another context (cru -C NAME)"
+NO_MEMORY_HINT = "a shorter conversation needs less; `/compact` makes this one shorter; `/clear` starts from nothing"
 
 
 class Leg:

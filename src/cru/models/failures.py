@@ -132,7 +132,9 @@ def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: st
 
 
 def _too_long(message: str) -> ContextTooLong:
-    return ContextTooLong(message, "shorten the conversation: `/compact`, `cru -A` or a new context")
+    return ContextTooLong(
+        message, "a shorter prompt may fit; `/compact` shortens the conversation; `/clear` starts from nothing"
+    )
 
 
 def _error_of_status(facts: RequestFacts, status: int, error: ErrorObject, message: str) -> ModelError:

@@ -127,7 +127,7 @@ async def _summarise(
             room = sum(map(len, texts)) // 2
     raise NothingToCompact(
         f"even a small part of the conversation is too long to be summarised: {failure.message}",
-        "`/clear` starts from nothing, `/model NAME` chooses a model with a larger window",
+        "`/clear` starts from nothing; `/model NAME` chooses a model with a larger window",
     ) from failure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from cru.config.secret import holds_secret
@@ -23,6 +24,9 @@ KEPT = (
     "fail-on-refusal",
 )
 
+_CHAT_COMMAND = re.compile("(?<!did you mean )`(?=/[a-z])")
+"""Where a command of the chat begins in a hint; a suggestion is a name and stays as it is."""
+
 
 def resume_command(parsed: Parsed, context: str, code: int) -> str:
     """What to type to go on with an unfinished turn of this run, that ended with an exit status: a model that cannot be is left out."""
@@ -38,6 +42,21 @@ def secrets_hint(parsed: Parsed) -> str:
         if names
         else ""
     )
+
+
+def spell_outside_chat(hint: str, context: str = "", *, keeps: bool = True) -> str:
+    """Return a hint in which each command of the chat (`/clear`) is one that the shell takes (`cru /clear`).
+
+    context: a conversation that is not the current one; keeps: whether the run keeps a conversation, else no command can change it"""
+    if not keeps:
+        return "; ".join(clause for clause in hint.split("; ") if not _CHAT_COMMAND.search(clause))
+    where = f"-C {shlex.quote(context)} " if context else ""
+    return _CHAT_COMMAND.sub(lambda _: f"`cru {where}", hint)
+
+
+def spell_in_chat(hint: str) -> str:
+    """Return a hint in which `cru login` is the chat's own command."""
+    return re.sub(r"`cru (?=login( [\w.:/]+)?`)", "`/", hint)
 
 
 def chat_command(parsed: Parsed, context: str) -> str:

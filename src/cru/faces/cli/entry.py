@@ -124,6 +124,10 @@ def _failure(error: BaseException) -> Failure | None:
 
 
 def _report(failure: Failure, as_json: bool) -> int:
+    if "`/" in failure.hint:
+        from cru.faces.cli.continuation import spell_outside_chat
+
+        failure.hint = spell_outside_chat(failure.hint)
     complain(failure.message, failure.hint)
     if as_json:
         from cru.faces.cli.json_mode.face import JsonFace

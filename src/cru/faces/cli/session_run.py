@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.engine.background import finish_agents, run_to_end
@@ -161,6 +162,7 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
         try:
             result = await _turn(built.session, parsed, request)
         except CruError as error:
+            error.hint = _spell_hint(error.hint, parsed, start)
             if start.private is None and is_left_open(built.session, error, "" if request.literal else request.text):
                 error.hint = "\n".join(filter(None, [error.hint, *_resume_hints(parsed, start, error.code)]))
             raise
@@ -169,6 +171,8 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
         hint = f"the answer is in the log: cru -G {start.context} 1" if start.private is None else ""
         complain(f"standard output: {face.problem}", hint)
         TerminalOutput.lost, code = "", code or ExitStatus.ERROR
+    if result.hint:
+        result = replace(result, hint=_spell_hint(result.hint, parsed, start))
     if start.private is not None or not can_resume(result):
         face.result(result, code)
         return code
@@ -178,6 +182,14 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
     if hint := secrets_hint(parsed):
         face.say(hint)
     return code
+
+
+def _spell_hint(hint: str, parsed: Parsed, start: Start) -> str:
+    """Return a hint whose commands work in the shell, for the conversation of this run."""
+    from cru.faces.cli.continuation import spell_outside_chat
+
+    context = start.context if parsed.has("transient-context") else ""
+    return spell_outside_chat(hint, context, keeps=start.private is None)
 
 
 def _watch_refusals(session: Session) -> list[str]:

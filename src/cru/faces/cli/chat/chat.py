@@ -10,6 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
+
 from cru.app import Start
 from cru.engine.background import has_report, wait_for_report
 from cru.engine.commands import split_command
@@ -17,6 +19,7 @@ from cru.faces.cli.chat.first_prompt import FirstPrompt, is_dumb_terminal
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
 from cru.faces.cli.console import complain, erase_prompt, print_above_prompt, say, write_error
+from cru.faces.cli.continuation import spell_in_chat
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
@@ -225,7 +228,7 @@ class Chat:
             self._screen.end_turn()
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
-            self._face.result(result, 0)
+            self._face.result(replace(result, hint=spell_in_chat(result.hint)) if result.hint else result, 0)
             if result.cause == "done":
                 await self._status.measure()
         elif self.unfinished:  # a command may have done away with what was
@@ -273,7 +276,7 @@ class Chat:
         message, hint = (
             (error.message, error.hint) if isinstance(error, CruError) else (str(error) or "out of memory", "")
         )
-        print_above_prompt(lambda: complain(message, hint))
+        print_above_prompt(lambda: complain(message, spell_in_chat(hint)))
         self.unfinished, self.failed = is_left_open(self._session, error), getattr(error, "code", 1)
 
     def _command_face(self) -> ChatFace:

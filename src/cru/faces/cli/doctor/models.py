@@ -91,6 +91,9 @@ async def _reach(pool: ModelPool, is_offline: bool) -> DoctorFinding:
         return DoctorFinding("model", "error", f"{name}: {error.message}", error.hint)
     if listed and resolved.model.name not in listed:
         return DoctorFinding(
-            "model", "warn", f"{name}: the server answers, and lists no such model", "`/model list` shows what there is"
+            "model",
+            "warn",
+            f"{name}: the server answers, and lists no such model",
+            "`cru models list` shows what there is",
         )
     return DoctorFinding("model", "ok", f"{name} at {resolved.base_url} answers, {len(listed)} models")
