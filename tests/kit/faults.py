@@ -69,13 +69,24 @@ class FaultyRun(Struct, frozen=True):
 
 
 def run_with(
-    fault: Fault, *argv: str, home: HomeDir, code: str = "", env: Mapping[str, str] | None = None, timeout: float = 30.0
+    fault: Fault,
+    *argv: str,
+    home: HomeDir,
+    code: str = "",
+    env: Mapping[str, str] | None = None,
+    timeout: float = 30.0,
+    root: Path | None = None,
 ) -> FaultyRun:
-    """Run `cru` to its end, or `code` in its place."""
+    """Run `cru` to its end, or `code` in its place. Changes count below `root`, by default cru's home."""
     record = home.path.parent / "changes.jsonl"
     record.unlink(missing_ok=True)
     home.cru.mkdir(parents=True, exist_ok=True)
-    plan: dict[str, Any] = {"root": str(home.cru), "record": str(record), "code": code, **msgspec.to_builtins(fault)}
+    plan: dict[str, Any] = {
+        "root": str(root or home.cru),
+        "record": str(record),
+        "code": code,
+        **msgspec.to_builtins(fault),
+    }
     run = subprocess.run(
         [sys.executable, "-P", str(CHILD), msgspec.json.encode(plan).decode(), *argv],
         cwd=home.project, env={**home.env, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout,

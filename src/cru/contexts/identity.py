@@ -20,6 +20,7 @@ ORIGIN = "project"
 VERSION = 1
 FORKING = ".forking-"
 """How a folder begins to be called that is not a context yet (see forks.py)."""
+EMPTY = "was empty, as after a power cut, and was made anew; /undo no longer finds the files that earlier turns changed"
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -35,15 +36,18 @@ def ensure_session_id(folder: Path, project: str = "") -> tuple[str, tuple[LogPr
         known = meta.get("session_id")
         if isinstance(known, str) and known:
             return known, ()
-        problems: tuple[LogProblem, ...] = ()
+        # an earlier version, which did not sync the file, and a power cut
+        is_empty = not meta and os.path.isfile(path) and not os.path.getsize(path)
+        problems = (LogProblem(META, 0, EMPTY),) if is_empty and os.path.lexists(folder / LOG) else ()
     except UNREADABLE as error:
-        meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
+        meta, is_empty = {}, False
+        problems = (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
     session_id = new_id()
     new = {"created_at": now(), **meta, "session_id": session_id, "version": VERSION}
     if project and not meta and not any(os.path.lexists(folder / name) for name in (LOG, "context.json")):
         new[ORIGIN] = project
     try:
-        return _write(path, new, replace=bool(meta), broken=bool(problems)), problems
+        return _write(path, new, replace=bool(meta) or is_empty, broken=bool(problems) and not is_empty), problems
     except OSError as error:
         text = f"cannot be written ({error.strerror}); this context has another session id in every run"
         return session_id, (*problems, LogProblem(META, 0, text))
@@ -94,9 +98,9 @@ def update_meta(folder: Path, new: Mapping[str, int]) -> None:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """The file as it is; {} if there is none."""
+    """The file as it is; {} if it is missing or empty."""
     data = read_if_exists(path)
-    return {} if data is None else decode_json(data, dict[str, object])
+    return {} if not data else decode_json(data, dict[str, object])
 
 
 def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) -> str:
@@ -107,7 +111,7 @@ def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) 
         set_aside(path, "corrupt")
     if replace:
         replace_file(path, data, follow=False, keep_mode=False)
-    elif not create_file(path, data, sync=False):
+    elif not create_file(path, data):
         known = _read(path).get("session_id")  # another process was faster
         if known is None:
             raise FileNotFoundError(ENOENT, "it is a link to nothing, or was taken away at once")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from cru.contexts import LogLost, read_error, write_errors
+from cru.contexts import LogLost, read_error, write_error, write_errors
 from cru.contexts.entries import (
     ANCHORS,
     BROKEN,
@@ -21,6 +21,7 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
+from cru.files import unsynced
 from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
 from cru.values.messages import MESSAGE, Entry
 
@@ -242,7 +243,15 @@ class Log:
         return read_range(self._fd, 0, self._offset + len(self._rest)) if self._fd >= 0 else b""
 
     def sync(self) -> None:
-        """Wait until everything appended so far would survive a power cut. May run in a thread. Raises StoreUnwritable."""
+        """Wait until a power cut loses nothing of what was appended so far, and no file in `unsynced`, which entries may name. May run in a
+        thread. Raises StoreUnwritable."""
+        if unsynced:
+            from cru.files.atomic import sync_files
+
+            try:
+                sync_files()
+            except OSError as error:
+                raise write_error(error.filename, error) from error
         with self._guard:
             if self._fd < 0:
                 return

@@ -41,7 +41,7 @@ def migrate(folder: Path) -> tuple[LogProblem, ...]:
     entries = _entries(_read(old), folder.name)
     with write_errors(log):
         if not log.exists():
-            create_file(log, b"".join([encode(replace_surrogates(e)) for e in entries]), sync=True)
+            create_file(log, b"".join([encode(replace_surrogates(e)) for e in entries]))
     if not _starts_with(log, entries):
         text = (
             f"ignored, since {LOG} holds another conversation; move it away, or give it a folder of its own to load it"

@@ -87,7 +87,7 @@ class ContextStore(Protocol):
         ...
 
     def sync(self) -> None:
-        """Wait until they survive a power cut too. May run in a thread beside the rest. Raises StoreUnwritable."""
+        """Wait until they survive a power cut too, and the files in `unsynced` before. May run in a thread. Raises StoreUnwritable."""
         ...
 
     def entries(self) -> list[Entry]:

@@ -131,7 +131,9 @@ def carry_out(parts: Parts, planned: UndoPlan, *, overwrite: bool = False) -> Un
                 f"{len(result.changed)} other files were brought back; mend this, then /{planned.kind} does the rest",
             )
     parts.services.changes.prompt = ""  # what a script does now is of no turn
+    parts.store.sync()  # a power cut must not leave the conversation without the turn and the files with it
     anchor(parts.store, planned)
+    parts.store.sync()
     parts.history = history.project(parts.store.entries(), parts.store.visible())
     return UndoReport(
         planned,

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+unsynced: set[str] = set()
+"""Absolute paths of what cru wrote and a power cut may still lose; the last part of a path must be no link. `atomic.sync_files` makes all
+of it durable before the log says that it was written."""
+
 MAX_BYTES = 64 << 20
 """Bytes of a file that cru itself writes; none of them grows to a hundredth of that."""
 MAX_DEPTH = 128

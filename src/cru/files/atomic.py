@@ -8,7 +8,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
+from cru.files import unsynced
 from cru.files.regular import NOT_REGULAR, PRIVATE, make_private_folder, open_folder, write_all
 
 STALE = 60.0
@@ -19,6 +21,9 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 # a folder that takes no new file, a file mounted on its own, an owner that cannot be kept: writable, but only in place
 _NO_RENAME = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV)
 _NO_FOLDER_SYNC = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
+# removed or replaced since it was written, or no longer readable for us
+_NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO)
+_syncing = Lock()
 
 
 def replace_file(
@@ -41,7 +46,7 @@ def replace_file(
     follow: a link's target is replaced, unless it is a device or the like; without it a link is refused
     make_folders: missing folders are made, private ones if the file is
     in_place: the owner is kept, and a file that no rename can replace is written to directly
-    sync: the new content survives a power cut
+    sync: the new content survives a power cut; without it the caller adds the path to `unsynced`, or could do without the file
     no_links: no folder on the way may have become a link since the path, absolute, was resolved
     """
     path = _link_target(path, follow)
@@ -79,11 +84,11 @@ def _replace(folder: int, name: str, data: bytes, new_mode: int, keep_mode: bool
         _sync_folder(folder)
 
 
-def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
-    """Make a private file appear with its whole content; False if somebody else was first. `sync`: survive a power cut too."""
+def create_file(path: Path, data: bytes) -> bool:
+    """Make a private file appear with its whole content, also after a power cut. Return False if another process was faster."""
     folder = open_folder(path.parent, 0, None)
     try:
-        temporary = _write_temporary(folder, path.name, data, PRIVATE, None, sync=sync)
+        temporary = _write_temporary(folder, path.name, data, PRIVATE, None, sync=True)
         try:
             os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except FileExistsError:
@@ -95,8 +100,7 @@ def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
             os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             _unlink(folder, temporary)
-        if sync:
-            _sync_folder(folder)
+        _sync_folder(folder)
     finally:
         os.close(folder)
     return True
@@ -208,9 +212,37 @@ def _remove_stale_temporaries(folder: int, name: str) -> None:
 
 
 def _sync_folder(folder: int) -> None:
-    """Make a rename in a folder survive a power cut; file systems that cannot sync a folder are left alone."""
+    """Make a rename in a folder survive a power cut. Does nothing on file systems that cannot sync a folder."""
     try:
         os.fsync(folder)
     except OSError as error:
         if error.errno not in _NO_FOLDER_SYNC:
             raise
+
+
+def sync_files() -> None:
+    """Make the files in `unsynced` and their names survive a power cut. May run in several threads: each returns when what it found there
+    is durable. Raises OSError; what comes after the file that failed stays in `unsynced`."""
+    with _syncing:
+        paths = sorted(unsynced)
+        unsynced.difference_update(paths)
+        places = [*paths, *dict.fromkeys(map(os.path.dirname, paths))]
+        for number, place in enumerate(places, 1):
+            try:
+                _sync_path(place)
+            except OSError as error:
+                unsynced.update(places[number:])
+                raise OSError(error.errno, error.strerror, place) from error
+
+
+def _sync_path(path: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in _NOT_OURS:
+            raise
+        return
+    try:
+        _sync_folder(handle)
+    finally:
+        os.close(handle)

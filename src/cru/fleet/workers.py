@@ -182,5 +182,5 @@ def home_id(folder: Path) -> str:
     path = folder / HOME_ID
     if not path.exists():
         make_private_folder(folder)
-        create_file(path, new_id().encode(), sync=True)
+        create_file(path, new_id().encode())
     return path.read_text().strip()

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from errno import ENXIO
 from typing import TYPE_CHECKING
 
-from cru.files.regular import open_regular
+from cru.files import unsynced
+from cru.files.regular import open_regular, write_all
 from cru.namespace.arguments import text
 from cru.namespace.host import NamespaceError, Values, host
 
@@ -122,6 +123,8 @@ def copy(source: str, target: str) -> None:
         import shutil
 
         shutil.copy(place, other)
+        copied = os.path.join(other, os.path.basename(place)) if os.path.isdir(other) else other
+        unsynced.add(os.path.realpath(copied))
 
 
 def rename(old: str, new: str) -> None:
@@ -131,6 +134,7 @@ def rename(old: str, new: str) -> None:
     """
     with _resolved_path("rename", old) as place, _resolved_path("rename to", new) as other:
         os.replace(place, other)
+        unsynced.add(os.path.realpath(other))
 
 
 def resolve(path: str) -> str:
@@ -143,10 +147,12 @@ def _write_file(action: str, path: str, content: str, mode: str) -> None:
     with _resolved_path(action, path) as place:
         os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if mode == "a" else os.O_TRUNC)
-        with open(
-            open_regular(place, flags, 0o666), mode, encoding="utf-8", errors="surrogateescape", newline=""
-        ) as file:
-            file.write(content)
+        handle = open_regular(place, flags, 0o666)
+        try:
+            write_all(handle, content.encode("utf-8", "surrogateescape"))
+        finally:
+            os.close(handle)
+        unsynced.add(os.path.realpath(place))
 
 
 def _read_limited(file: RawIOBase) -> bytes:

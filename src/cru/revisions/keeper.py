@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.files import unsynced
 from cru.revisions import StoreFailed
 from cru.revisions.records import ANY_MODE, UNKNOWN, ChangeOrigin, FileChange, FileKind, make_change
 from cru.revisions.store import RevisionStore
@@ -68,6 +69,7 @@ class ChangeKeeper:
         except StoreFailed as error:
             self._tell(error)
             return
+        unsynced.update(change.file for change in ended)
         self._count(sum(change.after.size for change in ended))
 
     def _count(self, size: int) -> None:

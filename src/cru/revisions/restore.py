@@ -10,6 +10,7 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.files import unsynced
 from cru.files.atomic import replace_file
 from cru.revisions import NotKept
 from cru.revisions.records import ANY_MODE, ChangeOrigin, FileChange, FileKind, PathState, make_change
@@ -232,6 +233,7 @@ def put(file: str, state: PathState, data: bytes) -> None:
     if state.kind is FileKind.MISSING:
         path.unlink(missing_ok=True)
         _remove_empty(path.parent, state.folders)
+        unsynced.add(file)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() and not path.is_symlink():
@@ -241,10 +243,11 @@ def put(file: str, state: PathState, data: bytes) -> None:
         temporary = path.with_name(f".{os.urandom(6).hex()}.tmp")
         temporary.symlink_to(os.fsdecode(data))
         os.replace(temporary, path)
+        unsynced.add(file)
         return
     if path.is_symlink():
         path.unlink()
-    replace_file(path, data, new_mode=0o666, in_place=True, follow=False, sync=False, no_links=True)
+    replace_file(path, data, new_mode=0o666, in_place=True, follow=False, no_links=True)
     # a file of which the mode is not known was not executable, and must not inherit that from the file that it replaces
     path.chmod(path.stat().st_mode & 0o7666 if state.mode == ANY_MODE else state.mode)
 

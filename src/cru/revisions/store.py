@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
+from cru.files import unsynced
 from cru.files.atomic import replace_file
 from cru.files.regular import PRIVATE, append_lines, make_private_folder, open_regular, read_range, read_regular
 from cru.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
@@ -78,18 +79,29 @@ class RevisionStore:
     def put(self, sha: str, data: bytes) -> None:
         """Keep a content. Inside of `writing`."""
         blob = self._blob(sha)
-        if blob.exists():
+        if self._is_whole(blob, len(data)):
             return
         with _failures(blob):
             for folder in (blob.parent.parent, blob.parent):  # each private: `parents` would not make them so
                 folder.mkdir(mode=0o700, exist_ok=True)
             replace_file(blob, data, new_mode=PRIVATE, keep_mode=False, follow=False, sync=False)
+        unsynced.add(os.fspath(blob))
 
     def has(self, state: PathState) -> bool:
         """Whether it can be brought back."""
         if state.kind is FileKind.MISSING:
             return True
-        return state.kind in (FileKind.FILE, FileKind.LINK) and bool(state.sha) and self._blob(state.sha).exists()
+        if state.kind not in (FileKind.FILE, FileKind.LINK) or not state.sha:
+            return False
+        return self._is_whole(self._blob(state.sha), state.size)
+
+    @staticmethod
+    def _is_whole(blob: Path, size: int) -> bool:
+        """Whether a content is kept. A power cut before the next sync may leave an empty file under its name."""
+        try:
+            return os.stat(blob).st_size == size
+        except OSError:
+            return False
 
     def content(self, state: PathState) -> bytes:
         """Raises NotKept, StoreFailed."""
@@ -113,6 +125,7 @@ class RevisionStore:
         """Write changes down. Inside of `writing`. A kill leaves them whole or not at all."""
         if changes:
             self._append(CHANGES, encode_records(changes))
+            unsynced.add(os.fspath(self.folder / CHANGES))
 
     def record_looks(self, *looks: CommandLook) -> None:
         """Inside of `writing`."""
@@ -180,16 +193,11 @@ class RevisionStore:
             kept = select_kept(changes, self.settings, now)
             with _failures(self.folder):
                 if len(kept) < len(changes):
-                    replace_file(self.folder / CHANGES, encode_records(kept), follow=False, keep_mode=False, sync=False)
+                    replace_file(self.folder / CHANGES, encode_records(kept), follow=False, keep_mode=False)
                 self._remove_contents(contents_of(kept))
                 if len(looks := self.looks()) > MOST_LOOKS:
-                    replace_file(
-                        self.folder / LOOKS,
-                        encode_records(looks[-MOST_LOOKS // 2 :]),
-                        follow=False,
-                        keep_mode=False,
-                        sync=False,
-                    )
+                    newest = encode_records(looks[-MOST_LOOKS // 2 :])
+                    replace_file(self.folder / LOOKS, newest, follow=False, keep_mode=False)
         return len(changes) - len(kept)
 
     def _remove_contents(self, needed: set[str]) -> None:

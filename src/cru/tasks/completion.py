@@ -108,7 +108,7 @@ def save_result(text: str, folder: Path) -> None:
     """Keep a result that is too long for a record. Raises OSError."""
     from cru.files.atomic import replace_file
 
-    replace_file(folder / RESULT, text.encode("utf-8", "replace"), make_folders=True, sync=False)
+    replace_file(folder / RESULT, text.encode("utf-8", "replace"), make_folders=True)
 
 
 def cut_text(text: str, limit: int, folder: Path) -> str:

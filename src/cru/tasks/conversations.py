@@ -65,7 +65,7 @@ class ConversationRecord(Struct, kw_only=True, omit_defaults=True):
 
 def write_conversation(folder: Path, record: ConversationRecord) -> None:
     """Raises OSError."""
-    replace_file(folder / RECORD, msgspec.json.encode(record), keep_mode=False, make_folders=True, sync=False)
+    replace_file(folder / RECORD, msgspec.json.encode(record), keep_mode=False, make_folders=True)
 
 
 def read_conversation(folder: Path) -> ConversationRecord | None:

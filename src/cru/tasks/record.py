@@ -167,7 +167,7 @@ class TaskRecord(Struct, kw_only=True):
 
 def write_record(folder: Path, record: TaskRecord) -> None:
     """Raises OSError."""
-    replace_file(folder / RECORD, msgspec.json.encode(record), keep_mode=False, make_folders=True, sync=False)
+    replace_file(folder / RECORD, msgspec.json.encode(record), keep_mode=False, make_folders=True)
 
 
 class BadRecord(TaskError):

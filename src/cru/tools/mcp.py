@@ -3,12 +3,14 @@ them is a stranger's text."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from cru.files import unsynced
 from cru.files.private import private_opener
 from cru.files.regular import make_private_folder
 from cru.mcp import CallTimeout, McpError
@@ -121,6 +123,7 @@ class FileSaver:
                     continue
                 if suffix in IMAGE_SUFFIXES:
                     self.images[path.name] = content
+                unsynced.add(os.fspath(path))
                 return path
         except OSError:
             pass

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cru.contexts.entries import now
-from cru.files.regular import make_private_folder
+from cru.files import unsynced
+from cru.files.regular import make_private_folder, write_all
 from cru.tools.protocol import OUTPUT_FOLDER, ToolSettings
 from cru.values.messages import Entry
 
@@ -74,11 +75,13 @@ def _save(folder: Path, name: str, content: str) -> Path:
             count += 1
             path = folder / f"{name}-{count}.txt"
     try:
-        with open(fd, "wb") as file:
-            file.write(content.encode("utf-8", "replace"))
+        write_all(fd, content.encode("utf-8", "replace"))
     except OSError:
         path.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(fd)
+    unsynced.add(os.fspath(path))
     return path
 
 

@@ -100,9 +100,7 @@ def write_file(path: Path, text: str, data: bytes) -> bool:
 
     old = require_replaceable(path, text)
     try:
-        replace_file(
-            path, data, new_mode=0o666, make_folders=True, in_place=True, sync=False, no_links=True, follow=False
-        )
+        replace_file(path, data, new_mode=0o666, make_folders=True, in_place=True, no_links=True, follow=False)
     except OSError as error:
         raise os_failure("write", text, error) from error
     return old is None
