@@ -151,6 +151,49 @@ def test_killed_while_it_is_taken_back_it_can_be_taken_back_again(desk: HomeDir)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", ["/undo", "/redo"])
+def test_a_half_undo_is_rolled_back_and_reported_at_the_next_start(desk: HomeDir, command: str) -> None:
+    names = ["a", "b", "c"]
+    calls = [f"call: write {json.dumps({'file_path': name, 'content': 'one'})}\n" for name in names]
+    (desk.project / "script.txt").write_text(f"{''.join(calls)}---\ntext: done\n")
+
+    def files() -> list[bool]:
+        """Whether each has what the turn wrote."""
+        return [(desk.project / name).exists() and (desk.project / name).read_text() == "one" for name in names]
+
+    cru("go", home=desk)
+    if command == "/redo":
+        cru("/undo", home=desk)
+    (desk.project / "script.txt").write_text("loop: yes\ntext: more\n")
+    before, top = Disk.read(desk.path.parent), desk.path.parent
+    run = run_with(Fault(), command, home=desk, root=top)
+    outcomes = set()
+    for step in [
+        n for n, change in enumerate(run.changes, 1) if change.path.startswith("project") or "undo" in change.path
+    ]:
+        before.write(top)
+        run_with(Fault(kill=step), command, home=desk, root=top)
+        half = files()
+        again = cru("go on", home=desk)
+        assert again.code == 0 and len(set(files())) == 1, (step, again)
+        is_reported = f"{command} was interrupted" in again.err
+        assert is_reported or len(set(half)) == 1, (step, again)
+        outcomes.add((files()[0] == (command == "/undo"), is_reported))
+        assert f"{command} was interrupted" not in cru("go on", home=desk).err
+    assert (True, True) in outcomes
+
+
+def test_a_rollback_leaves_what_someone_changed_since_and_names_it(desk: HomeDir) -> None:
+    cru("go", home=desk)
+    run_with(Fault(kill=1, kinds=("write",), path="context.jsonl"), "/undo", home=desk)
+    assert content(desk) == "zero\n"
+    (desk.project / "a").write_text("mine\n")
+    again = cru("go on", home=desk)
+    assert "these are not: " in again.err and "a: changed by someone else since" in again.err
+    assert content(desk) == "mine\n"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, number: int) -> None:
     kinds = SPACE if number == errno.ENOSPC else ()

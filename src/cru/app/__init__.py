@@ -188,8 +188,15 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
         parts.lifecycle.closing.append(close)
         return keeper
 
+    async def roll_back() -> None:
+        if os.path.exists(parts.store.folder / "undo.jsonl"):
+            from cru.engine.undo_journal import roll_back
+
+            roll_back(parts)
+
     changes.make = make
     changes.lend(parts)
+    parts.lifecycle.idle.append(roll_back)
 
 
 def _lend_spawner(

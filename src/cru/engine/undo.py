@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Literal
 
 from msgspec import Struct
@@ -12,9 +13,10 @@ from cru.contexts.store import ContextStore
 from cru.engine import NothingToUndo, UndoRefused, history
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, PromptSource
+from cru.engine.undo_journal import journal
 from cru.engine.unkept_calls import find_unkept
 from cru.revisions.records import ChangedBy, CommandLook, FileChange
-from cru.revisions.restore import Step, StepKind, apply, plan, summarize
+from cru.revisions.restore import RestoreResult, Step, StepKind, apply, plan, summarize
 from cru.revisions.store import RevisionStore
 from cru.values.messages import MESSAGE, Entry
 
@@ -119,21 +121,22 @@ def plan_redo(parts: Parts) -> UndoPlan:
 
 
 def carry_out(parts: Parts, planned: UndoPlan, *, overwrite: bool = False) -> UndoReport:
-    """The files first, then the anchor: a kill in between leaves an undo that can be done again. Files that somebody else changed are
-    left alone, unless `overwrite`. Raises UndoRefused if a file could not be brought back: the conversation stays then."""
+    """Restore the files, then log the anchor. The next start rolls back what a kill in between leaves. Files that someone else changed stay
+    as they are, unless `overwrite`. Raises UndoRefused if a file could not be restored; the conversation then stays as it is."""
     steps = planned.of(StepKind.WRITE) + (planned.conflicts if overwrite else [])
     by = ChangedBy.UNDO if planned.kind == "undo" else ChangedBy.REDO
-    if steps:
-        result = apply(_revisions(parts), steps, parts.services.changes.origin(parts, by, f"/{planned.kind}"))
+    origin = parts.services.changes.origin(parts, by, f"/{planned.kind}")
+    with journal(parts, steps, origin) if steps else nullcontext():
+        result = apply(_revisions(parts), steps, origin) if steps else RestoreResult((), ())
         if result.failed:
             raise UndoRefused(
                 f"the conversation stays as it is: {'; '.join(result.failed)}",
                 f"{len(result.changed)} other files were brought back; mend this, then /{planned.kind} does the rest",
             )
-    parts.services.changes.prompt = ""  # what a script does now is of no turn
-    parts.store.sync()  # a power cut must not leave the conversation without the turn and the files with it
-    anchor(parts.store, planned)
-    parts.store.sync()
+        parts.services.changes.prompt = ""  # what a script does now is of no turn
+        parts.store.sync()  # a power cut must not leave the conversation without the turn and the files with it
+        anchor(parts.store, planned)
+        parts.store.sync()
     parts.history = history.project(parts.store.entries(), parts.store.visible())
     return UndoReport(
         planned,
