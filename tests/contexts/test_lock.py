@@ -109,6 +109,29 @@ def test_after_kill_9_of_the_holder_it_is_free_at_once(tmp_path: Path) -> None:
             assert int(msgspec.json.decode((context.folder / ".lock.json").read_bytes())["pid"]) == os.getpid()
 
 
+def test_a_suspended_holder_is_active_until_it_is_killed(tmp_path: Path) -> None:
+    context, home = fresh(tmp_path), Home(tmp_path / "home")
+    with start(_HOLD, context.folder) as child:
+        assert child.stdout and child.stdout.readline() == "held\n"
+        child.send_signal(signal.SIGSTOP)
+        (context.folder / ".lock").write_text(str(now() - 3600))
+        assert home.status("desk") == "active"
+        with pytest.raises(ContextHeld):
+            context.lock("mine").__enter__()
+        child.send_signal(signal.SIGKILL)
+        child.wait(30)
+        assert home.status("desk") == "stale"
+
+
+def test_an_old_lock_of_a_pid_that_lives_on_in_another_process_is_stale(tmp_path: Path) -> None:
+    context, home = fresh(tmp_path), Home(tmp_path / "home")
+    sign(context.folder, pid=os.getppid())
+    (context.folder / ".lock").write_text(str(now() - 3600))
+    assert home.status("desk") == "stale"
+    with context.lock("mine"):
+        assert home.status("desk") == "active"
+
+
 def test_a_lock_signed_by_a_process_whose_pid_lives_on_in_another_one_is_taken_over(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     sign(context.folder, pid=os.getppid())

@@ -24,7 +24,7 @@ from cru.contexts import (
 from cru.contexts.entries import LogProblem
 from cru.contexts.identity import FORKING, check_name, ensure_session_id, is_name, known_origin, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
-from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
+from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, is_suspended, read_lock
 from cru.contexts.state import (
     CONTEXTS,
     HomeState,
@@ -178,11 +178,12 @@ class Home:
         return self._folder(name).is_dir()
 
     def status(self, name: str) -> str:
-        """none, active or stale: what the lock files say."""
+        """Return none, active or stale. A holder that is suspended counts as active."""
         lock = self._read_lock(name)
         if lock is None:
             return "none"
-        return "stale" if is_stale(lock, self._heartbeat) else "active"
+        is_free = is_stale(lock, self._heartbeat) and not is_suspended(self._folder(name), lock)
+        return "stale" if is_free else "active"
 
     def holder(self, name: str) -> dict[str, object] | None:
         """Who holds it: {pid, host, command, since}; {since} if another program does; None if nobody does."""

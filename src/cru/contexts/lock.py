@@ -234,6 +234,26 @@ def is_stale(state: LockState, heartbeat: int) -> bool:
     return state.owner is not None and state.owner.is_dead
 
 
+def is_suspended(folder: Path, state: LockState) -> bool:
+    """Whether the holder lives and holds the kernel's lock, although its heartbeat is old: it was stopped, or the machine slept. Takes the
+    lock for a moment if it is free."""
+    if state.owner is None or not state.owner.is_of_this_host or state.owner.is_dead:
+        return False
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # without flock (some network disks) the heartbeat alone decides
+    finally:
+        os.close(fd)
+    return False
+
+
 def _is_abandoned(state: LockState | None, heartbeat: int) -> bool:
     """Whether `.lock` may be taken over by the owner of the kernel's lock. A cru process of this host that signed it would
     still have the kernel's lock if it lived; its pid may have been given to another process, so that is not asked."""
