@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -84,6 +86,20 @@ def test_an_answer_that_is_none_ends_the_call_and_the_next_one_works(
         assert await call(connection) == "worked"
 
     use(tmp_path, body, work, call_timeout=1 if error is CallTimeout else PATIENCE)
+
+
+def test_a_stopped_server_costs_its_time_limit_once_and_works_again_when_it_is_back(tmp_path: Path) -> None:
+    async def work(connection: ServerConnection) -> None:
+        with pytest.raises(CallTimeout, match="within 1 s"):
+            await call(connection)
+        for _ in range(2):
+            with pytest.raises(CallTimeout, match="still does not answer since a call of it timed out"):
+                await call(connection)
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGCONT)
+        assert await call(connection) == "worked"
+
+    body = "open('pid', 'w').write(str(os.getpid()))\nos.kill(os.getpid(), 19)"
+    use(tmp_path, body, work, call_timeout=1)
 
 
 def test_a_line_without_end_ends_the_connection_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

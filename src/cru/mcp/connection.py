@@ -36,6 +36,8 @@ GENTLE_SECONDS = 1.0
 """For other requests to come to an end over a connection that is given up."""
 RELIST_PAUSE = 0.5
 """Seconds between two listings of tools, however often a server says that they have changed."""
+CHECK_SECONDS = 5.0
+"""Seconds in which a server must answer something short after a call of it has timed out."""
 
 
 class ServerConnection:
@@ -58,6 +60,8 @@ class ServerConnection:
         self._client: Client | None = None
         self._old: Client | None = None
         """A connection that is to end."""
+        self._silent: Client | None = None
+        """The connection on which the last call timed out, until the server answers again."""
         self._asking = 0
         self._transport: ServerTransport | None = None
         self._task: asyncio.Task[None] | None = None
@@ -148,6 +152,8 @@ class ServerConnection:
         token = ATTEMPT.set(attempt)
         self._asking += 1
         try:
+            if self._silent is client:
+                await self._check_alive(client)
             return await work(client)
         except Exception as error:
             if attempt.is_forgotten:
@@ -160,6 +166,20 @@ class ServerConnection:
         finally:
             self._asking -= 1
             ATTEMPT.reset(token)
+
+    async def _check_alive(self, client: Client) -> None:
+        """Ask for something short, so that a server that is stopped does not cost the whole time limit of each call. Raises CallTimeout."""
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            async with asyncio.timeout(min(CHECK_SECONDS, self.definition.server.call_timeout / 2)):
+                await client.list_tools()  # newer versions of the protocol have no ping
+        except TimeoutError as error:
+            text = f"{self.name} still does not answer since a call of it timed out; this call was not sent"
+            raise CallTimeout(text) from error
+        except MCPError:
+            pass  # an error is an answer, too; if the connection is gone, the call itself says so
+        self._silent = None
 
     def _lose(self, client: Client, *, gently: bool = False) -> None:
         """Nobody uses this connection any more: who asks waits for the next one. gently: what is being asked may come to its end."""
@@ -217,6 +237,7 @@ class ServerConnection:
             async with self._clocks.limit(seconds):
                 return await work
         except TimeoutError as error:
+            self._silent = self._client
             raise CallTimeout(f"{self.name} did not answer within {seconds:g} s") from error
 
     async def resources(self) -> tuple[RemoteResource, ...]:
