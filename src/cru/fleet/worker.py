@@ -56,12 +56,14 @@ class WorkerEvents(Protocol):
 
 
 class WorkerLimits(Struct, frozen=True):
-    """concurrency: tasks at once; batch: only of this one, "" = any; once: end when nothing is left to take; beat: seconds between two."""
+    """concurrency: tasks at once; batch: only of this one, "" = any; once: end when nothing is left to take; beat: seconds between two;
+    patience: seconds in which a database that is gone must come back, 0 = any number."""
 
     concurrency: int = 1
     batch: str = ""
     once: bool = False
     beat: float = 5.0
+    patience: float = 0.0
 
 
 class FleetWorker:
@@ -77,7 +79,8 @@ class FleetWorker:
         self._is_claiming = False  # both belong to the thread
         self._stopping = asyncio.Event()
         self._is_ending = False
-        self._is_gone = False
+        self._failing = 0  # calls that have failed and are tried again: on a full disk others work
+        self._given_up: QueueUnavailable | None = None
 
     @property
     def running(self) -> int:
@@ -95,24 +98,32 @@ class FleetWorker:
             run.end()
 
     async def call(self, work: Callable[[*Args], T], *arguments: *Args) -> T:
-        """Work with the queue, in its thread; while the database is gone it is tried again, unless this is to end."""
-        wait = FIRST_WAIT
-        while True:
-            try:
-                value = await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
-            except QueueUnavailable as error:
-                if self._is_ending:
-                    raise
-                if not self._is_gone:
-                    self._is_gone = True
-                    self._events.unavailable(error)
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
-                continue
-            if self._is_gone:
-                self._is_gone = False
-                self._events.unavailable(None)
-            return value
+        """Work with the queue, in its thread. While the database is gone, try again. Raises QueueUnavailable if this is to end, or when the
+        patience is over: then what runs is ended, too."""
+        loop = asyncio.get_running_loop()
+        wait, begin, has_failed = FIRST_WAIT, loop.time(), False
+        try:
+            while True:
+                try:
+                    value = await loop.run_in_executor(self._thread, work, *arguments)
+                    break
+                except QueueUnavailable as error:
+                    if 0 < self._limits.patience < loop.time() - begin and not self._is_ending:
+                        self._given_up = _give_up(error, self._limits.patience)
+                        self.end()
+                    if self._is_ending:
+                        raise self._given_up or error from error
+                    if not self._failing:
+                        self._events.unavailable(error)
+                    self._failing += not has_failed
+                    has_failed = True
+                    await asyncio.sleep(wait)
+                    wait = min(2 * wait, LONGEST_WAIT)
+        finally:
+            self._failing -= has_failed
+        if has_failed and not self._failing:
+            self._events.unavailable(None)
+        return value
 
     async def run(self) -> None:
         """Work until the end. Raises WorkerReplaced, and QueueUnavailable if it could not even begin or leave."""
@@ -128,9 +139,11 @@ class FleetWorker:
                 beats.result()
             await self.call(self._registry.leave)
         finally:
+            if self._running:  # the queue was given up
+                self.end()
             stopped.cancel()
             beats.cancel()
-            await asyncio.gather(stopped, beats, return_exceptions=True)
+            await asyncio.gather(stopped, beats, *self._running, return_exceptions=True)
 
     async def close(self) -> None:
         """Let go of the queue, when whoever calls has ended what calls `call`: what the thread still does is waited for, since a connection
@@ -247,3 +260,10 @@ class FleetWorker:
         """Take over what dead workers had."""
         for dead in await self.call(self._registry.find_dead):
             self._events.took_over(dead, await self.call(self._registry.take_over, dead))
+
+
+def _give_up(error: QueueUnavailable, seconds: float) -> QueueUnavailable:
+    return QueueUnavailable(
+        f"{error.message}; cru tried again for {seconds:g} s",
+        "make room on the disk, then run the same command again: what is finished is not asked again",
+    )

@@ -18,10 +18,14 @@ from cru.faces.cli.fleet.conversations import copy_conversations, fetch_conversa
 from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path
 from cru.fleet import FleetError
+from cru.fleet.database import SqliteDatabase
 from cru.fleet.queue import RETRIED, BatchCounts, WorkQueue
 from cru.fleet.records import TaskRow, TaskState, WorkStatus
 from cru.fleet.results import ResultFile
 from cru.fleet.worker import FleetWorker, WorkerLimits
+
+PATIENCE = 60.0
+"""Seconds in which a queue on this machine's disk must become usable again."""
 
 HELP = """\
 cru batch FILE                  ask each prompt of FILE: a JSON object a line ({"prompt": …, "id": …, "model": …}), or plain lines;
@@ -88,7 +92,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 async def _work(parsed: Parsed, plan: BatchPlan, queue: WorkQueue, face: BatchFace) -> int:
     registry = registry_of(queue, parsed, 5.0)
-    limits = WorkerLimits(plan.parallel, plan.name, once=True)
+    # a server may come back, but a disk of this machine stays full until someone makes room
+    patience = PATIENCE if isinstance(queue.database, SqliteDatabase) else 0.0
+    limits = WorkerLimits(plan.parallel, plan.name, once=True, patience=patience)
     worker = FleetWorker(queue, registry, run_settings(parsed), limits, face)
     signals = StopSignals(worker, face.note)
     watch = asyncio.create_task(face.watch(worker, queue))
