@@ -64,6 +64,7 @@ def lose_all(owner: str) -> bool:
     return False
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("road", ROADS)
 def test_after_a_turn_the_file_is_as_the_log_says_and_can_be_taken_back(desk: HomeDir, road: str) -> None:
     tool, args, after = ROADS[road]
@@ -101,6 +102,7 @@ def test_at_no_step_of_a_turn_a_file_of_the_user_is_lost(desk: HomeDir, tool: st
     assert states == {"old\n", after}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", ["/undo", "/redo"])
 def test_what_undo_and_redo_brought_back_survives_with_the_conversation(desk: HomeDir, command: str) -> None:
     play(desk, "write", ROADS["write"][1])
@@ -140,6 +142,7 @@ def test_the_first_turn_keeps_the_id_of_its_conversation(desk: HomeDir) -> None:
         assert json.loads((desk.context() / "context_meta.json").read_text())["session_id"] == id_before
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("place", ["project/.a.", "changes.jsonl", "/blobs/"])
 def test_a_disk_that_fails_to_sync_is_reported_before_the_model_sees_another_result(desk: HomeDir, place: str) -> None:
     calls = [f"call: {tool} {json.dumps(args)}" for tool, args, _ in (ROADS["write"], ROADS["a new file"])]
