@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cru.files import unsynced
-from cru.files.atomic import sync_files
+from cru.files.atomic import replace_file, sync_files
 from cru.tools.mcp import FileSaver
 
 
@@ -82,3 +82,15 @@ def test_what_a_server_sent_is_synced_with_the_log(tmp_path: Path, synced: list[
     saved = FileSaver(tmp_path, "call_1")(b"picture", ".png")
     sync_files()
     assert str(saved) in synced
+
+
+def test_a_file_that_no_rename_can_replace_is_synced_too(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))  # as of a file that is mounted on its own
+
+    (path,) = map(Path, make(tmp_path, "a"))
+    monkeypatch.setattr(os, "replace", refuse)
+    replace_file(path, b"new", in_place=True)
+    assert path.read_bytes() == b"new" and synced[-2:] == [str(path), str(tmp_path)]

@@ -79,7 +79,7 @@ def _replace(folder: int, name: str, data: bytes, new_mode: int, keep_mode: bool
     except OSError as error:
         if not in_place or old is None or error.errno not in _NO_RENAME:
             raise
-        _write_in_place(folder, name, data)
+        _write_in_place(folder, name, data, sync)
     if sync:
         _sync_folder(folder)
 
@@ -185,10 +185,12 @@ def _unlink(folder: int, name: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _write_in_place(folder: int, name: str, data: bytes) -> None:
+def _write_in_place(folder: int, name: str, data: bytes, sync: bool) -> None:
     fd = os.open(name, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         write_all(fd, data)
+        if sync:
+            os.fsync(fd)
     finally:
         os.close(fd)
 
