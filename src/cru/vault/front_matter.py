@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cru.files import parse_toml
 from cru.files.nesting import BadToml
-from cru.files.yaml_text import BadYaml, parse_yaml
+from cru.files.yaml_text import BadYaml, parse_yaml, write_yaml
 
 _BEGIN = re.compile(rb"\A(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n")
 _ENDS = {b"---": re.compile(rb"^(?:---|\.\.\.)[ \t]*\r?$", re.M), b"+++": re.compile(rb"^\+\+\+[ \t]*\r?$", re.M)}
@@ -98,10 +98,7 @@ def _text(value: object) -> str:
 
 
 def with_front_matter(properties: Mapping[str, object], body: str) -> str:
-    """A note's text with these properties at its start, as YAML."""
+    """Return a note's text with these properties at its start, as YAML."""
     if not properties:
         return body
-    import yaml
-
-    head = yaml.safe_dump(dict(properties), sort_keys=False, allow_unicode=True, width=120)
-    return f"---\n{head}---\n{body}"
+    return f"---\n{write_yaml(dict(properties))}---\n{body}"

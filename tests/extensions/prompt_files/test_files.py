@@ -290,9 +290,9 @@ def test_aliases_do_not_fill_the_memory(folders: Folders, value: str) -> None:
     assert peak < 4_000_000 and "- a: first" in text and "bomb" not in text
 
 
-@pytest.mark.parametrize("line", ["description: 0x{}", "? 0x{}\n: text", "name: [0b{}]"])
+@pytest.mark.parametrize("line", ["description: 0x{}", "? 0x{}\n: text", "name: [0o{}]"])
 def test_a_number_without_end_is_a_fault_of_its_file(folders: Folders, line: str) -> None:
-    digits = "1" * (8000 if "0b" in line else 5000)
+    digits = "1" * (8000 if "0o" in line else 5000)
     folders.put(
         {
             ".claude/skills/big/SKILL.md": f"---\n{line.format(digits)}\nwhen_to_use: x\n---\ntext",
