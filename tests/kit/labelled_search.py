@@ -2,7 +2,8 @@
 
 recall@5: part of the right notes that are among the first five; MRR: one over the place of the first right one (of ten); nDCG@10: how
 high the right ones stand. All of the queries, and by kind: `meaning` shares as good as no word with its note, `words` and `code` do,
-`german` is another language than the note's or both, `prompt` is a sentence to an agent.
+`german` is another language than the note's or both, `prompt` is a sentence to an agent. `questions` are those of questions.tsv, about the pages
+in docs/, which are long and have many subjects each.
 """
 
 from __future__ import annotations
@@ -44,17 +45,28 @@ def labelled_queries() -> list[LabelledQuery]:
     return [LabelledQuery(kind, text, tuple(right.split(";"))) for kind, text, right in rows]
 
 
+def doc_questions() -> list[LabelledQuery]:
+    """Return questions, and the pages of docs/ that answer them."""
+    rows = [line.split("\t") for line in (DATA / "questions.tsv").read_text().splitlines()]
+    return [LabelledQuery("questions", text, tuple(right.split(";"))) for text, right in rows]
+
+
+def doc_pages() -> dict[str, str]:
+    """Return the pages of docs/ by name."""
+    return {path.stem: path.read_text() for path in (DATA.parents[2] / "docs").glob("*.md")}
+
+
 def labelled_notes() -> dict[str, str]:
     """Title → text."""
     parts = (DATA / "notes.txt").read_text().removeprefix("# ").split("\n# ")
     return {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
-def labelled_vault(folder: Path) -> Vault:
-    """A vault with a file for each of the notes, embedded."""
+def labelled_vault(folder: Path, notes: Mapping[str, str] | None = None) -> Vault:
+    """Return a vault with a file for each of the notes, embedded."""
     root = folder / "notes"
-    root.mkdir()
-    for title, text in labelled_notes().items():
+    root.mkdir(parents=True)
+    for title, text in (notes or labelled_notes()).items():
         (root / f"{title}.md").write_text(f"{text}\n")
     vault = find_vault(VaultSettings(str(root)), folder / "home")
     vault.update()
@@ -102,6 +114,13 @@ def main() -> None:
                 f"{mode:<9} {kind:<8} recall@5 {quality.recall:.2f}  MRR {quality.mrr:.2f}  nDCG@10 {quality.ndcg:.2f}"
             )
         vault.close()
+        pages = labelled_vault(Path(folder, "pages"), doc_pages())
+        for mode in SearchMode:
+            quality = measure(pages, doc_questions(), mode)
+            print(
+                f"{mode:<9} questions recall@5 {quality.recall:.2f}  MRR {quality.mrr:.2f}  nDCG@10 {quality.ndcg:.2f}"
+            )
+        pages.close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ from pathlib import Path
 from cru.vault import BadNotePath
 from cru.vault.notes import NOTE_SUFFIXES
 
+UNLINKABLE = "#|^[]"
+"""Characters that end the name of a note in `[[name#heading|shown]]`. Obsidian refuses them, too."""
+
 
 def note_path(root: Path, name: str) -> str:
     """The path below the vault that a name means for a note, with a suffix. Raises BadNotePath.
@@ -26,3 +29,13 @@ def note_path(root: Path, name: str) -> str:
     if not (root / path).parent.resolve().is_relative_to(root):
         raise BadNotePath(f"{name!r} leads out of the vault", "a link in it points elsewhere")
     return path
+
+
+def check_new_name(path: str) -> None:
+    """Raises BadNotePath if links cannot name a new note of this path."""
+    used = [char for char in UNLINKABLE if char in path]
+    if used:
+        raise BadNotePath(
+            f"no link can lead to a note with {' '.join(used)} in its name: {path!r}",
+            f"choose a name without any of {' '.join(UNLINKABLE)}",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -128,3 +129,23 @@ class Note(Struct, frozen=True):
     fields: tuple[Field, ...] = ()
     tasks: tuple[NoteTask, ...] = ()
     problems: tuple[str, ...] = ()
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names that its front matter gives it."""
+        return read_aliases(self.properties)
+
+
+def read_aliases(properties: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names in `aliases` or `alias` of a front matter: a list, or one text, which Obsidian takes apart at commas."""
+    names: list[str] = []
+    for key in ("aliases", "alias"):
+        value = properties.get(key)
+        names += (
+            value.split(",")
+            if isinstance(value, str)
+            else [str(each) for each in value]
+            if isinstance(value, list)
+            else []
+        )
+    return tuple(dict.fromkeys(stripped for name in names if (stripped := name.strip())))

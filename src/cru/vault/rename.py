@@ -209,6 +209,8 @@ def _copy_of_names(connection: sqlite3.Connection, id: int, new: str) -> sqlite3
         "INSERT INTO notes VALUES (?, ?, ?, ?, ?)",
         connection.execute("SELECT id, path, key, name_key, title_key FROM notes"),
     )
+    copy.execute("CREATE TABLE aliases (key TEXT, note INTEGER)")
+    copy.executemany("INSERT INTO aliases VALUES (?, ?)", connection.execute("SELECT key, note FROM aliases"))
     copy.executemany("INSERT INTO files VALUES (?, ?)", connection.execute("SELECT path, name_key FROM files"))
     for column in ("key", "name_key", "title_key"):
         copy.execute(f"CREATE INDEX notes_{column} ON notes ({column})")

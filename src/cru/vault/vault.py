@@ -32,7 +32,7 @@ from cru.vault.index.records import NoteCounts, NoteRecord, count_notes, list_no
 from cru.vault.index.resolve import resolve
 from cru.vault.index.scan import selection_of
 from cru.vault.index.schema import index_file
-from cru.vault.note_path import note_path
+from cru.vault.note_path import check_new_name, note_path
 from cru.vault.notes import Note
 from cru.vault.parse import parse_note
 from cru.vault.rename import RenameRecord, UndoneRename, rename_note, undo_rename
@@ -168,7 +168,9 @@ class Vault:
         name = self.note_path(path)
         file = self.root / name
         with self._lock:
-            if not overwrite and os.path.lexists(file):
+            if not os.path.lexists(file):
+                check_new_name(name)
+            elif not overwrite:
                 raise NoteExists(f"{name} is there already", "overwrite = true replaces it")
             folder = file.parent.resolve()
             if not folder.is_relative_to(self.root):
@@ -185,8 +187,10 @@ class Vault:
 
     def rename(self, old: str, new: str) -> RenameRecord:
         """Raises BadNotePath, NoSuchNote, NoteExists, VaultError."""
+        new_path = self.note_path(new)
+        check_new_name(new_path)
         with self._lock:
-            return rename_note(self._index, self.note_path(old), self.note_path(new), self.folder / "renames")
+            return rename_note(self._index, self.note_path(old), new_path, self.folder / "renames")
 
     def undo_rename(self) -> UndoneRename | None:
         with self._lock:

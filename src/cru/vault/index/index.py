@@ -157,14 +157,15 @@ class NoteIndex:
             writer = NoteWriter(connection)
             for path in gone:
                 if before := writer.remove(path):
-                    touched.add(path, before.title)
+                    touched.add(path, *before.titles)
                     changes.append(NoteChange(ChangeKind.DELETED, path, digest=before.digest))
             for row in read:
                 written = writer.add(row)
+                titles = (row.note.title, *row.note.aliases)
                 if written.before is None:
-                    touched.add(row.path, row.note.title)
-                elif written.before.title != row.note.title:
-                    touched.add(row.path, written.before.title, row.note.title)
+                    touched.add(row.path, *titles)
+                elif written.part is not None and written.before.titles != titles:
+                    touched.add(row.path, *written.before.titles, *titles)
                 if written.before is None or written.part is not None:
                     kind = ChangeKind.MODIFIED if written.before else ChangeKind.CREATED
                     changes.append(

@@ -1,5 +1,5 @@
-"""Which note a link leads to: the exact path, else the one note of that title, else the notes whose path ends so; of several the shortest
-path, then the first by the alphabet. Case makes no difference, unless two notes differ in nothing else."""
+"""Which note a link leads to: the exact path, else the one note of that title, else the notes whose path ends so, else the notes with that
+alias; of several the shortest path, then the first by the alphabet. Case makes no difference, unless two notes differ in nothing else."""
 
 from __future__ import annotations
 
@@ -59,7 +59,11 @@ def _by_title_or_end(connection: sqlite3.Connection, target: str) -> Resolution 
         return _choose(titled)
     named = connection.execute("SELECT id, path, key FROM notes WHERE name_key = ?", (name_key(key),))
     ending = [row for row in map(_Candidate._make, named) if row.key == key or row.key.endswith(f"/{key}")]
-    return _choose(ending or titled) if ending or titled else None
+    if ending or titled:
+        return _choose(ending or titled)
+    sql = "SELECT n.id, n.path, n.key FROM aliases AS a JOIN notes AS n ON n.id = a.note WHERE a.key = ?"
+    aliased = [_Candidate(*row) for row in connection.execute(sql, (fold(target),))]
+    return _choose(aliased) if aliased else None
 
 
 def _file(connection: sqlite3.Connection, target: str) -> Resolution:
@@ -95,7 +99,7 @@ def affected_targets(
     connection: sqlite3.Connection, names: Iterable[str], titles: Iterable[str]
 ) -> set[tuple[int, str]]:
     """The targets (id, text) that may lead elsewhere since notes or files of these names (keys.name_key) and notes of these titles
-    (keys.fold) came, went or changed."""
+    or aliases (keys.fold) came, went or changed."""
     affected: set[tuple[int, str]] = set()
     for name in set(names):
         affected.update(connection.execute("SELECT id, text FROM targets WHERE name_key = ?", (name,)))

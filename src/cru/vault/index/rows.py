@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from cru.vault.index.changes import ChangedPart
 from cru.vault.keys import fold, full_target, name_key, path_key, written_target
-from cru.vault.notes import LinkKind, Note
+from cru.vault.notes import LinkKind, Note, read_aliases
+from cru.vault.search.forms import other_forms, with_forms
 
 _INSERT = {
     "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -21,13 +22,14 @@ _INSERT = {
     "headings": "INSERT INTO headings VALUES (?, ?, ?, ?, ?, ?)",
     "block_ids": "INSERT OR IGNORE INTO block_ids VALUES (?, ?, ?, ?, ?, ?)",
     "tags": "INSERT OR IGNORE INTO tags VALUES (?, ?, ?)",
+    "aliases": "INSERT OR IGNORE INTO aliases VALUES (?, ?)",
     "properties": "INSERT OR IGNORE INTO properties VALUES (?, ?, ?)",
     "tasks": "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?)",
     "names": "INSERT INTO names (rowid, title, tags, headings) VALUES (?, ?, ?, ?)",
-    "texts": "INSERT INTO texts (rowid, title, tags, headings, body) VALUES (?, ?, ?, ?, ?)",
+    "texts": "INSERT INTO texts (rowid, title, tags, headings, body, forms) VALUES (?, ?, ?, ?, ?, ?)",
 }
 _KEYS = {
-    "links": "note", "headings": "note", "block_ids": "note", "tags": "note", "properties": "note", "tasks": "note",
+    "links": "note", "headings": "note", "block_ids": "note", "tags": "note", "aliases": "note", "properties": "note", "tasks": "note",
     "names": "rowid", "texts": "rowid", "notes": "id",
 }  # fmt: skip
 """Of what belongs to a note the column that names it."""
@@ -58,6 +60,11 @@ class StoredNote(Struct, frozen=True):
     properties: str
     tags: str
     links_hash: bytes
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The title and the aliases."""
+        return self.title, *read_aliases(msgspec.json.decode(self.properties))
 
 
 class WrittenNote(Struct, frozen=True):
@@ -165,9 +172,13 @@ class NoteWriter:
             (id, n, task.status, task.text, task.line, _json({field.key: field.value for field in task.fields}))
             for n, task in enumerate(note.tasks)
         ]
-        names = (id, note.title, " ".join(note.tags), "\n".join(each.text for each in note.headings))
+        rows["aliases"] += [(fold(alias), id) for alias in note.aliases]
+        titles = "\n".join((note.title, *note.aliases))
+        columns = (titles, " ".join(note.tags), "\n".join(each.text for each in note.headings))
+        names = (id, *map(with_forms, columns))
+        body = row.data[note.body :].decode(errors="replace")
         rows["names"].append(names)
-        rows["texts"].append((*names, row.data[note.body :].decode(errors="replace")))
+        rows["texts"].append((*names, body, other_forms(body)))
 
 
 def _changed_part(before: StoredNote, properties: str, tags: str, links_hash: bytes) -> ChangedPart:

@@ -12,7 +12,7 @@ from cru.files.regular import PRIVATE, make_private_folder
 from cru.files.sqlite import is_locked, use_write_ahead_log
 from cru.vault import IndexUnusable
 
-VERSION = 2
+VERSION = 3
 """A file's name has it, so cru of another version uses a file of its own."""
 LOCK_SECONDS = 30
 
@@ -46,17 +46,20 @@ CREATE TABLE block_ids (
     PRIMARY KEY (note, id)) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT NOT NULL, note INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
 CREATE INDEX tags_note ON tags (note);
+CREATE TABLE aliases (key TEXT NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (key, note)) WITHOUT ROWID;
+CREATE INDEX aliases_note ON aliases (note);
 CREATE TABLE properties (key TEXT NOT NULL, value TEXT NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (key, value, note)) WITHOUT ROWID;
 CREATE INDEX properties_note ON properties (note);
 CREATE TABLE tasks (
     note INTEGER NOT NULL, n INTEGER NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL, line INTEGER NOT NULL, fields TEXT NOT NULL,
     PRIMARY KEY (note, n)) WITHOUT ROWID;
 CREATE INDEX tasks_status ON tasks (status);
-CREATE VIRTUAL TABLE texts USING fts5 (title, tags, headings, body, tokenize = "unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE texts USING fts5 (title, tags, headings, body, forms, tokenize = "unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE names USING fts5 (title, tags, headings, tokenize = "unicode61 remove_diacritics 2");
 """
 """notes.key, targets.key: keys.path_key; targets.text: keys.full_target; targets.note, targets.file: what it leads to, NULL if to nothing;
-links.target: NULL for a place in the note itself; texts.rowid, names.rowid = notes.id; names: the short columns of texts once more, for
+links.target: NULL for a place in the note itself; texts.rowid, names.rowid = notes.id; aliases.key: keys.fold; texts.forms: other forms of words in body (search/forms.py), those of the
+other columns stand in these; names: the short columns of texts once more, for
 words that most notes have; notes.is_settled: 0 if the file may have changed within the same tick of its clock in which it was read."""
 
 

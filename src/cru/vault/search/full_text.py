@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from itertools import islice
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 from msgspec import Struct
 
 from cru.vault import BadQuery
+from cru.vault.search.forms import other_forms, place_pattern
 from cru.vault.search.query import Filter, FilterKind, SearchQuery, all_of
 
-_WEIGHTS = "10.0, 5.0, 3.0, 1.0"
-"""Of title, tags, headings and body."""
+_WEIGHTS = "10.0, 5.0, 3.0, 1.0, 1.0"
+"""Of title, tags, headings, body, and other forms of words of the body."""
 BEGIN, END = "\x02", "\x03"
 """Around what was found, in a snippet."""
 MOST_RANKED = 3_000
@@ -26,7 +26,8 @@ _LONG = 20_000
 """Characters of a text from which on its snippet is not made by FTS5, which compares each place of a word with each other one: a note of
 4 MB that repeats a word took hours."""
 _WHOLE = "\x01"
-_SNIPPET = f"""CASE WHEN length(texts.body) > {_LONG} THEN char(1) || texts.body
+_WHOLE_TEXT = "char(1) || texts.body"
+_SNIPPET = f"""CASE WHEN length(texts.body) > {_LONG} THEN {_WHOLE_TEXT}
     ELSE snippet(texts, 3, '{BEGIN}', '{END}', '…', {_SNIPPET_WORDS}) END"""
 
 
@@ -68,6 +69,8 @@ class _Search:
         self._query = query
         self._conditions = conditions
         self._values = values
+        # FTS5 marks no words that it found by another form, so their snippet is made here
+        self._snippet = _WHOLE_TEXT if other_forms(query.words) else _SNIPPET
 
     def best(self, limit: int) -> list[_Row]:
         match = self._query.match
@@ -81,7 +84,7 @@ class _Search:
 
     def _ranked(self, match: str, limit: int) -> list[_Row]:
         sql = f"""
-            SELECT n.path, n.title, -rank, {_SNIPPET} FROM texts JOIN notes AS n ON n.id = texts.rowid
+            SELECT n.path, n.title, -rank, {self._snippet} FROM texts JOIN notes AS n ON n.id = texts.rowid
             WHERE texts MATCH ? AND rank MATCH 'bm25({_WEIGHTS})' {self._conditions} ORDER BY rank LIMIT ?"""
         return self._connection.execute(sql, (match, *self._values, limit)).fetchall()
 
@@ -105,7 +108,7 @@ class _Search:
         whole = f"({rare}) AND ({self._query.match})"
         best = dict(self._connection.execute(sql, (rare, whole, *self._values, limit)).fetchall())
         shown = f"""
-            SELECT texts.rowid, n.path, n.title, {_SNIPPET} FROM {notes}
+            SELECT texts.rowid, n.path, n.title, {self._snippet} FROM {notes}
             WHERE texts MATCH ? AND +texts.rowid IN (SELECT value FROM json_each(?))"""
         rows = {row[0]: row[1:] for row in self._connection.execute(shown, (rare, str(list(best))))}
         return [(path, title, score, snippet) for id, score in best.items() for path, title, snippet in [rows[id]]]
@@ -140,7 +143,7 @@ class _Search:
     def _unranked(self, limit: int) -> list[_Row]:
         """Those that the index met last."""
         sql = f"""
-            SELECT n.path, n.title, 0.0, {_SNIPPET} FROM texts JOIN notes AS n ON n.id = texts.rowid
+            SELECT n.path, n.title, 0.0, {self._snippet} FROM texts JOIN notes AS n ON n.id = texts.rowid
             WHERE texts MATCH ? {self._conditions} ORDER BY texts.rowid DESC LIMIT ?"""
         return self._connection.execute(sql, (self._query.match, *self._values, limit)).fetchall()
 
@@ -148,7 +151,7 @@ class _Search:
 def _shown(snippet: str, words: str) -> str:
     """On one line; of a long text the part where a word that was looked for is first."""
     if snippet.startswith(_WHOLE):
-        word = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in re.findall(r"\w+", words)) or "$^", re.I)
+        word = place_pattern(words)
         first = word.search(snippet)
         start = max(1, first.start() - _BEGINNING // 8) if first else 1
         part = _first_words(snippet[start : start + _BEGINNING])

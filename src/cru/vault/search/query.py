@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cru.vault import BadQuery
 from cru.vault.keys import fold
+from cru.vault.search.forms import other_form
 
 _TOKEN = re.compile(
     r"""\s*(?P<not>-)?(?:
@@ -96,7 +97,7 @@ def parse_search(text: str) -> SearchQuery:
             excluded.append(term)
             continue
         plain.append(_written(token).rstrip("*"))
-        terms.add(term, token["word"] is None or term.endswith("*"), is_alternative=joins_next)
+        terms.add(term, token["word"] is None or _written(token).endswith("*"), is_alternative=joins_next)
         joins_next = False
     if excluded and not terms:
         raise BadQuery(
@@ -141,9 +142,11 @@ def _term(token: re.Match[str]) -> str:
     words = _WORDS.findall(written)
     if not words:
         return ""
-    term = '"' + " ".join(words) + '"'
-    if written.endswith("*") or token["star"]:
-        term += "*"
+    star = "*" if written.endswith("*") or token["star"] else ""
+    forms = dict.fromkeys([" ".join(words), " ".join(other_form(word) or word for word in words)])
+    term = " OR ".join(f'"{form}"{star}' for form in forms)
+    if len(forms) > 1:
+        term = f"({term})"
     column = _COLUMNS.get(token["key"] or "")
     return f"{column} : {term}" if column else term
 
