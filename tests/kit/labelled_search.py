@@ -2,8 +2,8 @@
 
 recall@5: part of the right notes that are among the first five; MRR: one over the place of the first right one (of ten); nDCG@10: how
 high the right ones stand. All of the queries, and by kind: `meaning` shares as good as no word with its note, `words` and `code` do,
-`german` is another language than the note's or both, `prompt` is a sentence to an agent. `questions` are those of questions.tsv, about the pages
-in docs/, which are long and have many subjects each.
+`german` is another language than the note's or both, `prompt` is a sentence to an agent. `questions` are those of
+questions.tsv, about the pages in docs/, which are long and have many subjects each.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Filters as jq 1.7.1 answers them. `tests/data/oq/jq-1.7.1.jsonl` has what libjq 1.7.1 (from the package jq 1.8.0 on PyPI) made of each filter;
-`differs` names the row of docs/oq.md that explains another answer of ours."""
+"""Filters as jq 1.7.1 answers them. `tests/data/oq/jq-1.7.1.jsonl` has what libjq 1.7.1 (from the package jq 1.8.0 on PyPI) made of each
+filter; `differs` names the row of docs/oq.md that explains another answer of ours."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 
 from cru.vault import BadNotePath, VaultSettings
 from cru.vault.search.forms import other_form
+from cru.vault.search.modes import SearchMode
 from cru.vault.vault import Vault, find_vault
 
 NOTES = {
@@ -20,7 +21,8 @@ NOTES = {
     "Long.md": "word " * 5_000 + "北海道の雪 " + "word " * 100,
 }
 FOUND = {
-    "strasse": {"Straße.md", "Links.md"}, "STRASSE": {"Straße.md", "Links.md"}, "straße": {"Straße.md", "Links.md"}, "hauptstrasse": {"Straße.md"},
+    "strasse": {"Straße.md", "Links.md"}, "STRASSE": {"Straße.md", "Links.md"}, "straße": {"Straße.md", "Links.md"},
+    "hauptstrasse": {"Straße.md"},
     "haupt*": {"Straße.md"}, '"der hauptstraße"': {"Straße.md"}, "final": {"Straße.md"}, "title:strasse": {"Straße.md"},
     "東京": {"Tokyo.md"}, "都庁": {"Tokyo.md"}, "訪": {"Tokyo.md"}, "京東": set(), "入門": {"Tokyo.md"}, "python": {"Tokyo.md"},
     "heading:タワー": {"Tokyo.md"}, '"東京都庁を"': {"Tokyo.md"}, "東京 -都庁": set(), "学 OR 訪れ": {"Tokyo.md"}, "東京都*": {"Tokyo.md"},
@@ -52,7 +54,8 @@ def test_a_snippet_shows_the_place_in_any_script(vault: Vault) -> None:
 
 @pytest.mark.parametrize(
     ("word", "form"),
-    [("plain", ""), ("löwe", ""), ("Löwe", ""), ("Straße", "strasse"), ("ﬁn", "fin"), ("東京", "東 京"), ("a東b", "a 東 b"), ("Ｆｕｌｌ", "full")],
+    [("plain", ""), ("löwe", ""), ("Löwe", ""), ("Straße", "strasse"), ("ﬁn", "fin"), ("東京", "東 京"),
+     ("a東b", "a 東 b"), ("Ｆｕｌｌ", "full")],
 )  # fmt: skip
 def test_a_word_has_another_form_only_if_the_tokenizer_needs_it(word: str, form: str) -> None:
     assert other_form(word) == form
@@ -89,3 +92,23 @@ def test_a_note_that_has_such_a_name_can_be_written_and_renamed(vault: Vault, tm
     vault.update()
     assert vault.write("old [1].md", "y", overwrite=True) == "old [1].md"
     assert vault.rename("old [1].md", "old 1").new == "old 1.md"
+
+
+def test_notes_with_some_words_are_found_if_none_has_all(vault: Vault) -> None:
+    def found(text: str) -> tuple[set[str], str]:
+        result = vault.search_notes(text, mode=SearchMode.TEXT)
+        return {hit.path for hit in result.hits}, result.notice
+
+    some = "no note has all of these words; these have some"
+    assert found("how does the bucket reach 東京") == ({"sub/Limits.md", "Tokyo.md"}, some)
+    assert found("a bucket for each key") == ({"sub/Limits.md"}, "")
+    assert found("bucket 東京 -python") == ({"sub/Limits.md"}, some)
+    assert (
+        found('"bucket key" 東京')
+        == found("title:bucket 東京")
+        == found("nothing-like-it")
+        == found("how is it")
+        == (set(), "")
+    )
+    assert found("path:Tok bucket 東京") == ({"Tokyo.md"}, some)
+    assert vault.search("bucket 東京") == []

@@ -38,7 +38,7 @@ from cru.vault.parse import parse_note
 from cru.vault.rename import RenameRecord, UndoneRename, rename_note, undo_rename
 from cru.vault.search.full_text import Hit, search
 from cru.vault.search.modes import SearchMode, SearchResult, fuse
-from cru.vault.search.query import SearchQuery, parse_search
+from cru.vault.search.query import SearchQuery, loosened, parse_search
 from cru.vault.semantic.index import SemanticIndex
 from cru.vault.semantic.model import Embedder, is_installed, load_embedder
 from cru.vault.semantic.store import Coverage, FoundPassage, embedded_notes
@@ -226,16 +226,16 @@ class Vault:
         """
         query = parse_search(text)
         chosen = mode or self.default_mode()
-        by_words = SearchMode.TEXT
         if chosen is SearchMode.TEXT or not query.match:
-            return SearchResult(self._text_hits(query, limit, may_show), by_words)
+            return self._search_words(query, limit, may_show)
         try:
             return self._search_meaning(query, limit, chosen, may_show)
         except NoEmbeddings as error:
             if mode is not None:
                 raise
-            notice = f"by words only: {error.message}"
-            return SearchResult(self._text_hits(query, limit, may_show), by_words, notice)
+            result = self._search_words(query, limit, may_show)
+            notices = f"by words only: {error.message}", result.notice
+            return SearchResult(result.hits, result.mode, "; ".join(filter(None, notices)))
 
     def similar(self, text: str, by_words: Sequence[Hit], limit: int, least: float) -> list[Hit]:
         """Notes for a text, whatever signs are in it: those that its words found, but for those that mean something else, and those that
@@ -281,6 +281,13 @@ class Vault:
         if may_show is None:
             return self._search_text(query, limit)
         return [hit for hit in self._search_text(query, CONSIDERED) if may_show(hit.path)][:limit]
+
+    def _search_words(self, query: SearchQuery, limit: int, may_show: Callable[[str], bool] | None) -> SearchResult:
+        """The notes with all of the words, else those with some."""
+        hits, notice = self._text_hits(query, limit, may_show), ""
+        if not hits and (loose := loosened(query)) and (hits := self._text_hits(loose, limit, may_show)):
+            notice = "no note has all of these words; these have some"
+        return SearchResult(hits, SearchMode.TEXT, notice)
 
     def _search_meaning(
         self, query: SearchQuery, limit: int, mode: SearchMode, may_show: Callable[[str], bool] | None

@@ -31,8 +31,9 @@ def _by_key: group_by(.[0]) | map({key: .[0][0] | tostring, value: map(.[1:])}) 
 def _del($paths): if . == null or $paths == [] then .
   elif ($paths | length) == 1 and type == "object" and ($paths[0][0] | type) == "string" then $paths[0] as $path | $path[0] as $k
     | if has($k) | not then . elif $path[1:] == [] then with_entries(select(.key != $k)) else .[$k] |= _del([$path[1:]]) end
-  elif type == "object" then (if all($paths[]; .[0] | type == "string") then $paths | _by_key else error("cannot index object with number") end)
-    as $by | with_entries($by[.key] as $p | if $p == null then . elif any($p[]; . == []) then empty else .value |= _del($p) end)
+  elif type == "object" then (if all($paths[]; .[0] | type == "string") then $paths | _by_key
+      else error("cannot index object with number") end) as $by
+    | with_entries($by[.key] as $p | if $p == null then . elif any($p[]; . == []) then empty else .value |= _del($p) end)
   elif type == "array" then . as $all | length as $n | ([$paths[] | _places($n)[]] | _by_key) as $by
     | [range($n) | . as $i | $by[tostring] as $p | $all[$i] | if $p == null then . elif any($p[]; . == []) then empty else _del($p) end]
   else error("cannot delete from \(type)") end;

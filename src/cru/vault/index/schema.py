@@ -57,10 +57,11 @@ CREATE INDEX tasks_status ON tasks (status);
 CREATE VIRTUAL TABLE texts USING fts5 (title, tags, headings, body, forms, tokenize = "unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE names USING fts5 (title, tags, headings, tokenize = "unicode61 remove_diacritics 2");
 """
-"""notes.key, targets.key: keys.path_key; targets.text: keys.full_target; targets.note, targets.file: what it leads to, NULL if to nothing;
-links.target: NULL for a place in the note itself; texts.rowid, names.rowid = notes.id; aliases.key: keys.fold; texts.forms: other forms of words in body (search/forms.py), those of the
-other columns stand in these; names: the short columns of texts once more, for
-words that most notes have; notes.is_settled: 0 if the file may have changed within the same tick of its clock in which it was read."""
+"""notes.key, targets.key: keys.path_key; aliases.key: keys.fold; targets.text: keys.full_target; targets.note, targets.file: what it
+leads to, NULL if to nothing; links.target: NULL for a place in the note itself;
+texts.rowid, names.rowid = notes.id; texts.forms: other forms of
+words in body (search/forms.py), those of other columns stand in these; names: the short columns of texts once more, for words that most
+notes have; notes.is_settled: 0 if the file may have changed within the same tick of its clock in which it was read."""
 
 
 def index_file(folder: Path) -> Path:

@@ -7,7 +7,8 @@ import unicodedata
 
 _WORDS = re.compile(r"\w+")
 _UNSPACED = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-"""Characters of Chinese, Japanese and Korean. A word is any run of them, so each becomes a word, and a search looks for them side by side."""
+"""Characters of Chinese, Japanese and Korean, which have no blanks between words.
+Each of them becomes a word, and a search looks for them side by side."""
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}])")
 
 

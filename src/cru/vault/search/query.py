@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.vault import BadQuery
 from cru.vault.keys import fold
@@ -24,6 +25,21 @@ _TOKEN = re.compile(
 )
 _WORDS = re.compile(r"\w+")
 _COLUMNS = {"title": "title", "heading": "headings"}
+
+
+FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+a an the of to in is and or for on with at by as if into out up so than then from about against without after before want wants
+what how do does did which who when where why can could should would may must will i it its my our me we you your are be was
+were this that these those there not no has have had use used uses der die das den dem des ein eine einen einem einer und oder
+im zu zum zur von vom mit auf für ist sind war wird werden wie wer wo wann warum welche welcher welches ich wir du man es sich
+nicht kein keine auch am bei aus nach um wenn dass
+""",
+    )
+)
+"""Words of questions that say nothing about their subject, in English and German."""
 
 
 class FilterKind(StrEnum):
@@ -57,6 +73,20 @@ class SearchQuery(Struct, frozen=True):
 def all_of(terms: Iterable[Sequence[str]]) -> str:
     """The expression of FTS5 for one expression of each."""
     return " AND ".join(f"({' OR '.join(each)})" if len(each) > 1 else each[0] for each in terms)
+
+
+def loosened(query: SearchQuery) -> SearchQuery | None:
+    """Return the search for notes with any of the words, for when no note has all of them; None if there is nothing to loosen. Phrases,
+    `start*` and `title:` must still be there."""
+    terms = [each for term in query.terms for each in term if each.strip('"').casefold() not in FUNCTION_WORDS]
+    if len(query.terms) < 2 or not terms:
+        return None
+    match = f"({' OR '.join(terms)})"
+    if query.required:
+        match = f"({query.required}) AND {match}"
+    if query.excluded:
+        match = f"({match}) NOT ({query.excluded})"
+    return replace(query, match=match, terms=(tuple(terms),))
 
 
 class _Terms:
