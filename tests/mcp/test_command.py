@@ -10,6 +10,12 @@ import pytest
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 from tests.mcp.small_server import SERVER, at_url, http_server, stdio
 
+from cru.faces.cli.flags import parse
+from cru.faces.cli.mcp import edit
+from cru.faces.cli.mcp.edit import _read_options, _server
+from cru.mcp import sdk
+from cru.mcp.sdk import find_missing_sdk
+
 PROGRAM = (sys.executable, str(SERVER))
 
 
@@ -298,3 +304,35 @@ def test_without_the_library_the_error_names_it(tmp_path: Path) -> None:
     (hidden / "mcp" / "__init__.py").write_text("raise ModuleNotFoundError('no', name='mcp')\n")
     done = cru("mcp", "test", home=here, env={"PYTHONPATH": str(hidden)})
     assert done.code == 1 and "pip install 'cru[mcp]'" in done.err, done
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("http://127.0.0.1:9/mcp",), ("--", "HTTPS://localhost:9/x"), ("--header", "X-Key: ${K}", "http://127.0.0.1:9")],
+)
+def test_an_address_is_no_program(words: tuple[str, ...]) -> None:
+    options, (name, *program) = _read_options(
+        ("web", *words) if words[0] != "--header" else (*words[:2], "web", *words[2:])
+    )
+    server = _server(options, program)
+    assert name == "web" and server.url == words[-1] and not server.command
+
+
+def test_a_server_that_cannot_run_without_the_extra_is_told_with_the_way_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = home(tmp_path)
+    monkeypatch.setenv("CRU_HOME", str(here.cru))
+    monkeypatch.chdir(here.project)
+    monkeypatch.setattr(edit, "find_missing_sdk", lambda: "mcp")
+    for scope in ("user", "project"):
+        assert edit.add(parse(["mcp"]), ("-s", scope, f"far-{scope}", "http://127.0.0.1:9/mcp"), "") == 1
+        told = capsys.readouterr()
+        assert "is saved, but no MCP server can be used yet: mcp is not installed" in told.err
+        assert "pip install 'cru[mcp]'" in told.err and "is in " in told.out
+
+
+def test_what_the_sdk_needs_is_looked_for_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_missing_sdk() == ""
+    monkeypatch.setattr(sdk, "find_spec", lambda name: None if name == "mcp_types" else object())
+    assert find_missing_sdk() == "mcp_types"

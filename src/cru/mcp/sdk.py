@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from importlib import import_module
+from importlib.util import find_spec
 
 from cru.mcp import SdkMissing
 
@@ -13,6 +14,13 @@ MODULES = ("mcp.client.client", "mcp.client.streamable_http", "mcp_types", "json
 
 
 LOGGERS = ("mcp", "httpx2", "httpcore2")
+
+
+def find_missing_sdk() -> str:
+    """Return a library that MCP servers need and that is not installed, without loading any; "" if all are there."""
+    return next(
+        (name for name in dict.fromkeys(module.partition(".")[0] for module in MODULES) if find_spec(name) is None), ""
+    )
 
 
 async def load_sdk() -> None:

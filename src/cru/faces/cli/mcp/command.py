@@ -11,7 +11,7 @@ from cru.faces.cli.mcp.servers import KnownServers, load_servers
 HELP = """\
 cru mcp [list]              all servers, how their last start went, where they stand (--json)
 cru mcp add NAME -- PROGRAM ARGS…      a server that is started here: -e NAME=VALUE (repeatable), --cwd FOLDER
-cru mcp add NAME --url URL             one that runs elsewhere: --header 'NAME: VALUE' (repeatable)
+cru mcp add NAME URL                   one that runs elsewhere (or --url URL): --header 'NAME: VALUE' (repeatable)
                             -s project writes into this project's .cru/config.toml instead of your own settings
 cru mcp remove NAME         take it out of the settings (-s project)
 cru mcp test [NAME]         start it, say what it offers and how long that took, or why it does not work

@@ -15,14 +15,17 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.mcp.servers import KnownServers, load_servers
 from cru.mcp import McpServer, UnknownServer
 from cru.mcp.definition import ServerDefinition
+from cru.mcp.sdk import HINT as SDK_HINT
+from cru.mcp.sdk import find_missing_sdk
 
 SCOPES = ("user", "project")
 VALUES = ("-s", "-e", "--env", "--cwd", "--url", "--header", "--scope")
+_ADDRESS = re.compile(r"https?://", re.I)
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
 def add(parsed: Parsed, words: Sequence[str], help: str) -> int:
-    """Write the server into the settings, then see whether it works. Raises UsageProblem, ConfigError, BadServer."""
+    """Write the server into the settings, then test it; 1 if no server can be used. Raises UsageProblem, ConfigError, BadServer."""
     options, rest = _read_options(words)
     if "--help" in options:
         print(help, end="")
@@ -42,6 +45,9 @@ def add(parsed: Parsed, words: Sequence[str], help: str) -> int:
         set_value(path, join_key(("mcp", "servers", name, key)), value)
     show(f"{name} is in {path}")
     _warn_of_secrets(definition.server)
+    if missing := find_missing_sdk():
+        complain(f"{name} is saved, but no MCP server can be used yet: {missing} is not installed", SDK_HINT)
+        return 1
     if scope == "project":
         show("it is used once you have accepted this project's settings: cru trust")
         return 0
@@ -108,6 +114,8 @@ def _server(options: dict[str, list[str]], program: list[str]) -> McpServer:
     env = dict(_pair(text, "=", "-e") for text in (*options.get("-e", ()), *options.get("--env", ())))
     headers = dict(_pair(text, ":", "--header") for text in options.get("--header", ()))
     url = (options.get("--url") or [""])[-1]
+    if not url and len(program) == 1 and _ADDRESS.match(program[0]):
+        url = program.pop()
     if url and program:
         raise UsageProblem("a server has a --url or a program, not both")
     if not url and not program:
