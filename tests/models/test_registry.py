@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from tests.models.wire import Step, hello, serve, status, whole
 from cru.models import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
 from cru.models.failures import RequestFacts
 from cru.models.protocol import ModelRefused, NoModel
-from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for, own_keys
+from cru.models.providers import KEY_VARIABLES, PROVIDERS, KeyEnvironment, Provider, key_for, own_keys
 from cru.models.pull import weights_path
-from cru.models.registry import ModelChoice, build_model, choose_model
+from cru.models.registry import ModelChoice, build_model, choose_model, find_address
 from cru.net.transport import Transport
 from cru.values.messages import Request
 
@@ -295,3 +296,44 @@ def test_a_scripted_model_is_built_from_its_path(tmp_path: Path) -> None:
     choice = pick(model=f"scripted:{path}")
     model = build_model(choice, ModelSettings(), {}, Transport())
     assert (model.provider, model.name) == ("scripted", str(path))
+
+
+class KeptServers(KeyEnvironment):
+    """An environment whose kept keys are for servers at these addresses."""
+
+    def __init__(self, *addresses: str) -> None:
+        self._addresses = addresses
+
+    def __getitem__(self, name: str) -> str:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def servers(self) -> dict[str, str]:
+        return {address: address for address in self._addresses}
+
+
+@pytest.mark.parametrize(
+    ("kept", "settings", "address"),
+    [
+        (["http://h/v1"], {}, "http://h/v1"),
+        (["http://h/v1", "http://i/v1"], {}, ""),
+        ([], {}, ""),
+        (["http://h/v1"], {"base_url": "http://other/v1"}, "http://other/v1"),
+        (["http://h/v1"], {"model": "openai:gpt-5"}, PROVIDERS["openai"].base_url),
+    ],
+)
+def test_the_one_server_whose_key_is_kept_is_asked(kept: list[str], settings: dict[str, Any], address: str) -> None:
+    given = ModelSettings(**{"model": "m", **settings})
+    assert find_address("", given, KeptServers(*kept)) == address
+
+
+def test_what_is_missing_after_a_login_is_the_name_of_a_model() -> None:
+    with pytest.raises(NoModel, match=r"no model is named for \S+ \(`cru login` has kept a key for it\)"):
+        asyncio.run(
+            choose_model(ModelSettings(), KeptServers("http://h/v1"), Path("/nonexistent"), print, servers=NOBODY)
+        )

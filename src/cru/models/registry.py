@@ -183,6 +183,9 @@ def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, st
         if env.get(row.key_variable):
             source = providers.source_of(row.key_variable, env)
             return row.base_url, f"{source} is set" if source == row.key_variable else f"there is a key in {source}"
+    kept = env.servers() if isinstance(env, providers.KeyEnvironment) else {}
+    if len(kept) == 1:
+        return next(iter(kept.values())), "`cru login` has kept a key for it"
     return "", ""
 
 
