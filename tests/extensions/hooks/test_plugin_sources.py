@@ -79,6 +79,19 @@ def test_imports_that_are_missing(source: str) -> None:
     assert [text.rpartition("'")[0].rpartition("'")[2] for _, text in missing] == IMPORTS[source]
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("from cru import nothing_such", "there is no cru.nothing_such"),
+        ("from cru import on, tool", "there is no cru.tool; did you mean `tools`?"),
+        ("from cru import on, tools, fs, config, __version__", ""),
+        ("def f():\n    from cru import nothing_such", ""),
+    ],
+)
+def test_names_that_cru_does_not_have(source: str, text: str) -> None:
+    assert [each for _, each in find_missing_imports(ast.parse(source), Path("guard.py"))] == ([text] if text else [])
+
+
 REQUIRES = {
     'local a = require("nosuch")': ["nosuch"],
     "require 'nosuch.part'": ["nosuch.part"],

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import cru
 from cru.config.closest import did_you_mean
 from cru.namespace.names import ABSENT, CONSTANTS, NAMES
 
@@ -46,10 +47,25 @@ def find_missing_imports(tree: ast.Module, file: Path) -> Iterator[MissingModule
                 yield from _missing_import(node.lineno, alias.name)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield from _missing_import(node.lineno, node.module or "")
+            if node.module == "cru":
+                yield from _missing_names(node)
         elif isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and file.name == "__init__.py":
             path = file.parent / node.module.partition(".")[0]
             if not (path.is_dir() or list(file.parent.glob(f"{path.name}.*"))):
                 yield node.lineno, f"there is no module {path.name} in {file.parent}"
+
+
+def _missing_names(node: ast.ImportFrom) -> Iterator[MissingModule]:
+    """`from cru import NAME` fails for a name that is neither in the namespace nor a part of the program."""
+    for alias in node.names:
+        if (
+            alias.name != "*"
+            and alias.name not in OWN
+            and find_spec(f"cru.{alias.name}") is None
+            and not hasattr(cru, alias.name)
+        ):
+            near = did_you_mean(alias.name, OWN)
+            yield node.lineno, f"there is no cru.{alias.name}" + (f"; {near}" if near else "")
 
 
 def _missing_import(line: int, name: str) -> Iterator[MissingModule]:
