@@ -7,6 +7,9 @@ import pytest
 from tests.faces.batches import results, scripted, states, write_items
 from tests.kit import HomeDir, cru
 
+from cru.faces.cli.fleet.batch_face import BatchFace
+from cru.fleet.records import TaskRow, TaskState, WorkResult, WorkStatus
+
 BROKEN_CARD = "---\nname: bad\ntools: [\n---\nx\n"
 
 
@@ -67,3 +70,27 @@ def test_a_broken_card_is_told_once_and_not_of_each_item(home: HomeDir) -> None:
     lines = cru("batch", "p.jsonl", "--name", "m", "--json", home=home).out.splitlines()
     payloads = [msgspec.json.decode(line)["payload"] for line in lines]
     assert "the agent bad" in payloads[0]["notices"][0] and not any(p.get("notices") for p in payloads[1:])
+
+
+@pytest.mark.parametrize(
+    ("notices", "told"),
+    [
+        ([("a",), ("a",), ("a", "b")], [("a",), (), ("b",)]),
+        ([("a", "a"), ("b",)], [("a",), ("b",)]),
+        ([("of all", "a"), ("of all",)], [("a",), ()]),
+    ],
+)
+def test_a_notice_stands_once_in_a_run(notices: list[tuple[str, ...]], told: list[tuple[str, ...]]) -> None:
+    face = BatchFace("n", set(), True, None, ["of all"])
+    assert [_notices_after(face, each, 0) for each in notices] == told
+    assert _notices_after(face, ("a",), 1) == ("a",)  # it may say why a call was refused
+
+
+def _notices_after(face: BatchFace, notices: tuple[str, ...], refused: int) -> tuple[str, ...]:
+    row = face._without_common(
+        TaskRow(
+            "a", 1, TaskState.FINISHED, "p", "c", "w", 0, WorkResult(WorkStatus.DONE, notices=notices, refused=refused)
+        )
+    )
+    assert row.result is not None
+    return row.result.notices

@@ -177,9 +177,8 @@ class BatchFace:
             self._tell_notices(row.id, result)
 
     def _tell_notices(self, item: str, result: WorkResult) -> None:
-        """What `cru "prompt"` says on standard error, on one line an item; what came before in the same words is not told again."""
-        new = [text for text in dict.fromkeys(result.notices) if result.refused or text not in self._told]
-        self._told.update(new)
+        """Say what `cru "prompt"` says on standard error, on one line an item."""
+        new = result.notices
         if not new:
             return
         parts = [_describe_refused(result.refused)] if result.refused else []
@@ -188,10 +187,17 @@ class BatchFace:
         self.note(f"{item}: {'; '.join(parts)}")
 
     def _without_common(self, row: TaskRow) -> TaskRow:
-        if row.result is None or not set(self._notices) & set(row.result.notices):
+        """Return the row without notices that an earlier row has, unless they may say why a call was refused."""
+        result = row.result
+        if result is None or not result.notices:
             return row
-        own = tuple(text for text in row.result.notices if text not in self._notices)
-        return replace(row, result=replace(row.result, notices=own))
+        own = tuple(
+            text
+            for text in dict.fromkeys(result.notices)
+            if text not in self._notices and (result.refused or text not in self._told)
+        )
+        self._told.update(own)
+        return replace(row, result=replace(result, notices=own))
 
     def _count(self, row: TaskRow) -> None:
         assert row.result is not None
