@@ -9,6 +9,7 @@ from typing import Protocol
 
 from cru.commands.context import NoFace
 from cru.contexts.store import FileContext
+from cru.faces.cli.console import takes_escapes
 
 KEYS = """\
 Enter        sends what you typed           Up, Down   what you typed before
@@ -39,7 +40,7 @@ class CliFace(NoFace):
     @property
     def draws(self) -> bool:
         """On a terminal that can."""
-        return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        return sys.stdin.isatty() and takes_escapes(1)
 
     @property
     def columns(self) -> int:

@@ -74,6 +74,25 @@ def cut_to_columns(text: str, columns: int) -> str:
     return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 1)).rstrip() + "…"
 
 
+DUMB = ("", "dumb", "unknown")
+"""Values of $TERM of terminals that know no escape sequences."""
+
+
+def is_dumb_terminal() -> bool:
+    """Whether the terminal knows no escape sequences."""
+    return os.environ.get("TERM", "").lower() in DUMB
+
+
+def takes_escapes(fd: int) -> bool:
+    """Whether escape sequences may be written there: for the cursor, and for colours unless $NO_COLOR is set."""
+    return not is_dumb_terminal() and os.isatty(fd)
+
+
+def takes_styles(fd: int) -> bool:
+    """Whether colours and other styles may be written there."""
+    return takes_escapes(fd) and not os.environ.get("NO_COLOR")
+
+
 ERASE_LINE = "\r\x1b[2K"
 _drawn_prompt = ""
 

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from cru.app import Start
 from cru.engine.background import has_report, wait_for_report
 from cru.engine.commands import split_command
-from cru.faces.cli.chat.first_prompt import FirstPrompt, is_dumb_terminal
+from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
-from cru.faces.cli.console import complain, erase_prompt, print_above_prompt, say, write_error
+from cru.faces.cli.console import complain, erase_prompt, is_dumb_terminal, print_above_prompt, say, write_error
 from cru.faces.cli.continuation import spell_in_chat
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 
-from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, say, write_error
+from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, is_dumb_terminal, say, write_error
 from cru.faces.cli.terminal.keyboard import LEAVE_PASTE, MARK_PASTE, has_typed, input_mode, read_typed_lines
 
 TYPE_CHECKING = False  # see flags.py
@@ -57,11 +56,6 @@ class FirstPrompt:
 
     def close(self) -> None:
         self._terminal.close()
-
-
-def is_dumb_terminal() -> bool:
-    """Whether the terminal knows no escape sequences."""
-    return os.environ.get("TERM", "").lower() in ("dumb", "unknown")
 
 
 def _raise_at_signals() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from cru.faces.cli.console import is_dumb_terminal
 from cru.faces.cli.terminal.keyboard import typed_text
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 
@@ -46,13 +45,11 @@ LIMIT_HELP = {
 }
 ENTER_ENDS = "you were typing: Enter ends the answer"
 """What is told where one key would answer else."""
-DUMB = ("", "dumb", "unknown")
-"""$TERM of terminals that hand over lines, and of what reads the screen aloud."""
 
 
 def takes_keys(subject: PermissionSubject) -> bool:
     """Whether one key may answer: words go with the answer at a limit."""
-    return not subject.is_limit and os.environ.get("TERM", "") not in DUMB
+    return not subject.is_limit and not is_dumb_terminal()
 
 
 def describe_choices(subject: PermissionSubject, by_key: bool) -> str:

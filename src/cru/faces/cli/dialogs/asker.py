@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from cru.faces.cli.console import is_dumb_terminal
 from cru.faces.cli.dialogs.answers import (
     CHOICES,
-    DUMB,
     END_OF_INPUT,
     ENTER_ENDS,
     ESCAPE,
@@ -185,7 +185,7 @@ class TerminalAsker:
 
     async def _type(self, hint: str, default: str = "") -> str | None:
         """A line that can be edited; where the terminal cannot do that, a plain one, in which an empty one is the default."""
-        if os.environ.get("TERM", "") in DUMB:
+        if is_dumb_terminal():
             data = await self._line(f"  {hint}{f' [{_shown(default)}]' if default else ''} > ")
             return None if data is None else data.decode("utf-8", "replace").strip() or default
         from cru.faces.cli.dialogs.line_editor import LineEditor

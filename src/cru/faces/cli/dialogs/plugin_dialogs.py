@@ -5,12 +5,11 @@ dialog."""
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from cru.faces.cli.console import one_line
+from cru.faces.cli.console import is_dumb_terminal, one_line
 from cru.faces.cli.dialogs.choices import Choices, Selection, parse_choice
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.terminal.keyboard import input_mode
@@ -115,7 +114,7 @@ async def choose(line: LineEditor, title: str, choices: Choices, words: str = ""
     if not choices.labels and not choices.other:
         line.write("  there is nothing to choose from\n")
         return None
-    if choices.labels and os.environ.get("TERM") != "dumb":
+    if choices.labels and not is_dumb_terminal():
         from cru.faces.cli.dialogs.list_dialog import pick
 
         return await pick(line, choices, words)

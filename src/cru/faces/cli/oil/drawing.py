@@ -12,7 +12,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
-from cru.faces.cli.console import erase_prompt, write_error
+from cru.faces.cli.console import erase_prompt, takes_styles, write_error
 from cru.values.oil.layout import lay_out
 from cru.values.oil.model import PLAIN, OilNode, OilStyle
 from cru.values.oil.plain import COLUMNS
@@ -27,14 +27,9 @@ def draw(view: OilNode, fd: int, mark: str = "") -> str:
     """The lines of a view, the first one behind `mark`, the others below it."""
     indent = cell_len(mark)
     width = columns_of(fd)
-    paint = _painted if is_styled(fd) else _plain
+    paint = _painted if takes_styles(fd) else _plain
     lines = [paint(line) for line in lay_out(view, max(width - indent, 1))]
     return "\n".join(f"{' ' * indent if at else mark}{line}".rstrip() for at, line in enumerate(lines)) or mark
-
-
-def is_styled(fd: int) -> bool:
-    """Whether escape sequences for colours may be written there."""
-    return os.isatty(fd) and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
 def columns_of(fd: int) -> int:

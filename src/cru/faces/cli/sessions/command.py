@@ -55,7 +55,7 @@ def _rows(home: Home, args: CommandArguments) -> tuple[list[SessionRow], int]:
 
 
 def _can_browse() -> bool:
-    from cru.faces.cli.chat.first_prompt import is_dumb_terminal
+    from cru.faces.cli.console import is_dumb_terminal
 
     return os.isatty(0) and os.isatty(1) and os.isatty(2) and not is_dumb_terminal()
 

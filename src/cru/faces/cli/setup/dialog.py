@@ -7,9 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from prompt_toolkit.utils import is_dumb_terminal
-
-from cru.faces.cli.console import printable
+from cru.faces.cli.console import is_dumb_terminal, printable
 from cru.faces.cli.dialogs.choices import Choices, Selection
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.dialogs.plugin_dialogs import choose

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cru.faces.cli.console import StandardOutput, print_above_prompt, printable
+from cru.faces.cli.console import StandardOutput, print_above_prompt, printable, takes_styles
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,7 +110,7 @@ class MarkdownStream:
         if self._console is None:
             from cru.faces.cli.terminal.markdown import LineConsole
 
-            self._console = LineConsole(file=StandardOutput.text())
+            self._console = LineConsole(file=StandardOutput.text(), color_system="auto" if takes_styles(1) else None)
         self._before()
         return self._console
 

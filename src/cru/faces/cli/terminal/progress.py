@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cru.events.stream import StatusChanged
-from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, write_error
+from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, takes_escapes, takes_styles, write_error
 from cru.values.oil.bar import bar
 
 BAR = 10
@@ -49,10 +49,12 @@ class ProgressLine:
         if not text:
             self.clear()
             return
+        if not takes_escapes(2):
+            return  # a line that cannot be erased would stay among the output
         away = ERASE_LINE if self._shown else ""
         self._shown = True
         text = _fitting(text)
-        write_error(f"{away}\x1b[2m{text} …\x1b[0m")
+        write_error(f"{away}\x1b[2m{text} …\x1b[0m" if takes_styles(2) else f"{away}{text} …")
 
     def leave(self) -> None:
         """What stands there now is somebody else's."""

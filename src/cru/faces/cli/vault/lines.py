@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cru.faces.cli.console import StandardOutput, one_line, show
+from cru.faces.cli.console import StandardOutput, one_line, show, takes_styles
 from cru.vault.graph.links import DanglingLink
 from cru.vault.index.changes import ChangeKind
 from cru.vault.index.index import Update
@@ -36,10 +36,10 @@ def show_status(vault: Vault, counts: NoteCounts, orphans: int) -> None:
 
 def show_hits(hits: list[Hit]) -> None:
     """The words that were found stand out on a terminal."""
-    is_terminal = StandardOutput.text().isatty()
+    is_styled = takes_styles(1)
     for hit in hits:
         show_note(hit.path, hit.title)
-        if hit.snippet and is_terminal:
+        if hit.snippet and is_styled:
             _write_marked(hit.snippet)
         elif hit.snippet:
             show(f"    {one_line(hit.snippet.translate(_STRIP))}")
