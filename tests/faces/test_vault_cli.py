@@ -131,6 +131,7 @@ class FakeTerminal(StringIO):
 
 def test_on_a_terminal_what_was_found_stands_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandardOutput, "stream", terminal := FakeTerminal())
+    monkeypatch.setattr("cru.faces.cli.vault.lines.takes_styles", lambda fd: True)
     show_hits([Hit("a.md", "a", 1.0, "some \x02evil\x03 \x1b[2Jtext")])
     assert terminal.getvalue() == "a.md\n    some \x1b[1mevil\x1b[0m \\x1b[2Jtext\n"
 
