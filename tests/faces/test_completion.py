@@ -33,7 +33,7 @@ def offered(home: HomeDir, *words: str) -> list[str]:
 def test_bash_offers_flags_commands_verbs_values_contexts_and_files(home: HomeDir) -> None:
     (home.project / "notes.txt").write_text("")
     cru("-x", "-c", "work", home=home)
-    assert offered(home, "cru", "--mo") == ["--model", "--mode"]
+    assert offered(home, "cru", "--mo") == ["--model-metadata", "--model-metadata-full", "--model", "--mode"]
     assert offered(home, "cru", "vau") == ["vault"]
     assert offered(home, "cru", "vault", "se") == ["search"]
     assert offered(home, "cru", "--mode", "") == ["ask", "auto", "plan", "trust"]

@@ -97,3 +97,22 @@ def test_tab_completes_models_and_modes(home: HomeDir) -> None:
             terminal.expect_screen("/mode plan")
             terminal.key("c-c")
             assert terminal.eof() == 0
+
+
+METADATA = """[models.big-1]
+context_window = 200000
+"""
+
+
+def test_the_metadata_of_a_model_is_printed_as_models_toml_takes_it(home: HomeDir) -> None:
+    with server([]) as model:
+        model.models = LISTED
+        home.configure(url=model.url)
+        assert cru("--model-metadata", "openai_compatible:big-1", home=home).out == METADATA
+        full = cru("--model-metadata-full", "big-1", home=home)
+        about = "# provider: openai_compatible\n# pricing: $3 in, $15 out for a million tokens (as openai_compatible lists it)\n"
+        assert full.out == about + METADATA
+        unknown = cru("--model-metadata", "bigg-1", home=home)
+        assert unknown.code == 5 and "did you mean openai_compatible:big-1?" in unknown.err
+        wanted = '{"command": {"model_metadata": {"model": "big-1", "full": true}}, "context": "default"}'
+        assert "# pricing: $3 in" in cru("--json-config", home=home, input=wanted).out

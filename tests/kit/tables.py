@@ -21,7 +21,8 @@ from cru.events.catalog import ALIASES as OWN_ALIASES
 from cru.events.catalog import CATALOG
 from cru.extensions import hooks
 from cru.extensions.prompt_files import DOCS as PROMPT_FILES
-from cru.faces.cli.flags import FLAGS, SYNONYMS
+from cru.faces.cli.flag_names import SYNONYMS
+from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.oq.options import HELP
 from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cru.faces.cli import flags
+from cru.faces.cli import flag_names
 from cru.faces.cli.main import main
 
 OLD = {"-S": "-C", "-e": "-y"}
 
 if __name__ == "__main__":
-    flags.SYNONYMS.update(OLD)
+    flag_names.SYNONYMS.update(OLD)
     main()

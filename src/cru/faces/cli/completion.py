@@ -8,7 +8,8 @@ from cru.faces.cli.console import write
 from cru.faces.cli.flags import COMMANDS, FLAGS, PATHS, Flag, Parsed, UsageProblem
 
 OF_CONTEXTS = frozenset({
-    "transient-context", "switch-context", "archive-context", "compact-context", "rename-context", "set-system-prompt", "set-model",
+    "transient-context", "switch-context", "archive-context", "compact-context", "rename-context", "set-system-prompt",
+    "set-model-for-context",
     "clear-cache-for", "delete-context", "show-log", "inspect", "check-inbox",
 })  # fmt: skip
 VALUES = {"mode": "ask auto plan trust", "hooks": "trusted none all", "debug": "request-log response-meta all"}

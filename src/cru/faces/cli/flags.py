@@ -41,8 +41,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-Y", "--set-system-prompt", ("NAME", "TEXT|FILE"), True, "the same for another context"),
     Flag("-u", "--set-username", ("NAME",), False, "save a user name in the context's local.toml"),
     Flag("-U", "--transient-username", ("NAME",), False, "a user name for this run only"),
-    Flag("-m", "--set-current-model", ("MODEL",), False, "check a model and save it in the context's local.toml"),
-    Flag("-M", "--set-model", ("NAME", "MODEL"), True, "the same for another context"),
+    Flag("-m", "--set-model", ("MODEL",), False, "check a model and save it in the context's local.toml"),
+    Flag("-M", "--set-model-for-context", ("NAME", "MODEL"), True, "the same for another context"),
     Flag(
         "", "--destroy-at", ("TIME",), False, "destroy the context then: Unix seconds or 2030-01-31T12:00 (never: not)"
     ),
@@ -54,6 +54,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--cleanup-cache", (), True, "remove the saved tool outputs of all contexts that are too old"),
     Flag("-l", "--list-current-context", (), True, "what the context holds"),
     Flag("-L", "--list-contexts", (), True, "all contexts; * marks the current one"),
+    Flag("", "--model-metadata", ("MODEL",), True, "the model's context window, as models.toml takes it"),
+    Flag("", "--model-metadata-full", ("MODEL",), True, "the same with provider and price"),
     Flag("-d", "--delete-current-context", (), True, "destroy the context (asks on a terminal)"),
     Flag("-D", "--delete-context", ("NAME",), True, "destroy another context"),
     Flag("-g", "--show-current-log", ("N",), True, "the last N entries (negative: the first, 0: all)"),
@@ -120,8 +122,6 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--version", (), True, "the version", "option"),
 )
 
-# Other names of the same flags: those of chibi.
-SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm", "--json-output": "--json"}
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
 SANDBOX = frozenset({"sandbox", "no-sandbox"})
 PATHS = ("PATH", "FILE", "TEXT|FILE")
@@ -351,19 +351,21 @@ def _check_text(flag: Flag, values: list[str]) -> None:
 
 def find(word: str) -> tuple[Flag, str | None]:
     """The flag of an argument and the value attached to it (-Dname, --mode=auto), if any. Raises UsageProblem."""
-    name = SYNONYMS.get(word, word)
-    if name in _BY_NAME:
-        return _BY_NAME[name], None
-    if name.startswith("--") and "=" in name:
-        name, _, value = name.partition("=")
-        flag = _BY_NAME.get(SYNONYMS.get(name, name))
-        if flag is not None and flag.args:
-            return flag, value
-        if flag is not None:
+    name, mark, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    if name not in _BY_NAME:
+        short = _BY_NAME.get(name[:2])
+        if short is not None and short.args:
+            return short, name[2:]
+        from cru.faces.cli.flag_names import ABSENT, SYNONYMS
+
+        if name in ABSENT:
+            raise UsageProblem(f"{name}: {ABSENT[name][0]}", ABSENT[name][1])
+        name = SYNONYMS.get(name, name)
+    flag = _BY_NAME.get(name)
+    if flag is not None:
+        if mark and not flag.args:
             raise UsageProblem(f"{flag.long} takes no value", f"{flag.long}: {flag.help}")
-    short = _BY_NAME.get(name[:2])
-    if not name.startswith("--") and short is not None and short.args:
-        return short, name[2:]
+        return flag, value if mark else None
     near = _near(name)
     raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "cru --help lists all flags")
 

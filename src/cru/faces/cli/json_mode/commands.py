@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
+from cru.faces.cli.flag_names import ABSENT
 from cru.faces.cli.flags import Flag, UsageProblem, find
 
 FlagValues = tuple[Flag, tuple[str, ...]]
@@ -18,9 +19,9 @@ FlagValues = tuple[Flag, tuple[str, ...]]
 class JsonCommand(Struct, frozen=True):
     """A command.
 
-    fields: its fields in the order of the flag's values (`x?` may be left out, `x*` is a list that may)
+    fields: its fields in the order of the flag's values (`x?` may be left out, `x*` is a list that may, `x!` is a boolean that may)
     flag: its long name; "" of `send_prompt`
-    other: the flag that takes the first field, if that may be left out and is there
+    other: the flag that is used instead if `x!` is true, or if the first field is present although it may be left out
     """
 
     fields: tuple[str, ...] = ()
@@ -45,7 +46,8 @@ COMMANDS: dict[str, JsonCommand] = {
     "show_log": JsonCommand(("context?", "count"), "--show-current-log", "--show-log"),
     "inspect": JsonCommand(("context?", "thing"), "--inspect-current", "--inspect"),
     "set_system_prompt": JsonCommand(("context?", "prompt"), "--set-current-system-prompt", "--set-system-prompt"),
-    "set_model": JsonCommand(("context?", "model"), "--set-current-model", "--set-model"),
+    "set_model": JsonCommand(("context?", "model"), "--set-model", "--set-model-for-context"),
+    "model_metadata": JsonCommand(("model", "full!"), "--model-metadata", "--model-metadata-full"),
     "run_plugin": JsonCommand(("name", "args*"), "--plugin"),
     "call_tool": JsonCommand(("name", "args*"), "--call-tool"),
     "clear_cache": JsonCommand(("name?",), "--clear-cache", "--clear-cache-for"),
@@ -56,8 +58,6 @@ COMMANDS: dict[str, JsonCommand] = {
     "show_help": JsonCommand((), "--help"),
     "show_version": JsonCommand((), "--version"),
 }
-LATER = ("model_metadata", "flock_create", "flock_delete", "flock_join", "flock_leave", "flock_list")
-
 
 def parse_command(value: str | dict[str, Any]) -> tuple[tuple[FlagValues, ...], tuple[str, ...]]:
     """The flag that a command is, or the words of its prompt. Raises UsageProblem."""
@@ -71,8 +71,9 @@ def parse_command(value: str | dict[str, Any]) -> tuple[tuple[FlagValues, ...], 
 def _command_fields(value: str | dict[str, Any]) -> tuple[JsonCommand, dict[str, Any]]:
     """The command and its fields."""
     name, fields = (value, {}) if isinstance(value, str) else single_item("command", value)
-    if name in LATER:
-        raise UsageProblem(f"the command `{name}` is not available yet")
+    if long_name(name) in ABSENT:
+        why, hint = ABSENT[long_name(name)]
+        raise UsageProblem(f"the command `{name}`: {why}", hint)
     if name not in COMMANDS:
         raise UsageProblem(
             f"there is no command `{name}`", did_you_mean(name, COMMANDS) or f"one of: {', '.join(COMMANDS)}"
@@ -80,23 +81,25 @@ def _command_fields(value: str | dict[str, Any]) -> tuple[JsonCommand, dict[str,
     if not isinstance(fields, dict):
         raise UsageProblem(f"`command.{name}` should be an object")
     command = COMMANDS[name]
-    require_known(f"command.{name}", fields, [field.rstrip("?*") for field in command.fields])
+    require_known(f"command.{name}", fields, [field.rstrip("?*!") for field in command.fields])
     return command, {key: value for key, value in fields.items() if value is not None}
 
 
 def _flag_of(command: JsonCommand, fields: dict[str, Any]) -> FlagValues:
     """The flag of a command, with its values."""
-    first = command.fields[0].rstrip("?") if command.other else ""
+    is_other = bool(command.other) and command.fields[0].rstrip("?") in fields and command.fields[0].endswith("?")
     values: list[str] = []
     for field in command.fields:
-        name = field.rstrip("?*")
-        if field.endswith("*"):
+        name = field.rstrip("?*!")
+        if field.endswith("!"):
+            is_other = require_boolean(name, fields.get(name, False))
+        elif field.endswith("*"):
             values += _arguments(name, fields.get(name, []))
         elif name in fields or not field.endswith("?"):
             values.append(require_text(name, fields.get(name)))
     if isinstance(fields.get("args"), dict):
         return flag_values("--call-tool", *values)  # --plugin takes words as they are
-    return flag_values(command.other if first in fields else command.flag, *values)
+    return flag_values(command.other if is_other else command.flag, *values)
 
 
 def _arguments(name: str, value: object) -> list[str]:
@@ -106,6 +109,11 @@ def _arguments(name: str, value: object) -> list[str]:
     if not isinstance(value, list):
         raise UsageProblem(f"`{name}` should be a list of texts, or an object")
     return [require_text(name, item) for item in value]
+
+
+def long_name(command: str) -> str:
+    """Return how a command would be spelled as a flag."""
+    return f"--{command.replace('_', '-')}"
 
 
 def flag_values(long: str, *values: str) -> FlagValues:
@@ -127,6 +135,12 @@ def require_known(what: str, value: Mapping[str, object], known: Collection[str]
         raise UsageProblem(
             f"{what} has no `{unknown}`", did_you_mean(unknown, known) or f"it may have: {', '.join(known)}"
         )
+
+
+def require_boolean(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise UsageProblem(f"`{name}` should be true or false")
 
 
 def require_text(name: str, value: object) -> str:
