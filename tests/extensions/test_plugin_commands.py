@@ -127,9 +127,31 @@ def test_what_a_command_may_answer(home: HomeDir, what: str) -> None:
 def test_names_that_are_taken_or_cannot_be_typed_are_told(home: HomeDir, file: str, text: str) -> None:
     put(home, file, text)
     run = cru("/plugin list", home=home)
-    assert "/help of mine is left out: cru has a command of that name" in run.err
+    assert "/help of mine can only be called as /mine:help: cru has a command of that name" in run.err
     assert "/bad name of mine is left out" in run.err and "nothing is left out: it has no function" in run.err
-    assert "commands:  /ask, /crash, /empty, /fail, " in run.out and "error:     /help of mine is left out" in run.out
+    assert "commands:  /ask, /crash, /empty, /fail, " in run.out and "error:     /help of mine can only be called as" in run.out
+
+
+@pytest.mark.parametrize(("name", "typed"), [("help", "/mine:help"), ("to.do", "/mine:to.do"), ("plain", "/plain")])
+def test_a_name_that_is_taken_or_has_a_dot_is_called_with_the_plugins_name(home: HomeDir, name: str, typed: str) -> None:
+    put(home, "mine.lua", f'return {{ commands = {{ ["{name}"] = {{ fn = function(args) return "ran " .. args.input end }} }} }}')
+    run = cru(f"{typed} it", home=home)
+    assert run.out == "ran it\n" and ("can only be called as" in run.err) == (":" in typed)
+
+
+def test_a_function_stands_for_a_table_with_only_a_function(home: HomeDir) -> None:
+    code = (
+        "return { commands = { it = function() return 'ran' end },\n"
+        "         views = { mine = function(ctx) return cru.oil.text('drawn') end },\n"
+        "         tools = { mine_tool = function() return 'called' end } }"
+    )
+    put(home, "mine.lua", code)
+    run = cru("/it", home=home)
+    assert (run.out, run.err) == ("ran\n", "")
+    listed = cru("plugin", "list", home=home).out
+    assert "/it" in listed and "mine_tool" in listed and "error:" not in listed
+    assert cru("-P", "mine_tool", home=home).out.strip() == "called"
+    assert "drawn" in cru("/view mine", home=home).out
 
 
 @pytest.mark.slow
@@ -148,7 +170,7 @@ def test_the_first_plugin_keeps_a_name_and_help_shows_the_hint(home: HomeDir) ->
     )
     run = cru("/help", home=home)
     assert "/say what [how]" in run.out and "/ask words" in run.out
-    assert "/say of zeta is left out: mine has a command of that name" in run.err
+    assert "/say of zeta can only be called as /zeta:say: mine has a command of that name" in run.err
     assert "the tool bash of zeta is left out: cru itself has one of that name" in run.err
 
 

@@ -81,13 +81,18 @@ class Commands:
 
     def add(self, command: Command) -> str:
         """The problem ("" = none): a name that is taken stays with whom it belongs to."""
-        taken = self._all.get(command.name)
-        if taken is not None:
-            return f"/{command.name} of {command.owner} is left out: {taken.owner} has a command of that name"
-        if split_command(f"/{command.name}") != (command.name, ""):
-            return f"/{command.name} of {command.owner} is left out: a command's name is letters, digits, - and _"
+        problem = self.problem_with(command.name)
+        if problem:
+            return f"/{command.name} of {command.owner} is left out: {problem}"
         self._all[command.name] = command
         return ""
+
+    def problem_with(self, name: str) -> str:
+        """Return why no command can be added under this name, "" if one can."""
+        taken = self._all.get(name)
+        if taken is not None:
+            return f"{taken.owner} has a command of that name"
+        return "" if split_command(f"/{name}") == (name, "") else "a command's name is letters, digits, - and _"
 
     def remove(self, name: str, owner: str) -> None:
         """Take one command of an owner away, if it is there."""

@@ -41,11 +41,16 @@ def add_commands(host: Host, commands: object) -> None:
 def add_command(
     host: Host, name: str, description: str, hint: str, params: tuple[Parameter, ...], function: Callable[..., Any]
 ) -> None:
-    """Let a person type `/name`. A name that is taken stays with whom it belongs to, and the plugin is told."""
+    """Let a person type `/name`; or `/plugin:name`, with a problem for the plugin, if the name is taken or has a dot in it (`/notes.md` at
+    the beginning of a prompt is a file)."""
     hint = hint or " ".join(p.name if p.required else f"[{p.name}]" for p in params)
     commands, owner = host.session.parts.commands, host.plugin.name
     run = partial(_run_command, host, name, function)
-    problem = commands.add(Command(name, description, run, owner=owner, hint=hint, where=host.plugin.where(function)))
+    problem, full = commands.problem_with(name), name
+    if problem and not commands.problem_with(f"{owner}:{name}"):
+        full = f"{owner}:{name}"
+        host.problem(f"/{name} of {owner} can only be called as /{full}: {problem}")
+    problem = commands.add(Command(full, description, run, owner=owner, hint=hint, where=host.plugin.where(function)))
     if problem:
         host.problem(problem)
         return

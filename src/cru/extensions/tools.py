@@ -85,14 +85,14 @@ class SpecEntry(NamedTuple):
 
 
 def spec_entries(host: Host, family: str, raw: object, known: Collection[str]) -> Iterator[SpecEntry]:
-    """The entries of a plugin's table name → table. Unknown keys are told; one without a function is told and left out. Raises
-    PluginFailed."""
+    """Yield the entries of a plugin's table name → table; a function stands for a table with only `fn`. Unknown keys are reported, and an
+    entry without a function is reported and left out. Raises PluginFailed."""
     if not raw:
         return
-    if not isinstance(raw, Mapping) or not all(isinstance(spec, Mapping) for spec in raw.values()):
+    if not isinstance(raw, Mapping) or not all(isinstance(spec, Mapping) or callable(spec) for spec in raw.values()):
         raise PluginFailed(f"`{family}` must be a table of tables: name = {{desc, …, fn}}")
     for name in sorted(raw, key=str):
-        spec, label = raw[name], f"the {family.removesuffix('s')} {name}"
+        spec, label = {"fn": raw[name]} if callable(raw[name]) else raw[name], f"the {family.removesuffix('s')} {name}"
         unknown_keys.check_entry(host, label, spec, known)
         if callable(spec.get("fn")):
             yield SpecEntry(str(name), label, str(spec.get("desc") or ""), spec["fn"], spec)

@@ -38,7 +38,7 @@ class SessionObject(Object):
     def __getattr__(self, name: str) -> Any:
         session: PluginSession = object.__getattribute__(self, "_session")
         if name in KNOBS:
-            return _knobs(session).get(name)
+            return _knob(session, name)
         if name == "mode":
             return modes.current_mode(session)
         if name not in FIXED:
@@ -80,11 +80,12 @@ def get_session() -> SessionObject:
 
 
 def get_default(name: str) -> object:
-    """defaults[NAME] -> what was assigned to it in this session, or nil.
+    """defaults[NAME] -> what was assigned to it in this session, or nil; system_prompt is never nil: `cru.defaults.system_prompt .. TEXT`
+    adds to what holds without an assignment.
 
     Example: cru.defaults.temperature --> nil
     """
-    return _knobs(host().session).get(_check_knob(name))
+    return _knob(host().session, _check_knob(name))
 
 
 def set_default(name: str, value: object = None) -> None:
@@ -165,6 +166,14 @@ def _knobs(session: PluginSession) -> Layers:
         return knobs
 
     return session.family_state(_DEFAULTS, make)
+
+
+def _knob(session: PluginSession, name: str) -> object:
+    """Return what was assigned; without an assignment, the text of the base section for system_prompt, None for the others."""
+    knobs = _knobs(session)
+    if name in knobs or name != "system_prompt":
+        return knobs.get(name)
+    return next((span.text for span in session.parts.sections() if span.name == "base"), "")
 
 
 def _parameters(knobs: Layers) -> Answer:
