@@ -147,7 +147,7 @@ def test_a_dialog_is_announced_before_and_after(tmp_path: Path) -> None:
     room(ui.show, None, {"content": "x", "title": "Look"})
     (before,), (after,) = room.world.of(InteractionRequested), room.world.of(InteractionCompleted)
     assert (before.kind, before.prompt) == ("show", "Look")
-    assert (after.id, after.response) == (before.id, "answered")
+    assert (after.id, after.outcome, after.response) == (before.id, "answered", {})
 
 
 SHOWN: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, Any]]] = [
@@ -184,7 +184,7 @@ def test_a_batch_of_questions_comes_back_with_its_id(tmp_path: Path) -> None:
 def test_a_dialog_that_nobody_answers_in_time_is_cancelled(tmp_path: Path) -> None:
     room, _ = room_with(tmp_path, {}, seconds=5)
     assert room(ui.show, None, {"content": "x"}, 0.05) == {"kind": "cancelled"}
-    assert room.world.of(InteractionCompleted)[0].response == "timeout"
+    assert room.world.of(InteractionCompleted)[0].outcome == "timeout"
 
 
 def test_a_popup_shows_what_was_built(tmp_path: Path) -> None:

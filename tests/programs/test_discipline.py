@@ -93,6 +93,19 @@ def test_the_loop_goes_on_until_the_tag_is_said(tmp_path: Path, variant: str) ->
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+def test_the_loop_is_required_by_its_path_as_its_authors_print_it(tmp_path: Path, variant: str) -> None:
+    with server([Reply("one"), Reply("two FINISHED")]) as model:
+        here = home(tmp_path, url=model.url)
+        folder = here.cru / "plugins" / "crucible-agents" / "workflows"
+        folder.mkdir(parents=True)
+        shutil.copy(PROGRAMS / variant / "ralph_loop.lua", folder)
+        starter = (STARTER % 9).replace('"ralph_loop"', '"crucible-agents.workflows.ralph_loop"')
+        (here.cru / "plugins" / "starter.lua").write_text(starter)
+        done = cru("start", home=here)
+    assert done.code == 0 and "complete!" in done.err and len(model.requests) == 2
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_the_loop_ends_at_its_limit(tmp_path: Path, variant: str) -> None:
     done, here, requests = run(tmp_path, variant, ["not yet"], "ralph_loop", limit=12)
     assert len(requests) == 12

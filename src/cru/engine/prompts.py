@@ -193,6 +193,7 @@ def _inbox_text(message: InboxMessage) -> str:
 
 
 HEADING = "## Referenced files"
+OUTSIDE = "it lies outside of the project"
 
 
 class PendingContext(Struct):
@@ -235,22 +236,29 @@ def context_texts(parts: Parts, answer: Answer) -> list[str]:
 
 def _project_files(parts: Parts, paths: Sequence[str]) -> Iterator[str]:
     """Those of the paths that are files of the project, each once, in the spelling that came first."""
-    roots = tuple(dict.fromkeys((str(parts.root), os.path.realpath(parts.root))))
     seen: set[str] = set()
     for path in paths:
-        try:
-            real = os.path.realpath(parts.root / path)
-            if _relative_to(real, roots[-1:]) is None:
-                parts.bus.stream.warn(f"context file {_printable(path)} lies outside of the project and is left out")
-                continue
-            why = "" if stat.S_ISREG(os.stat(real).st_mode) else "not a regular file"
-        except (OSError, ValueError) as error:  # ValueError: a path with a NUL, or one that cannot be encoded
-            why = (error.strerror or "") if isinstance(error, OSError) else str(error)
-        if why:
+        real, name, why = find_context_file(parts.root, path)
+        if why == OUTSIDE:
+            parts.bus.stream.warn(f"context file {_printable(path)} lies outside of the project and is left out")
+        elif why:
             parts.bus.note("context_files", f"{path}: {why}")
         elif real not in seen:
             seen.add(real)
-            yield _printable(_shorten(os.path.normpath(parts.root / path), real, roots))
+            yield name
+
+
+def find_context_file(root: Path, path: str) -> tuple[str, str, str]:
+    """Return the real path of a context file, its name as the model reads it, and why it is left out ("" if it is not)."""
+    roots = tuple(dict.fromkeys((str(root), os.path.realpath(root))))
+    try:
+        real = os.path.realpath(root / path)
+        if _relative_to(real, roots[-1:]) is None:
+            return real, "", OUTSIDE
+        why = "" if stat.S_ISREG(os.stat(real).st_mode) else "not a regular file"
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL, or one that cannot be encoded
+        return "", "", (error.strerror or "") if isinstance(error, OSError) else str(error)
+    return real, _printable(_shorten(os.path.normpath(root / path), real, roots)), why
 
 
 def _shorten(path: str, real: str, roots: tuple[str, ...]) -> str:

@@ -116,7 +116,8 @@ class Session:
             self._is_open = False
             raise
         store, state = self.parts.store, self.parts.services.sandbox_state
-        started = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, sandbox=state)
+        model = self.parts.services.configured_model()
+        started = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, model, state)
         outcome = await self.parts.bus.dispatch(started)
         self._pending.context.extend(context_texts(self.parts, outcome.answer))
         self._queue.opening = outcome.answer.inject

@@ -175,7 +175,8 @@ class InteractionRequested(Struct, frozen=True):
 class InteractionCompleted(Struct, frozen=True):
     id: str
     kind: str
-    response: str
+    outcome: str
+    response: dict[str, Any] | None = None
 
 
 class ToolCalled(Struct, frozen=True):

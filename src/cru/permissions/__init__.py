@@ -183,6 +183,11 @@ class PermissionReply(Struct, frozen=True):
     reason: str = ""
     rule: str = ""
 
+    def as_response(self) -> dict[str, object]:
+        """Return the reply in the words of Crucible's permission dialog."""
+        scope = {"no": "once", "always": "user"}.get(self.choice, self.choice)
+        return {"allowed": self.choice != "no", "scope": scope, "pattern": self.rule, "reason": self.reason}
+
 
 class Asker(Protocol):
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:

@@ -54,9 +54,9 @@ local function close(plugin)
   scopes[plugin] = nil
 end
 
--- Run one file; path: as above; stem: its name for `require`; alone: it is the plugin's only file, so that its globals are the plugin's; module: give
+-- Run one file; path: as above; names: its names for `require`, with a `;` between them; alone: it is the plugin's only file, so that its globals are the plugin's; module: give
 -- it a table `M`. Returns true and whether the file returned a table, or false and why it cannot be compiled.
-local function run(plugin, path, file, stem, source, alone, module)
+local function run(plugin, path, file, names, source, alone, module)
   local scope = scopes[plugin] or open(plugin, path)
   local env = alone and scope.globals or environment({}, scope.globals)[1]
   if module then rawset(env, "M", {}) end
@@ -65,7 +65,9 @@ local function run(plugin, path, file, stem, source, alone, module)
   local result = chunk()
   scope.files[file] = { env = env, result = result }
   if result == nil and type(rawget(env, "M")) == "table" and next(env.M) ~= nil then result = env.M end
-  if result ~= nil then offer(scope, stem, result) end
+  if result ~= nil then
+    for name in gmatch(names, "[^;]+") do offer(scope, name, result) end
+  end
   publish(plugin)
   return true, type(scope.files[file].result) == "table"
 end

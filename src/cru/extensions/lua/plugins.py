@@ -102,8 +102,9 @@ class LuaPlugins:
             source = compiler.compile(code, file)
             code = source.encode()
         stem = plugin.name if file.stem == "init" else file.stem
+        names = f"{stem};{_dotted_name(plugin, file)}"
         alone, module = len(plugin.files) == 1, not is_fennel and needs_module(source)
-        place = _module_path(plugin), str(file), stem
+        place = _module_path(plugin), str(file), names
         compiled, *rest = await self.vm.run(self._scope_functions["run"], plugin.name, *place, source, alone, module)
         if not compiled:
             self.vm.load(code, f"@{file}")  # raises what is wrong, with its line
@@ -201,6 +202,12 @@ async def _await_answer(outcome: Any) -> Any:
 
 async def _await_first(outcome: Any) -> Any:
     return _first(await outcome)
+
+
+def _dotted_name(plugin: DiscoveredPlugin, file: Path) -> str:
+    """Return the name of a file for `require` from the folder of all plugins on: `agents.workflows.loop` of agents/workflows/loop.lua."""
+    parts = file.with_suffix("").relative_to(plugin.folder).parts if file.is_relative_to(plugin.folder) else ()
+    return ".".join((plugin.name, *parts))
 
 
 def _module_path(plugin: DiscoveredPlugin) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from cru.engine.parts import Parts
+from cru.engine.prompts import find_context_file
 from cru.events.answers import Change
 from cru.events.bus import Bus
 from cru.events.journal import HandlerRecord, JournalLine, JournalSink
@@ -111,7 +112,8 @@ class Verdicts:
         for text in answer.context:
             yield f"tells the model: {_folded(text, TEXT)}"
         for name in answer.context_files:
-            yield f"names {one_line(name)} to the model"
+            why = find_context_file(self._parts.root, name)[2]
+            yield f"names {one_line(name)}, which is left out: {why}" if why else f"names {one_line(name)} to the model"
         yield from (f"permits {update.kind.value} {', '.join(update.items)}" for update in answer.updates)
 
     def _changes(self, change: Change, line: JournalLine) -> Iterator[str]:

@@ -28,17 +28,17 @@ async def show_dialog(
         return None
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, kind, prompt))
-    response = "failed"
+    outcome, reply = "failed", None
     try:
         async with asyncio.timeout(seconds) as clock:
             reply = await dialogs.show(kind, request)
-        response = "cancelled" if reply is None else "answered"
+        outcome = "cancelled" if reply is None else "answered"
     except TimeoutError:
         if not clock.expired():
             raise
-        reply, response = None, "timeout"
+        outcome = "timeout"
     finally:
-        await parts.bus.dispatch(InteractionCompleted(dialog, kind, response))
+        await parts.bus.dispatch(InteractionCompleted(dialog, kind, outcome, reply))
     return reply
 
 

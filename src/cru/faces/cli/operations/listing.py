@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cru.contexts import ContextError
+from cru.contexts.entries import ANCHORS, summary_of
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.faces.cli.console import one_line
@@ -88,7 +89,7 @@ def render_log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[
 
 def readable_kinds(verbose: bool) -> tuple[str, ...]:
     """Of entries that a person reads."""
-    return (MESSAGE, TOOL_CALL, TOOL_RESULT, ANCHOR) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
+    return (MESSAGE, TOOL_CALL, TOOL_RESULT, *sorted(ANCHORS)) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
 
 
 def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]:
@@ -98,8 +99,9 @@ def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]
     elif entry.entry_type == TOOL_RESULT:
         text = set_in(entry.content) if verbose else _size(len(entry.content.encode()))
         yield f"[TOOL RESULT: {_name(entry.from_)}] {text}"
-    elif entry.entry_type == ANCHOR:
-        yield f"[{str(entry.metadata.get('kind', 'anchor')).upper()}]: {set_in(entry.content)}"
+    elif entry.entry_type in ANCHORS:
+        kind = entry.metadata.get("kind", "anchor") if entry.entry_type == ANCHOR else entry.entry_type
+        yield f"[{str(kind).upper()}]: {set_in(entry.content or summary_of(entry) or '')}".rstrip()
     else:
         yield f"[{_who(entry)}]{_mark(entry, resolved)}: {set_in(entry.content)}"
         if verbose and resolved is not None and resolved.metadata.get("rewritten"):
