@@ -343,40 +343,27 @@ def test_mocked_files_hold_for_every_function_and_spelling_also_where_the_table_
     assert not (bench.world.session.parts.root / "new.md").exists()
 
 
-# what a test does with `io` and `os` after `test_mocks.setup { fs = { files = { ["a/b.txt"] = "1 2\\nzwei\\n" } } }`
-IO = {
-    "reads": """local f <close> = io.open("./a//b.txt")
-        assert.deep_equal({ 1, 2, "", "zwei", nil }, { f:read("n", "n", "l", "*l", "l") })""",
-    "reads all and by count": """local f = io.open("a/b.txt", "rb")
-        assert.equal("1 ", f:read(2)); assert.equal("2\\nzwei\\n", f:read("a")); assert.equal("", f:read("a")); assert.is_nil(f:read(1))""",
-    "lines": """local seen = {}
-        for line in io.lines("a/b.txt", "L") do seen[#seen + 1] = line end
-        assert.deep_equal({ "1 2\\n", "zwei\\n" }, seen)""",
-    "writes": """local f = assert(io.open("new.txt", "w")); f:write("one", 2, "\\n"):write("three"); f:close()
-        assert.equal("one2\\nthree", cru.fs.read("new.txt"))""",
-    "appends": """io.open("a/b.txt", "a"):write("drei"); assert.equal("1 2\\nzwei\\ndrei", cru.fs.read("a/b.txt"))""",
-    "seeks and changes": """local f = io.open("a/b.txt", "r+"); f:seek("set", 2); f:write("3"); f:seek("end", -1)
-        assert.equal("\\n", f:read("a")); assert.equal("1 3\\nzwei\\n", cru.fs.read("a/b.txt"))""",
-    "what is not there": """local f, why, code = io.open("/etc/passwd"); assert.is_nil(f); assert.equal(2, code)
-        assert.equal("/etc/passwd: No such file or directory", why); assert.has_error(function() io.lines("none") end, "No such file")""",
-    "a folder": """local f, why = io.open("a", "w"); assert.equal("a: Is a directory", why)""",
-    "the wrong way": """assert.is_nil(io.open("a/b.txt"):write("x")); assert.is_nil(io.open("c", "w"):read("a"))
-        assert.has_error(function() io.open("c", "x") end, "invalid mode")""",
-    "closed": """local f = io.open("a/b.txt"); assert.equal("file", io.type(f)); f:close()
-        assert.equal("closed file", io.type(f)); assert.has_error(function() f:read() end, "closed file")""",
-    "removes and renames": """assert(os.rename("a/b.txt", "c"));
-        assert.equal(nil, (io.open("a/b.txt"))); assert(os.remove("c")); assert.is_nil((os.remove("c")))""",
+# what a test sees that calls `test_mocks.setup` nowhere, and one that does
+DISKS = {
+    "fs has no file of the disk": "assert.equal(false, cru.fs.exists('{real}')) assert.has_error(function() fs.read('{real}') end, 'File not found')",
+    "fs writes nothing": "cru.fs.write('{new}', 'x') assert.equal('x', fs.read('{new}')) assert.is_nil((io.open('{new}')))",
+    "http asks nobody": "assert.equal(200, cru.http.get('http://127.0.0.1:9/').status)",
+    "paths are made up": "assert.equal('/mock/workspace', cru.paths.workspace())",
+    "io reads the disk": "assert.equal('real', io.open('{real}'):read('a'))",
+    "a module is found beside the plugin": "assert.is_string((package.searchpath('demo.tests.demo_test', package.path)))",
 }
 
 
-@pytest.mark.parametrize("case", IO)
-def test_io_sees_the_files_of_the_fixture(
-    bench: Bench, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    bench.check_passes('test_mocks.setup { fs = { files = { ["a/b.txt"] = "1 2\\nzwei\\n" } } }\n' + IO[case])
+@pytest.mark.parametrize("setup", ["", "test_mocks.setup() ", "test_mocks.setup() test_mocks.reset() "])
+@pytest.mark.parametrize("case", DISKS)
+def test_stand_ins_are_there_from_the_start_and_io_is_real(bench: Bench, case: str, setup: str) -> None:
+    bench.write("real.txt", "real")
+    bench.check_passes(setup + DISKS[case].format(real=bench.folder / "real.txt", new=bench.folder / "new.txt"))
 
 
-def test_io_is_what_it_was_before_the_mocks_are_set_up(bench: Bench) -> None:
-    (bench.write("real.txt", "real"))
-    bench.check_passes(f'assert.equal("real", io.open("{bench.folder}/real.txt"):read("a"))')
+def test_a_suite_reads_its_fixtures_with_io_while_it_is_loaded(bench: Bench) -> None:
+    """As the suites that come with Crucible do: a helper beside the tests finds its own folder on package.path."""
+    bench.write("tests/fixtures/init.lua", "local at = package.searchpath('demo.tests.fixtures', package.path):gsub('init%.lua$', '')\n"
+                "return assert(io.open(at .. 'page.html')):read('a')")
+    bench.write("tests/fixtures/page.html", "<p>")
+    bench.check_passes("assert.equal('<p>', require('demo.tests.fixtures'))")

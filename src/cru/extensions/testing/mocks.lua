@@ -104,114 +104,6 @@ local function by_plain(map)
   return made
 end
 
--- `io` on the same files: what a file object of Lua can do, over a text.
-local file_of, FILE = setmetatable({}, { __mode = "k" }), { __name = "FILE*" }
-local function opened(file)
-  local f = file_of[file]
-  if f.closed then error("attempt to use a closed file", 3) end
-  return f
-end
-local function take(f, format)               -- one read; nil at the end
-  local text, at = f.files[f.path] or "", f.at
-  local rest = text:sub(at)
-  if type(format) == "number" then
-    if rest == "" then return nil end
-    f.at = at + math.min(format, #rest)
-    return rest:sub(1, format)
-  end
-  local kind = tostring(format):match("^%*?(.)")
-  if kind == "a" then
-    f.at = #text + 1
-    return rest
-  elseif kind == "n" then
-    local blank, digits = rest:match("^(%s*)([-+]?[%w.]+)")
-    f.at = at + (blank and #blank + #digits or 0)
-    return tonumber(digits)
-  elseif rest == "" then
-    return nil
-  end
-  local line, stop = rest:match("^([^\n]*)(\n?)")
-  f.at = at + #line + #stop
-  return kind == "L" and line .. stop or line
-end
-local function read(file, ...)
-  local f, values, formats = opened(file), {}, { ... }
-  if not f.reads then return nil, "Bad file descriptor", 9 end
-  for i = 1, math.max(#formats, 1) do
-    values[i] = take(f, formats[i] or "l")
-    if values[i] == nil then return table.unpack(values, 1, i) end
-  end
-  return table.unpack(values)
-end
-FILE.__index = {
-  read = read,
-  write = function(file, ...)
-    local f = opened(file)
-    if not f.writes then return nil, "Bad file descriptor", 9 end
-    for _, piece in ipairs { ... } do
-      local text, piece_text = f.files[f.path] or "", tostring(piece)
-      local at = f.appends and #text + 1 or f.at
-      f.files[f.path] = text:sub(1, at - 1) .. ("\0"):rep(at - 1 - #text) .. piece_text .. text:sub(at + #piece_text)
-      f.at = at + #piece_text
-    end
-    return file
-  end,
-  lines = function(file, ...)
-    local formats = { ... }
-    opened(file)
-    return function() return read(file, table.unpack(formats)) end
-  end,
-  seek = function(file, whence, offset)
-    local f = opened(file)
-    local from = whence == "set" and 0 or whence == "end" and #(f.files[f.path] or "") or f.at - 1
-    f.at = from + (offset or 0) + 1
-    return f.at - 1
-  end,
-  close = function(file)
-    opened(file).closed = true
-    return true
-  end,
-  flush = function(file) return opened(file) and file end,
-  setvbuf = function(file) return opened(file) and true end,
-}
-FILE.__close = function(file) file_of[file].closed = true end
-FILE.__tostring = function(file) return file_of[file].closed and "file (closed)" or "file (of a test)" end
-local io_type = io.type
-local function open_fixtures(files, is_dir)  -- from now on `io` and `os` see these files and no others
-  local function missing(name) return nil, tostring(name) .. ": No such file or directory", 2 end
-  function io.open(name, mode)
-    local path, kind = plain(name), tostring(mode or "r"):match("^([rwa])%+?b?$")
-    if not kind then error("bad argument #2 to 'open' (invalid mode)", 2) end
-    if kind == "r" and files[path] == nil and not is_dir(path) then return missing(name) end
-    if files[path] == nil and is_dir(path) then return nil, tostring(name) .. ": Is a directory", 21 end
-    if kind == "w" or files[path] == nil then files[path] = "" end
-    local file, both = setmetatable({}, FILE), tostring(mode or "r"):find("+", 1, true) ~= nil
-    file_of[file] = { files = files, path = path, at = 1, reads = kind == "r" or both, writes = kind ~= "r" or both, appends = kind == "a" }
-    return file
-  end
-  function io.lines(name, ...)
-    local file, problem = io.open(name)
-    if not file then error(problem, 2) end
-    return file:lines(...)
-  end
-  function io.type(value)
-    local f = file_of[value]
-    if f then return f.closed and "closed file" or "file" end
-    return io_type(value)
-  end
-  function os.remove(name)
-    local path = plain(name)
-    if files[path] == nil then return missing(name) end
-    files[path] = nil
-    return true
-  end
-  function os.rename(old, new)
-    if files[plain(old)] == nil then return missing(old) end
-    files[plain(new)], files[plain(old)] = files[plain(old)], nil
-    return true
-  end
-end
-
 function mocks.fs(fixture)
   local files, dirs = by_plain(fixture.files), by_plain(fixture.dirs)
   local function below(path, inner)
@@ -265,7 +157,6 @@ function mocks.fs(fixture)
   for name, method in pairs(methods) do
     methods[name] = function(path, ...) return (method(plain(path), path, ...)) end
   end
-  open_fixtures(files, is_dir)
   return all_recorded("fs", methods)
 end
 function mocks.paths(fixture)

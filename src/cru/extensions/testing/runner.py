@@ -72,6 +72,7 @@ async def _run(file: Path, plugin: Plugin, print: Callable[[str], None], compile
     await _preload_fennel(vm, plugin.folder, compiler)
     code = file.read_bytes()
     source = compiler.compile(code, file) if file.suffix == SUFFIX else code.decode()
+    await vm.run(vm.load("test_mocks.setup()", "=[cru tests mocks]", everywhere))
     await vm.run(vm.load(source, f"@{file}", everywhere))
     (report,) = await vm.run(vm.load("return run_tests()", "=[cru tests run]", everywhere))
     try:
