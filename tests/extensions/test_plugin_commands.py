@@ -129,12 +129,21 @@ def test_names_that_are_taken_or_cannot_be_typed_are_told(home: HomeDir, file: s
     run = cru("/plugin list", home=home)
     assert "/help of mine can only be called as /mine:help: cru has a command of that name" in run.err
     assert "/bad name of mine is left out" in run.err and "nothing is left out: it has no function" in run.err
-    assert "commands:  /ask, /crash, /empty, /fail, " in run.out and "error:     /help of mine can only be called as" in run.out
+    assert (
+        "commands:  /ask, /crash, /empty, /fail, " in run.out
+        and "error:     /help of mine can only be called as" in run.out
+    )
 
 
 @pytest.mark.parametrize(("name", "typed"), [("help", "/mine:help"), ("to.do", "/mine:to.do"), ("plain", "/plain")])
-def test_a_name_that_is_taken_or_has_a_dot_is_called_with_the_plugins_name(home: HomeDir, name: str, typed: str) -> None:
-    put(home, "mine.lua", f'return {{ commands = {{ ["{name}"] = {{ fn = function(args) return "ran " .. args.input end }} }} }}')
+def test_a_name_that_is_taken_or_has_a_dot_is_called_with_the_plugins_name(
+    home: HomeDir, name: str, typed: str
+) -> None:
+    put(
+        home,
+        "mine.lua",
+        f'return {{ commands = {{ ["{name}"] = {{ fn = function(args) return "ran " .. args.input end }} }} }}',
+    )
     run = cru(f"{typed} it", home=home)
     assert run.out == "ran it\n" and ("can only be called as" in run.err) == (":" in typed)
 

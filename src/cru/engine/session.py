@@ -115,12 +115,11 @@ class Session:
         except BaseException:  # whatever it is, Ctrl-C too: it is tried again before the next prompt, and raised now
             self._is_open = False
             raise
-        store, state = self.parts.store, self.parts.services.sandbox_state
-        model = self.parts.services.configured_model()
-        started = SessionStarted(store.name, str(store.folder), bool(store.entries()), source, model, state)
-        outcome = await self.parts.bus.dispatch(started)
-        self._pending.context.extend(context_texts(self.parts, outcome.answer))
-        self._queue.opening = outcome.answer.inject
+        store, services = self.parts.store, self.parts.services
+        facts = store.name, str(store.folder), bool(store.entries()), source, services.configured_model()
+        answer = (await self.parts.bus.dispatch(SessionStarted(*facts, services.sandbox_state))).answer
+        self._pending.context.extend(context_texts(self.parts, answer))
+        self._queue.opening = answer.inject
 
     async def run(self) -> LegResult | None:
         """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was none. Raises

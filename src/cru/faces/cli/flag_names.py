@@ -14,7 +14,7 @@ ABSENT = dict.fromkeys(
     ("--flock-create", "--flock-delete", "--flock-join", "--flock-leave", "--flock-list"),
     (
         "cru has no groups of contexts (flocks)",
-        "one message to one context: cru -P send_message '{\"to\": \"NAME\", \"content\": \"TEXT\"}'; cru -L lists them",
+        'one message to one context: cru -P send_message \'{"to": "NAME", "content": "TEXT"}\'; cru -L lists them',
     ),
 )
 """Flags for which cru has nothing: why, and the nearest thing that it has."""

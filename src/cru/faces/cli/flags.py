@@ -43,12 +43,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-U", "--transient-username", ("NAME",), False, "a user name for this run only"),
     Flag("-m", "--set-model", ("MODEL",), False, "check a model and save it in the context's local.toml"),
     Flag("-M", "--set-model-for-context", ("NAME", "MODEL"), True, "the same for another context"),
-    Flag(
-        "", "--destroy-at", ("TIME",), False, "destroy the context then: Unix seconds or 2030-01-31T12:00 (never: not)"
-    ),
-    Flag(
-        "", "--destroy-after-inactive", ("TIME",), False, "destroy it when unused for: seconds, 12h, 30d (never: not)"
-    ),
+    Flag("", "--destroy-at", ("TIME",), False, "destroy the context at: Unix seconds, 2030-01-31T12:00, never"),
+    Flag("", "--destroy-after-inactive", ("TIME",), False, "destroy it when unused for: seconds, 12h, 30d, never"),
     Flag("", "--clear-cache", (), False, "remove the context's saved tool outputs"),
     Flag("", "--clear-cache-for", ("NAME",), True, "the same for another context"),
     Flag("", "--cleanup-cache", (), True, "remove the saved tool outputs of all contexts that are too old"),

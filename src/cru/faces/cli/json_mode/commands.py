@@ -59,6 +59,7 @@ COMMANDS: dict[str, JsonCommand] = {
     "show_version": JsonCommand((), "--version"),
 }
 
+
 def parse_command(value: str | dict[str, Any]) -> tuple[tuple[FlagValues, ...], tuple[str, ...]]:
     """The flag that a command is, or the words of its prompt. Raises UsageProblem."""
     command, fields = _command_fields(value)
