@@ -390,11 +390,11 @@ async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionRepl
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
     if isinstance(parts.asker, NoAsker):  # no dialog opens, so no handler is told of one
         return None
-    dialog, outcome, reply = new_id(), "failed", None
+    dialog, outcome, response = new_id(), "failed", None
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))
     try:
         reply = await parts.asker.ask(subject)
-        outcome = reply.choice if reply is not None else "nobody"
+        outcome, response = (reply.choice, reply.as_response()) if reply is not None else ("nobody", None)
     finally:
-        await parts.bus.dispatch(InteractionCompleted(dialog, "permission", outcome, reply and reply.as_response()))
+        await parts.bus.dispatch(InteractionCompleted(dialog, "permission", outcome, response))
     return reply
