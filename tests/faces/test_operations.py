@@ -333,3 +333,35 @@ def test_a_flag_that_no_command_minds_says_so_and_keeps_the_prompt_right(home: H
     )
     assert "before it stand only --home, -c, -C and -v" in run.err
     assert f"as a prompt: {shlex.join(('cru', *flags, '--', 'plugin', 'list'))}" in run.err
+
+
+COMPACTED = """\
+{"id":"1","timestamp":1768990000,"from":"you","to":"desk","content":"old","entry_type":"message","role":"user"}
+{"id":"2","timestamp":1768990001,"from":"system","to":"desk","content":"%s","entry_type":"%s","metadata":%s}
+{"id":"3","timestamp":1768990002,"from":"you","to":"desk","content":"new","entry_type":"message","role":"user"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "metadata", "shown", "sent"),
+    [
+        ("compaction", "Compacted", "{}", "[COMPACTION]: Compacted", ["old", "new"]),  # 0.4 cut the file down before
+        ("compaction", "", '{"summary": "in short"}', "[COMPACTION]: in short", ["new"]),
+        ("archival", "", "{}", "[ARCHIVAL]:", ["new"]),
+        ("context_created", "", "{}", "[CONTEXT_CREATED]:", ["new"]),
+    ],
+)
+def test_a_compaction_of_chibi_is_shown_and_counts(
+    home: HomeDir, kind: str, content: str, metadata: str, shown: str, sent: list[str]
+) -> None:
+    home.context("desk").mkdir(parents=True)
+    (home.context("desk") / "context.jsonl").write_text(COMPACTED % (content, kind, metadata))
+    with server([Reply("fine")]) as model:
+        home.configure(url=model.url)
+        lines = cru("-v", "-G", "desk", "0", home=home).out.splitlines()
+        assert lines == ["[YOU]: old", shown, "[YOU]: new"]
+        assert "[COMPACTION]" not in cru("-G", "desk", "0", home=home).out
+        cru("-C", "desk", "more", home=home)
+    (request,) = model.requests
+    assert [m["content"] for m in request.body["messages"] if m["role"] == "user"] == ["\n\n".join([*sent, "more"])]
+    assert ("in short" in request.body["messages"][0]["content"]) == ("summary" in metadata)

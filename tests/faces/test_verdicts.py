@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.faces.asks import scripted
 from tests.faces.hooked import claude, model
 from tests.kit import HomeDir, cru
 
@@ -97,3 +98,20 @@ def test_a_call_that_a_handler_answers_is_shown_with_who_answered(home: HomeDir)
     err = cru("-v", "clean", home=home).err
     assert "[tool bash rm -rf build]\n  [stand_in " in err, err
     assert ": answers in place of it: all gone]" in err, err
+
+
+def test_a_context_file_is_named_or_left_out_with_the_reason(home: HomeDir) -> None:
+    (home.project / "there.md").write_text("x")
+    (home.project / "folder").mkdir()
+    names = '{\\"context_files\\": [\\"there.md\\", \\"none.md\\", \\"folder\\", \\"/etc/hosts\\"]}'
+    scripted(
+        home, "text: Done.\n", f'[[hooks]]\nname = "namer"\nevent = "message:received"\ncommand = "echo \'{names}\'"\n'
+    )
+    err = cru("-v", "go", home=home).err
+    shown = [line.rpartition(": names ")[2].rstrip("]") for line in err.splitlines() if ": names " in line]
+    assert shown == [
+        "there.md to the model",
+        "none.md, which is left out: No such file or directory",
+        "folder, which is left out: not a regular file",
+        "/etc/hosts, which is left out: it lies outside of the project",
+    ], err

@@ -137,6 +137,8 @@ def test_a_person_answers_questions(tmp_path: Path) -> None:
     for index in (0, 3):
         with pytest.raises(BadArgument, match="there are 2"):
             response.answer(index)
+    (completed,) = room.world.of(InteractionCompleted)
+    assert (completed.outcome, completed.response) == ("answered", {"answers": [{"selected": [1]}, {"other": "up"}]})
     kind, request = face.asked[0]
     assert kind == "ask_batch"
     assert request["questions"][0]["choices"] == ["left", "right", "back"]

@@ -422,6 +422,13 @@ def test_the_users_init_lua_is_run_last_and_may_set_up_plugins(home: HomeDir) ->
     assert "plugin init is not loaded" in cru("hi", home=home).err
 
 
+def test_a_handler_is_given_the_configured_model_at_the_start(home: HomeDir) -> None:
+    with server(lambda request: Reply("fine")) as model:
+        home.configure(url=model.url)
+        plugin(home, 'cru.on("session:started", function(ctx, event) cru.toast("it is " .. event.model) end)')
+        assert told(cru("hi", home=home)) == ["it is mock"]
+
+
 # diagnostics ----------------------------------------------------------------------------------------------------------------------
 
 

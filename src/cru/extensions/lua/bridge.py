@@ -11,7 +11,7 @@ from cru.extensions.lua.runtime import INSTALL, LuaVM
 from cru.namespace.host import BadArgument, Object
 from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer, load_target
 
-BARE = ("http", "fs", "shell", "oq", "paths", "graph", "mcp", "inspect", "ask", "popup", "ui")
+BARE = ("http", "fs", "shell", "oq", "paths", "graph", "mcp", "inspect", "ask", "popup", "ui", "statusline")
 """Families that are global names as well."""
 
 DIALOGS = frozenset(
