@@ -8,18 +8,15 @@ from pathlib import Path
 
 import msgspec
 
+from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.parts import Parts
-from cru.events.payloads import FailureKind
 from cru.files import is_inside
 from cru.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.shell.readers import only_reads
 from cru.tools.protocol import Kind
-from cru.values.messages import TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import TOOL_CALL, Entry
 from cru.values.visible import fold_blanks, visible
 
-NEVER_RAN = {
-    kind.value for kind in FailureKind if kind not in (FailureKind.FAILED, FailureKind.TIMEOUT, FailureKind.INTERRUPTED)
-}
 TEXTS: dict[Kind, str] = {
     "shell": "commands ran that cannot be taken back",
     "write": "files were written of which no revision is kept",
@@ -62,12 +59,12 @@ def find_unkept(
 
 def _calls_that_ran(entries: Sequence[Entry]) -> Iterator[Entry]:
     """Those that may have done something: a file that was not written is as it was."""
-    results = {entry.tool_call_id: entry.metadata for entry in entries if entry.entry_type == TOOL_RESULT}
+    results = results_by_call(entries)
     for entry in entries:
-        result = results.get(entry.tool_call_id, {})
-        if entry.entry_type != TOOL_CALL or result.get("which") in NEVER_RAN:
+        result = results.get(entry.tool_call_id)
+        if entry.entry_type != TOOL_CALL or why_not_run(result):
             continue
-        if entry.to not in ("write", "edit") or not result.get("is_error"):
+        if entry.to not in ("write", "edit") or result is None or not result.metadata.get("is_error"):
             yield entry
 
 

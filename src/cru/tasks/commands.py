@@ -7,6 +7,7 @@ import time
 
 from cru.config.closest import closest
 from cru.contexts.entries import LOG
+from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.parts import Parts
 from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
 from cru.tasks.completion import describe_end
@@ -167,7 +168,8 @@ class CommandTasks:
         if outcome is not None:
             return outcome.result or outcome.error
         entries = last_entries(task.folder / LOG, lines or ENTRIES, (MESSAGE, TOOL_CALL)).entries
-        shown = [text for entry in entries if (text := describe_entry(entry))]
+        results = results_by_call(entries)
+        shown = [text for entry in entries if (text := describe_entry(entry, results))]
         return "\n".join(shown) or "(it has said nothing yet)"
 
 
@@ -191,11 +193,12 @@ async def _wait(task: Task, seconds: float) -> None:
         pass
 
 
-def describe_entry(entry: Entry) -> str:
-    """A line of what a sub-agent did; "" for what is not its own."""
+def describe_entry(entry: Entry, results: dict[str, Entry]) -> str:
+    """Describe what a sub-agent did in one line, "" for what is not its own; `results` by the ids of their calls."""
     text = " ".join(entry.content.split())[:300]
     if entry.entry_type == TOOL_CALL:
-        return f"called {entry.to} {text}"
+        why = why_not_run(results.get(entry.tool_call_id))
+        return f"called {entry.to} {text}" + (f" (not run: {why[:300]})" if why else "")
     return f"said: {text}" if entry.entry_type == MESSAGE and entry.role in ("agent", "assistant") and text else ""
 
 

@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from cru.contexts.entries import LogProblem, anchor_keeps
 from cru.contexts.log_tail import newest_entries
+from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.prompts import find_unfinished
 from cru.engine.turn import TYPED_SOURCES
-from cru.faces.cli.call_summary import summarize_arguments
+from cru.faces.cli.call_summary import LONGEST_ERROR, summarize_arguments
 from cru.faces.cli.console import one_line, printable
 from cru.faces.cli.terminal.size import terminal_size
 from cru.values.errors import CruError
@@ -42,7 +43,8 @@ class Opening(Struct, frozen=True):
 def read_opening(folder: Path, root: Path, plain: bool) -> Opening:
     """Of the context in that folder. `plain`: without escape sequences. Raises StoreUnreadable."""
     entries = _last_turns(folder / "context.jsonl")
-    lines = [line for entry in entries for line in _lines(entry, plain)]
+    results = results_by_call(entries)
+    lines = [line for entry in entries for line in _lines(entry, results, plain)]
     if not lines:
         return Opening()
     cut = len(lines) - LINES
@@ -85,12 +87,14 @@ def _unfinished(entries: list[Entry], root: Path) -> str:
     return "" if prompt is None else one_line(" ".join(prompt.text[: UNFINISHED * 4].split()), UNFINISHED)
 
 
-def _lines(entry: Entry, plain: bool) -> Iterator[str]:
+def _lines(entry: Entry, results: dict[str, Entry], plain: bool) -> Iterator[str]:
     if is_typed(entry):
         text = printable(entry.content[:LONG_TEXT]).split("\n")
         yield from ("", *(f"{'> ' if at == 0 else '  '}{line}" for at, line in enumerate(text)))
     elif entry.entry_type == TOOL_CALL:
         yield _call(entry)
+        if why := why_not_run(results.get(entry.tool_call_id)):
+            yield f"  not run: {one_line(why, LONGEST_ERROR)}"
     elif entry.entry_type == MESSAGE and entry.role in ("agent", "assistant") and entry.content.strip():
         yield from (line.rstrip() for line in _rendered(entry.content[:LONG_TEXT], plain).rstrip().split("\n"))
 

@@ -9,6 +9,7 @@ from cru.contexts import ContextError
 from cru.contexts.entries import ANCHORS, summary_of
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
+from cru.engine.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
 from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.visible import set_in
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
 FIRST_LINES = 3
 SHORT_ARGS = 60
+LONGEST_REASON = 200
 TEXTS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
 
 # Prompts that no person typed, and what handlers may have made of one: blocked, rewritten, added context.
@@ -97,7 +99,7 @@ def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]
         args = entry.content if verbose or len(entry.content) <= SHORT_ARGS else entry.content[:SHORT_ARGS] + "..."
         yield f"[TOOL CALL: {_name(entry.to)}] {set_in(args)}"
     elif entry.entry_type == TOOL_RESULT:
-        text = set_in(entry.content) if verbose else _size(len(entry.content.encode()))
+        text = set_in(entry.content) if verbose else _describe_result(entry)
         yield f"[TOOL RESULT: {_name(entry.from_)}] {text}"
     elif entry.entry_type in ANCHORS:
         kind = entry.metadata.get("kind", "anchor") if entry.entry_type == ANCHOR else entry.entry_type
@@ -106,6 +108,12 @@ def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]
         yield f"[{_who(entry)}]{_mark(entry, resolved)}: {set_in(entry.content)}"
         if verbose and resolved is not None and resolved.metadata.get("rewritten"):
             yield f"[SENT]: {set_in(resolved.content)}"
+
+
+def _describe_result(result: Entry) -> str:
+    """The reason of a call that did not run, else the size of the result."""
+    why = why_not_run(result)
+    return f"not run: {one_line(why, LONGEST_REASON)}" if why else _size(len(result.content.encode()))
 
 
 def _name(text: str) -> str:
