@@ -381,8 +381,7 @@ def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: 
     from cru.permissions.hints import allow_hint, outside_hint
 
     if _is_outside(parts, question) and not verdict.explicit:
-        why_not = _why_not_by_rule(parts, question)
-        return outside_hint(rule, question.detail, why_not, parts.gate.settings_file)
+        return outside_hint(rule, question.detail, _why_not_by_rule(parts, question), parts.gate.settings_file)
     return allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
 
 
@@ -391,10 +390,12 @@ async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionRepl
     if isinstance(parts.asker, NoAsker):  # no dialog opens, so no handler is told of one
         return None
     dialog, outcome, response = new_id(), "failed", None
+    started = parts.recorder.clock()
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))
     try:
         reply = await parts.asker.ask(subject)
         outcome, response = (reply.choice, reply.as_response()) if reply is not None else ("nobody", None)
     finally:
+        parts.recorder.person(started, "permission", outcome)
         await parts.bus.dispatch(InteractionCompleted(dialog, "permission", outcome, response))
     return reply

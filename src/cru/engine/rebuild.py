@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cru.engine import EngineError
 from cru.engine.history import History, visible_at
-from cru.engine.recorder import RequestLine
+from cru.engine.recorder import RequestLine, Wait
 from cru.models.protocol import Model
 from cru.values.messages import Entry, Request, Span, ToolSpec
 
@@ -42,6 +42,11 @@ class _LegFields(Struct):
 class _StatesFields(Struct):
     turn: str
     at: list[tuple[str, float]]
+
+
+class _WaitsFields(Struct):
+    turn: str
+    at: list[Wait]
 
 
 class _UsageFields(Struct):
@@ -78,7 +83,7 @@ class _EndFields(Struct):
 
 
 _KINDS: dict[object, type[Struct]] = {
-    "leg": _LegFields, "states": _StatesFields, "request": RequestLine, "reply": _ReplyFields,
+    "leg": _LegFields, "states": _StatesFields, "waits": _WaitsFields, "request": RequestLine, "reply": _ReplyFields,
     "fallback": _FallbackFields, "end": _EndFields,
 }  # fmt: skip
 """What a line of each kind has at least."""

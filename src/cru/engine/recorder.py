@@ -1,7 +1,7 @@
 """The trace: what happened in each turn, and the recipe of every request (docs/turn.md).
 
-Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, fallback, states, end. A recipe names log entries and spans; the text of
-each span and each tool list is stored once, by hash, in `spans/`, until it has not been used for long (spans.py). So a request costs the
+Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, fallback, states, waits, end. A recipe names log entries and spans; the text
+of each span and each tool list is stored once, by hash, in `spans/`, until it has not been used for long (spans.py). So a request costs the
 same few hundred bytes however long the conversation is, and can still be rebuilt to the byte.
 """
 
@@ -47,6 +47,10 @@ class LineSink(Protocol):
         """Whether what was there is put aside, and something that is older is gone."""
         ...
 
+
+Wait: TypeAlias = tuple[float, str, str, str, int]
+"""What the turn waited for: when that ended (Unix seconds), "tool" or "person", the name of the tool or the kind of the dialog, the outcome
+("" = the tool's result is no error), milliseconds."""
 
 KeptSpan: TypeAlias = tuple[str, str, str]
 """Name, origin and hash of a section."""
@@ -98,7 +102,11 @@ class BodyHash:
 
 class Recorder:
     """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once. What cannot be
-    written is missing there; `warn` is told once: a full disk must not end a turn because of its records."""
+    written is missing there; `warn` is told once: a full disk must not end a turn because of its records.
+
+    clock: Unix seconds
+    waits: of the turn, not written yet; a list to append to, since a method would be one more on the path of each call
+    """
 
     def __init__(
         self,
@@ -109,6 +117,7 @@ class Recorder:
         warn: Callable[[str], object],
     ) -> None:
         self._lines = lines
+        self.clock = time.time
         self._warn: Callable[[str], object] | None = warn
         self._redact = redact
         self._limits = limits
@@ -118,13 +127,16 @@ class Recorder:
         self._held: list[bytes] = []
         self._system: tuple[tuple[Span, ...], tuple[KeptSpan, ...]] = ((), ())
         self._tools: tuple[tuple[ToolSpec, ...], str] = ((), "")
+        self.waits: list[Wait] = []
         self._states: list[tuple[str, float]] = []
         self._count = 0
         self._turn = ""
         self.begin()
 
     def begin(self) -> None:
-        """The clock of a leg starts."""
+        """Start the clock of a leg; what followed the leg before belongs to that one."""
+        if self._states:
+            self.flush()
         self._started, self._began = time.perf_counter(), time.time()
 
     @property
@@ -161,6 +173,11 @@ class Recorder:
         self.flush()
         return self._count
 
+    def person(self, started: float, kind: str, outcome: str) -> None:
+        """Record a wait for a person's answer, from `started` to now."""
+        now = self.clock()
+        self.waits.append((now, "person", kind, outcome, round((now - started) * 1000)))
+
     def reply(self, n: int, **facts: Any) -> None:
         self._hold({"k": "reply", "n": n, "turn": self._turn, "time": time.time(), **facts})
 
@@ -180,6 +197,9 @@ class Recorder:
         if self._states:
             self._held.append(msgspec.json.encode({"k": "states", "turn": self._turn, "at": self._states}) + b"\n")
             self._states = []
+        if self.waits:
+            self._hold({"k": "waits", "turn": self._turn, "at": self.waits})
+            self.waits = []
         if self._held:
             lines, self._held = b"".join(self._held), []
             try:

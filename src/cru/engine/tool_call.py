@@ -289,11 +289,11 @@ async def _finish(
     milliseconds: float,
     halted_by: str,
 ) -> ToolOutcome:
-    call, args = prepared.call, prepared.args
+    call, args, answer = prepared.call, prepared.args, prepared.answer
     which = "" if kind is None else kind.value
+    parts.recorder.waits.append((time.time(), "tool", call.name[:100], which, round(milliseconds)))
     text, after, owner = await _announce_result(parts, prepared, result, which, milliseconds)
     spilled = await _spill(parts, call, args, text)
-    answer = prepared.answer
     for other, other_owner in ((after, owner), (spilled.answer, spilled.owner)):
         if other.halt and not answer.halt:
             halted_by = other_owner

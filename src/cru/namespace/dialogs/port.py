@@ -26,7 +26,7 @@ async def show_dialog(
     dialogs = parts.services.dialogs
     if dialogs is None:
         return None
-    dialog = new_id()
+    dialog, started = new_id(), parts.recorder.clock()
     await parts.bus.dispatch(InteractionRequested(dialog, kind, prompt))
     outcome, reply = "failed", None
     try:
@@ -38,6 +38,7 @@ async def show_dialog(
             raise
         outcome = "timeout"
     finally:
+        parts.recorder.person(started, kind, outcome)
         await parts.bus.dispatch(InteractionCompleted(dialog, kind, outcome, reply))
     return reply
 

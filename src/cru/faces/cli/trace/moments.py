@@ -23,7 +23,8 @@ class TurnMoment(Struct, frozen=True):
     """One thing that happened.
 
     time: Unix seconds
-    what: leg, state, request, reply, fallback, end, events (how many of each) or event (what a handler did)
+    what: leg, state, request, reply, fallback, tool, person (a wait for an answer), end, events (how many of each) or event (what a
+        handler did)
     text: the rest of it, for a person
     """
 
@@ -57,6 +58,9 @@ def _from_trace(line: TraceLine, began: float) -> Iterator[TurnMoment]:
     elif line.kind == "states":
         for name, ms in data["at"]:
             yield TurnMoment(began + ms / 1000, "state", name)
+    elif line.kind == "waits":
+        for time, what, name, outcome, ms in data["at"]:
+            yield TurnMoment(time, what, f"{name}: {outcome or 'done'}, {ms} ms")
     elif line.kind == "request":
         category = f" (category {data['category']})" if data.get("category") else ""
         text = f"{data['n']}: {data['provider']}:{data['model']}{category}, {data['bytes']} bytes"
