@@ -6,7 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.kit import Call, HomeDir, Reply, Server, Terminal, cru, pty, server
+
+from cru.faces.cli.dialogs.answers import describe_choices
+from cru.faces.cli.dialogs.asker import _has_more, _help
+from cru.permissions.gate import PermissionSubject
 
 PROMPT = "no > "
 TOUCH = Call("bash", {"command": "touch made"})
@@ -67,7 +72,7 @@ def test_a_question_mark_explains_the_choices(home: HomeDir) -> None:
 
 
 def test_what_will_be_written_is_shown_in_part_and_escaped(home: HomeDir) -> None:
-    text = "first\n  y once, n [reason] no > y\n\x1b[2J\x9b\u202e\n" + "more\n" * 20 + "last"
+    text = "first\n  y once, n [reason] no > y\n\x1b[2J\x9b\u202e\n" + "more\n" * 50 + "last"
     with server([Reply(calls=[Call("write", {"file_path": "f", "content": text})]), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
@@ -76,7 +81,7 @@ def test_what_will_be_written_is_shown_in_part_and_escaped(home: HomeDir) -> Non
             assert terminal.wait() == 0
     shown = terminal.text.partition("write: f")[2].partition("ask mode")[0]
     assert "  |   y once, n [reason] no > y\n" in shown and "[2J" in shown and "\x9b" not in shown
-    assert "more lines" in shown and "last" not in shown
+    assert "… 25 more lines" in shown and "  | last\n" in shown and "m more" in terminal.text
     assert all(line.startswith("  | ") for line in shown.strip("\n ").splitlines()[1:])
 
 
@@ -88,7 +93,43 @@ def test_an_edit_is_shown_with_its_old_and_its_new_text(home: HomeDir) -> None:
         with pty("hi", home=home) as terminal:
             answer(terminal, "n")
             assert terminal.wait() == 0
-    assert "  | - old\n" in terminal.text and "  | + new\n" in terminal.text
+    assert "  | -old\n" in terminal.text and "  | +new\n" in terminal.text
+
+
+@pytest.mark.parametrize("keys", [["m"], ["m", "m"]])
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_all_of_a_long_change_is_shown_on_request_and_then_it_is_asked_again(
+    home: HomeDir, keys: list[str], term: str
+) -> None:
+    content = "".join(f"line {number}\n" for number in range(80))
+    with server([Reply(calls=[Call("write", {"file_path": "f", "content": content})]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home, env={"TERM": term}) as terminal:
+            for key in keys:
+                answer(terminal, key)
+                if term == "xterm":
+                    terminal.expect("Esc cancels > ")
+                    terminal.line("a")
+                terminal.expect("  | line 45")
+                terminal.expect("  | line 79")
+            answer(terminal, "y")
+            assert terminal.wait() == 0
+    assert (home.project / "f").read_text() == content
+
+
+def test_what_is_shown_whole_is_not_offered_again() -> None:
+    small = PermissionSubject("write", "write", "f", "why", preview="one\ntwo")
+    cases = {
+        small: False,
+        replace(small, preview=""): False,
+        replace(small, preview="x\n" * 31): True,
+        replace(small, preview="x" * 201): True,
+        replace(small, preview="", detail="x\n" * 1001): True,
+    }
+    for subject, has_more in cases.items():
+        for by_key in (True, False):
+            assert ("m more" in describe_choices(subject, by_key, _has_more(subject))) is has_more
+        assert ("show all" in _help(subject, True)) is has_more
 
 
 def test_a_preview_is_cut_in_length_and_width() -> None:
@@ -96,7 +137,7 @@ def test_a_preview_is_cut_in_length_and_width() -> None:
 
     lines = _preview("\n".join(["x" * 300, *("abcdefghij" * 3), "k", "l"])).splitlines()
     assert lines[0] == f"  | {'x' * 200} … 100 more characters"
-    assert len(lines) == 31 and lines[-1] == "  … 3 more lines"
+    assert len(lines) == 31 and lines[20] == "  | … 3 more lines" and lines[-1] == "  | l"
     assert _preview("") == _preview("\n") == ""
     assert _preview("one\n") == "  | one\n"
 
@@ -133,7 +174,7 @@ def test_the_whole_call_of_a_plugins_tool_is_shown(home: HomeDir, file: str, sou
     shown = {line.split(":")[0] for line in lines if line.startswith("  | ")}
     assert shown == {"  | amount", "  | account", "  | token"} and "  | amount: 7" in lines
     (account,) = [line for line in lines if line.startswith("  | account")]
-    assert account.startswith('  | account: "DE1\\u001b[2J\\n999') and account.endswith(" more characters)")
+    assert account.startswith('  | account: "DE1\\u001b[2J\\n999') and account.endswith(" more characters")
     assert '  | token: "[hidden]"' in lines and result(model).strip() == "paid"
     assert file != "bank" or lines[:2] == ["  : " + "9" * 300, account]
 

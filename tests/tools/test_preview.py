@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cru.tools.builtin import BuiltInTools
-from cru.tools.preview import LINES, WIDTH, show_arguments
+from cru.tools.preview import COLUMNS, FIRST_LINES, LINES, LONGEST, cut_preview, show_arguments
 
 TOOLS = {tool.spec.name: tool for tool in BuiltInTools().tools()}
 
@@ -32,11 +32,25 @@ def test_a_preview_shows_what_would_be_written_or_sent(tool: str, args: dict[str
     assert TOOLS[tool].preview(args) == shown
 
 
-def test_a_preview_is_short_and_says_what_it_leaves_out() -> None:
-    long = TOOLS["write"].preview({"content": "x\n" * 500}).splitlines()
-    assert (len(long), long[-2:]) == (LINES + 2, [f"… {500 - LINES} more lines", "(500 lines, 1000 bytes)"])
-    wide = TOOLS["send_message"].preview({"content": "x" * 100_000})
-    assert len(wide) < WIDTH + 50 and wide.endswith(f"({100_000 - WIDTH} more characters)")
+def test_a_preview_is_whole_and_a_question_shows_its_beginning_and_its_end() -> None:
+    long = TOOLS["write"].preview({"content": "x\n" * 500})
+    assert long.splitlines() == ["x"] * 500 + ["(500 lines, 1000 bytes)"]
+    shown = cut_preview(long)
+    assert shown == [
+        *["x"] * FIRST_LINES, f"… {501 - LINES} more lines", *["x"] * (LINES - FIRST_LINES - 1), "(500 lines, 1000 bytes)",
+    ]  # fmt: skip
+    (wide,) = cut_preview(TOOLS["send_message"].preview({"content": "x" * 100_000}))
+    assert wide == "x" * COLUMNS + f" … {100_000 - COLUMNS} more characters"
+    huge = TOOLS["send_message"].preview({"content": "x\n" * LONGEST}).splitlines()
+    assert len(huge) == LONGEST // 2 + 1 and huge[-1] == f"… {LONGEST:,} more characters"
+
+
+@pytest.mark.parametrize("count", [0, 1, LINES - 1, LINES, LINES + 1, 3 * LINES])
+def test_a_preview_that_fits_is_shown_as_it_is(count: int) -> None:
+    lines = [f"line {number}" for number in range(count)]
+    shown = cut_preview("\n".join(lines))
+    assert (shown == lines) is (count <= LINES) and len(shown) <= LINES + 1
+    assert not lines or (shown[0], shown[-1]) == (lines[0], lines[-1])
 
 
 @pytest.mark.parametrize(
@@ -70,5 +84,5 @@ def test_nothing_in_a_preview_is_out_of_sight() -> None:
 
 
 def test_a_long_argument_is_cut_with_a_count() -> None:
-    (line,) = show_arguments({"text": "x" * 1000}).splitlines()
-    assert line.startswith('text: "xxx') and line.endswith(f"… ({1000 + 8 - WIDTH} more characters)")
+    (line,) = cut_preview(show_arguments({"text": "x" * 1000}))
+    assert line.startswith('text: "xxx') and line.endswith(f" … {1000 + 8 - COLUMNS} more characters")

@@ -14,8 +14,6 @@ from cru.values.visible import fold_blanks, visible
 MOST = 256 * 1024
 """Bytes of a file, and of what is written, that are compared."""
 NO_NEWLINE = "\\ No newline at end of file"
-MOST_LINES = 30
-"""Of a diff; a longer one of an edit says less than its two texts."""
 MOST_PARTS = 12
 
 
@@ -41,7 +39,7 @@ def show_call(parts: Parts, question: AskedCall) -> str:
     from cru.tools.preview import show_arguments
 
     diff = _diff(parts, question) if question.name in ("write", "edit") else []
-    if diff and (question.name == "write" or len(diff) <= MOST_LINES):
+    if diff:
         return "\n".join(visible(fold_blanks(line)) for line in diff)
     try:
         return str(getattr(question.tool, "preview", show_arguments)(question.args))

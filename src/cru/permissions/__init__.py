@@ -145,7 +145,7 @@ class PermissionSubject(Struct, frozen=True):
     detail: what a rule's glob matches: a command, a path, a URL
     why: the reason for the question
     rule: what the answers session, project and always would store
-    preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
+    preview: what would be written or sent, without control characters; "": the detail says it all
     is_limit: it is no call, but a turn that may go on or end here
     why_once: why no rule is offered, if somebody wants the question each time
     changed_by: the handlers that changed the call; before: what it was, if `detail` does not say the same

@@ -1,4 +1,4 @@
-"""What a question shows of a call before it runs: what would be written or sent, short enough to be read."""
+"""What a question shows of a call before it runs: what would be written or sent, whole, and what a question has room for."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import msgspec
 from cru.values.masking import masked
 from cru.values.visible import fold_blanks, visible
 
-LINES = 12
-WIDTH = 160
+LINES, FIRST_LINES, COLUMNS = 30, 20, 200
+"""What a question shows of a preview: so many lines, so many of them from its beginning, and so much of each."""
+LONGEST = 256 * 1024
+"""Characters of a text that a preview holds."""
 
 
 def preview_call(tool: str, args: Mapping[str, object]) -> str:
-    """A few lines without control characters; "" where the subject of the call says it all."""
+    """Return lines without control characters; "" where the subject of the call says it all."""
     if tool == "write":
         return _show_written(str(args["content"]))
     if tool == "edit":
         return _show_edited(args)
     if tool == "send_message":
-        return _first_lines(str(args["content"]), "")
+        return _marked(str(args["content"]), "")
     if tool == "bash":
         return _show_how_it_runs(args)
     return ""
@@ -54,29 +56,42 @@ def _show_written(content: str) -> str:
     if not content:
         return "(0 lines, 0 bytes)"
     count = len(content.splitlines())
-    return f"{_first_lines(content, '')}\n({count} {'line' if count == 1 else 'lines'}, {size} bytes)"
+    return f"{_marked(content, '')}\n({count} {'line' if count == 1 else 'lines'}, {size} bytes)"
 
 
 def _show_edited(args: Mapping[str, object]) -> str:
-    parts = [_first_lines(str(args["old_string"]), "- ")]
+    parts = [_marked(str(args["old_string"]), "- ")]
     if args["new_string"]:
-        parts.append(_first_lines(str(args["new_string"]), "+ "))
+        parts.append(_marked(str(args["new_string"]), "+ "))
     if args.get("replace_all"):
         parts.append("(everywhere in the file)")
     return "\n".join(parts)
 
 
-def _first_lines(text: str, mark: str) -> str:
-    """The first lines, each behind the mark, and how many more there are."""
-    lines = text.splitlines() or [""]
-    shown = [mark + _safe_line(line) for line in lines[:LINES]]
-    if len(lines) > LINES:
-        shown.append(f"{mark}… {len(lines) - LINES} more lines")
-    return "\n".join(shown)
+def _marked(text: str, mark: str) -> str:
+    """Return the lines of a text, each behind the mark; of a very long one the first."""
+    lines = text[:LONGEST].splitlines() or [""]
+    if len(text) > LONGEST:
+        lines.append(f"… {len(text) - LONGEST:,} more characters")
+    return "\n".join(mark + _safe_line(line) for line in lines)
 
 
 def _safe_line(line: str) -> str:
     """A line as it is safe to show: nothing in it may move the cursor, turn the text around or be out of sight."""
+    return visible(fold_blanks(line))
+
+
+def cut_preview(preview: str) -> list[str]:
+    """Return the lines that a question has room for. The end is shown too: of a diff, it may be all that is added."""
+    lines = preview.rstrip("\n").split("\n") if preview.strip() else []
+    rest = len(lines) - LINES
+    if rest > 0:
+        lines[FIRST_LINES : FIRST_LINES + rest] = [f"… {rest} more line{'s' if rest > 1 else ''}"]
+    return [cut_line(line) for line in lines]
+
+
+def cut_line(line: str) -> str:
+    """Return the beginning of a line, made visible, and how much more there is."""
     folded = fold_blanks(line)
-    shown = visible(folded[:WIDTH])
-    return f"{shown}… ({len(folded) - WIDTH} more characters)" if len(folded) > WIDTH else shown
+    rest = len(folded) - COLUMNS
+    return visible(folded[:COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
+from cru.tools.preview import cut_preview
 from cru.values.visible import fold_blanks, visible, whole_lines
 
 CHOICES: dict[str, ReplyScope] = {"once": "once", "session": "session", "no": "no"}
@@ -68,7 +69,7 @@ def render_question(subject: PermissionSubject) -> str:
     who = f"[sub-agent {subject.agent}] " if subject.agent else ""
     head, *rest = whole_lines(f"{who}{subject.tool}: {subject.detail}".rstrip(": "))
     lines = [head, *(f": {line}" for line in rest)]
-    lines += [f"| {line}" for line in (whole_lines(subject.preview.rstrip("\n")) if subject.preview.strip() else ())]
+    lines += [f"| {line}" for line in cut_preview(subject.preview)]
     own = [f"in {subject.folder}" if subject.folder else "", *(f"- {part}" for part in subject.parts)]
     if subject.changed_by:
         own.append(f"changed by {subject.changed_by}" + (f"; before: {subject.before}" if subject.before else ""))

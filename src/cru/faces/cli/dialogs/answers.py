@@ -7,6 +7,8 @@ from cru.faces.cli.terminal.keyboard import typed_text
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 
 ESCAPE, END_OF_INPUT = b"\x1b", b"\x04"
+MORE = "m"
+"""The key that is there only if the question leaves something out."""
 KEEPING = ("s", "p", "a", "e")
 """Keys that are there only if there is a rule to keep."""
 CHOICES: dict[str, ReplyScope] = {
@@ -21,6 +23,7 @@ WORDS = {
     "a": "always",
     "n": "no",
     "e": "edit the rule",
+    MORE: "more",
     "r": "no, with a reason",
 }
 """What is written behind the choices when a key was pressed."""
@@ -30,11 +33,12 @@ HELP = {
     "p": "keep the rule for this project",
     "a": "keep the rule everywhere",
     "e": "edit the rule, then choose how long it is kept",
+    MORE: "show all of what is asked about, then ask again",
     "r": "refuse, with a reason for the model",
     "n, Esc": "refuse",
     "Ctrl-C": "refuse, and stop the answer",
 }
-LINE_HELP = {key: HELP[key] for key in ("y", *KEEPING)} | {
+LINE_HELP = {key: HELP[key] for key in ("y", *KEEPING, MORE)} | {
     "n": "refuse; what follows is the reason, for the model",
     "Ctrl-C": HELP["Ctrl-C"],
 }
@@ -52,14 +56,16 @@ def takes_keys(subject: PermissionSubject) -> bool:
     return not subject.is_limit and not is_dumb_terminal()
 
 
-def describe_choices(subject: PermissionSubject, by_key: bool) -> str:
+def describe_choices(subject: PermissionSubject, by_key: bool, has_more: bool = False) -> str:
+    """List the answers that a question takes."""
     if subject.is_limit:
         return "y [words] go on, ? help, n [words] stop"
     keeps = "s session, p project, a always, " if subject.rule else ""
     edits = "e edit, " if subject.rule and subject.editing is not None else ""
+    more = f"{MORE} more, " if has_more else ""
     if by_key:
-        return f"y once, {keeps}{edits}? help, r reason, n no"
-    return f"y once, {keeps}{edits}? help, n [reason] no"
+        return f"y once, {keeps}{edits}{more}? help, r reason, n no"
+    return f"y once, {keeps}{edits}{more}? help, n [reason] no"
 
 
 def read_key(data: bytes) -> str:

@@ -19,6 +19,7 @@ from cru.faces.cli.dialogs.answers import (
     KEEPING,
     LIMIT_HELP,
     LINE_HELP,
+    MORE,
     WORDS,
     describe_choices,
     is_line,
@@ -31,11 +32,10 @@ from cru.faces.cli.dialogs.answers import (
 from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode, typed_text
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
+from cru.tools.preview import cut_line, cut_preview
 from cru.values.visible import fold_blanks, visible, whole_lines
 
 T = TypeVar("T")
-# A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
-PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 LONG_DETAIL = 2_000
 """Characters from which a question says how long the command is: its beginning may have left the screen."""
 
@@ -107,7 +107,7 @@ class TerminalAsker:
             self._write(text)
             was_typing = await self._stray.settle()
             by_key = takes_keys(subject) and not was_typing  # who was typing ends an answer with Enter
-            hint = f"  {describe_choices(subject, by_key)} > "
+            hint = f"  {describe_choices(subject, by_key, _has_more(subject))} > "
             if was_typing and takes_keys(subject):
                 hint = f"  {ENTER_ENDS}\n{hint}"
             answer = await (self._take_key(subject, hint) if by_key else self._take_line(subject, hint))
@@ -127,6 +127,8 @@ class TerminalAsker:
             return "  an answer is one line, this came with more\n" if await self._stray.is_pasted(data) else reply
         if line.strip().lower() == "e" and subject.rule and subject.editing is not None:
             return await self._edit(subject)
+        if line.strip().lower() == MORE and _has_more(subject):
+            return await self._show_all(subject)
         self._stray.add(data if is_stray(line) else b"")
         return _help(subject, False) if line.strip() == "?" else _not_understood(line, subject)
 
@@ -148,6 +150,8 @@ class TerminalAsker:
             return "" if reason is None else PermissionReply("no", reason.strip())
         if key == "e" and subject.rule and subject.editing is not None:
             return await self._edit(subject)
+        if key == MORE and _has_more(subject):
+            return await self._show_all(subject)
         if key == "?":
             return _help(subject, True)
         reply = read_reply(key, bool(subject.rule))
@@ -155,6 +159,18 @@ class TerminalAsker:
             return reply
         self._stray.add(b"" if key in CHOICES else data)
         return _not_understood(typed_text(data), subject)
+
+    async def _show_all(self, subject: PermissionSubject) -> str:
+        """Show what the question leaves out, a screenful at a time; returns the question, to be put again."""
+        text = _whole(subject)
+        if os.environ.get("TERM", "") in DUMB:
+            self._write("".join(f"  {line}\n" for line in text.split("\n")))
+        else:
+            from cru.faces.cli.dialogs.line_editor import LineEditor
+            from cru.faces.cli.dialogs.pager import show_paged
+
+            await show_paged(LineEditor(self._fd), text, "plain")
+        return render_question(subject)
 
     async def _edit(self, subject: PermissionSubject) -> PermissionReply | str | None:
         """The rule as the person wants it, and for how long; back to the question for Esc, and for what is none of that."""
@@ -233,7 +249,7 @@ def render_question(subject: PermissionSubject) -> str:
 def _surroundings(subject: PermissionSubject) -> str:
     """The parts of a command, and where it runs."""
     folder = f"  in {_shown(subject.folder)}\n" if subject.folder else ""
-    return folder + "".join(f"  - {_cut(part)}\n" for part in subject.parts)
+    return folder + "".join(f"  - {cut_line(part)}\n" for part in subject.parts)
 
 
 def _change(subject: PermissionSubject) -> str:
@@ -264,19 +280,21 @@ def _shown(text: str) -> str:
 
 
 def _preview(text: str) -> str:
-    """The first lines of what will be written or sent, each behind a bar: no line of it looks like the question's own."""
-    lines = text.rstrip("\n").split("\n") if text.strip() else []
-    shown = [f"  | {_cut(line)}\n" for line in lines[:PREVIEW_LINES]]
-    rest = len(lines) - PREVIEW_LINES
-    if rest > 0:
-        shown.append(f"  … {rest} more line{'s' if rest > 1 else ''}\n")
-    return "".join(shown)
+    """What will be written or sent, as far as there is room, each line behind a bar: no line of it looks like the question's own."""
+    return "".join(f"  | {line}\n" for line in cut_preview(text))
 
 
-def _cut(line: str) -> str:
-    folded = fold_blanks(line)
-    rest = len(folded) - PREVIEW_COLUMNS
-    return visible(folded[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
+def _has_more(subject: PermissionSubject) -> bool:
+    """Whether the question leaves something out, or is so long that its beginning may have left the screen."""
+    shown = "\n".join(cut_preview(subject.preview))
+    return len(subject.detail) > LONG_DETAIL or shown != subject.preview.rstrip("\n")
+
+
+def _whole(subject: PermissionSubject) -> str:
+    """All that the question is about, each line behind the mark that it has there."""
+    detail = [f": {line}" for line in whole_lines(subject.detail.strip("\n"))]
+    preview = subject.preview.rstrip("\n").split("\n") if subject.preview.strip() else []
+    return "\n".join([*detail, *(f"| {visible(fold_blanks(line))}" for line in preview)])
 
 
 def _help(subject: PermissionSubject, by_key: bool) -> str:
@@ -289,6 +307,8 @@ def _help(subject: PermissionSubject, by_key: bool) -> str:
 
 
 def _has_effect(key: str, subject: PermissionSubject) -> bool:
+    if key == MORE:
+        return _has_more(subject)
     return key not in KEEPING or bool(subject.rule and (key != "e" or subject.editing is not None))
 
 
