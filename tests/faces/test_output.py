@@ -213,7 +213,7 @@ def test_a_terminal_shows_what_is_going_on(home: HomeDir) -> None:
     with server([Reply(calls=[Call("bash", {"command": "sleep 0.2"})]), Reply("ok", delay=0.2)]) as model:
         home.configure(url=model.url)
         with pty("-t", "hi", home=home) as terminal:
-            terminal.expect("thinking …")
+            terminal.expect("waiting for the model …")
             terminal.expect("[tool bash sleep 0.2]")
             terminal.expect("running bash …")
             terminal.expect("ok")

@@ -73,7 +73,7 @@ def test_the_progress_line_shows_the_latest_and_goes_away(home: HomeDir) -> None
     ) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect_screen("thinking · ! syncing\\x1b[2J █████░░░░░ 50% · main …")
+            terminal.expect_screen("waiting for the model · ! syncing\\x1b[2J █████░░░░░ 50% · main …")
             terminal.key("c-c")
             terminal.expect("interrupted")
             assert "syncing" not in terminal.screen()
@@ -85,7 +85,7 @@ def test_a_status_that_is_too_long_for_the_line_is_cut(home: HomeDir) -> None:
     with server([Hang("")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("thinking")
+            terminal.expect("waiting for")
             terminal.expect("… …")
             terminal.key("c-c")
             terminal.expect("interrupted")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cru.engine.round import ModelReply, _add_call_part
+from cru.engine.round import ModelReply, _take
 from cru.models import anthropic, openai_compatible
 from cru.models.anthropic import AnthropicReply
 from cru.models.failures import RequestFacts
@@ -41,7 +41,7 @@ def nothing_is_added() -> Any:
 def test_arguments_of_a_call() -> None:
     reply = ModelReply()
     for _ in range(PIECES):
-        _add_call_part(reply, CallPart(0, "c", "write", Counted("0123456789")))
+        _take(reply, CallPart(0, "c", "write", Counted("0123456789")))
     assert reply.calls("x")[0].arguments == "0123456789" * PIECES
 
 

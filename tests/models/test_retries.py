@@ -11,6 +11,7 @@ from tests.models.wire import Peer, Step, broken_stream, delta, drop, finish, ha
 from cru.models.exchange import ReplyLimits
 from cru.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
 from cru.net import CertificateUntrusted, NetError, Response, TimedOut, TimeLimits, UnknownEncoding
+from cru.values.delays import Delayed
 from cru.values.messages import Delta, Text
 
 OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
@@ -43,6 +44,22 @@ def test_what_may_pass_is_tried_again_and_said(first: Step) -> None:
     assert len(harness.waits) == 1
     assert "trying again in" in harness.said[0]
     assert "(2 of 4)" in harness.said[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "is_rate_limited"),
+    [
+        (status(429, "slow down"), True),
+        (stream(sse({"error": {"message": "slow down", "code": 429}}, done=False)), True),
+        (status(503, "down"), False),
+        (drop, False),
+    ],
+)
+def test_a_wait_before_the_next_try_is_part_of_the_stream(first: Step, is_rate_limited: bool) -> None:
+    deltas, harness, _ = run(first, hello())
+    begun, ended = (item for item in deltas if isinstance(item, Delayed))
+    assert begun.until > 1_000_000_000 and begun.is_rate_limited is is_rate_limited and ended == Delayed()
+    assert deltas[:2] == [begun, ended] and len(harness.waits) == 1
 
 
 def test_after_four_tries_the_last_reason_is_told() -> None:

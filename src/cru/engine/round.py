@@ -37,6 +37,7 @@ from cru.values.messages import (
 
 if TYPE_CHECKING:
     from cru.engine.fallback import FailedTry
+    from cru.values.delays import Delayed
 
 NO_MEMORY = "no memory is left for the request and its reply"
 
@@ -205,27 +206,34 @@ async def _stream(parts: Parts, resolved: ResolvedModel, body: RequestBody, repl
                 reply.text.append(delta.text)
                 if not quiet:
                     bus.offer(StreamingDelta(delta.text, len(reply.text)))
-            elif isinstance(delta, CallPart):
-                _add_call_part(reply, delta)
-            elif isinstance(delta, End):
-                reply.usage, reply.reason, reply.ended = delta.usage, delta.reason, True
             elif isinstance(delta, Thought):
                 reply.thoughts.append(delta.text)
                 if not quiet:
                     bus.offer(AgentThinking(delta.text, len(reply.thoughts)))
-            elif isinstance(delta, ThoughtBlock):
-                reply.thinking.append(delta.block)
+            elif _take(reply, delta) and not quiet:
+                bus.stream.tell(delta)
     if not reply.ended:
         raise BrokenReply("the model's reply ended early", "try again")
 
 
-def _add_call_part(reply: ModelReply, part: CallPart) -> None:
-    known = reply.parts.get(part.index)
-    if known is None:
-        known = reply.parts[part.index] = ReplyCall()
-    known.id = known.id or part.id
-    known.name += part.name
-    known.arguments.append(part.arguments)
+def _take(reply: ModelReply, delta: CallPart | End | ThoughtBlock | Delayed) -> bool:
+    """Add what is not shown piece by piece; return whether it is something new to show: the beginning of a call, or a delay."""
+    if isinstance(delta, CallPart):
+        known = reply.parts.get(delta.index)
+        is_first = known is None
+        if known is None:
+            known = reply.parts[delta.index] = ReplyCall()
+        known.id = known.id or delta.id
+        known.name += delta.name
+        known.arguments.append(delta.arguments)
+        return is_first
+    if isinstance(delta, End):
+        reply.usage, reply.reason, reply.ended = delta.usage, delta.reason, True
+        return False
+    if isinstance(delta, ThoughtBlock):
+        reply.thinking.append(delta.block)
+        return False
+    return True
 
 
 class RequestPlan(Struct):

@@ -4,7 +4,7 @@ Shared by the adapters that speak HTTP."""
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from time import monotonic
+from time import monotonic, time
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -30,6 +30,7 @@ _ERROR_BYTES = 65536
 _WHOLE_BYTES = 64 << 20
 _DRAIN_SECONDS = 0.1
 _ERROR_SECONDS = 10.0
+_TOO_MANY = 429
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 MOST_CALLS = 1000
@@ -155,7 +156,15 @@ class Exchange:
                 failure, cause = error, error
             if begun or not failure.retryable or attempt == tries - 1:
                 raise failure from (cause if cause is not failure else cause.__cause__)
-            await self._wait(attempt, failure)
+            from random import random
+
+            from cru.values.delays import Delayed
+
+            seconds = delay_before_retry(attempt, failure.retry_after, random())
+            self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {tries})")
+            yield Delayed(time() + seconds, failure.status == _TOO_MANY)
+            await self._sleep(seconds)
+            yield Delayed()
 
     def _connection_error(self, error: NetError, begun: bool) -> ModelError:
         if isinstance(error, BadUrl):
@@ -166,13 +175,6 @@ class Exchange:
         )
         failure.retryable = not isinstance(error, TimedOut | CertificateUntrusted | UnknownEncoding)
         return failure
-
-    async def _wait(self, attempt: int, failure: ModelError) -> None:
-        from random import random
-
-        seconds = delay_before_retry(attempt, failure.retry_after, random())
-        self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {self._limits.tries})")
-        await self._sleep(seconds)
 
     async def _try_once(self, body: RequestBody, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
         meter = _ReplyMeter(self._limits, self.facts.provider, self._clock)
@@ -202,8 +204,6 @@ class Exchange:
         )
 
     async def _refusal(self, response: Response, size: int) -> ModelError:
-        from time import time
-
         if response.status < 400 and "location" in response.headers:
             return self._redirected(response)
         body = b""
@@ -211,6 +211,7 @@ class Exchange:
             with TimeLimit(_ERROR_SECONDS):
                 body = await response.read(_ERROR_BYTES)
         error = error_for_status(self.facts, response.status, body, size)
+        error.status = response.status
         error.retry_after = delay_asked_for(response.headers, time())
         return error
 

@@ -112,7 +112,9 @@ def error_for_object(facts: RequestFacts, error: ErrorObject) -> ModelError:
     status = _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
     if isinstance(error.code, int) and (400 <= error.code < 600 or not status):
         status = error.code if error.code < 600 else 0
-    return error_for(facts, status, error)
+    failure = error_for(facts, status, error)
+    failure.status = status
+    return failure
 
 
 def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: str = "") -> ModelError:

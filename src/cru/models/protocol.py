@@ -31,6 +31,8 @@ class ModelError(CruError):
 
     retryable = False
     others_may_answer = False
+    status: int = 0
+    """Of the response, 0 if there was none."""
     retry_after: float | None = None
     """Seconds that the server asks to wait before the next try."""
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from cru.values.delays import Delayed
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -186,7 +189,7 @@ class End(Struct, frozen=True):
     usage: Usage = Usage()
 
 
-Delta: TypeAlias = Text | Thought | ThoughtBlock | CallPart | End
+Delta: TypeAlias = "Text | Thought | ThoughtBlock | CallPart | End | Delayed"
 
 
 MESSAGE = "message"

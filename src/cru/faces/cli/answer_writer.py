@@ -56,13 +56,14 @@ class AnswerWriter:
         if self._markdown is not None:
             self._length += len(text)
             self._markdown.feed(text)
-            if self._live is not None:
-                self._live.changed()
-            else:
+            if self._live is None:
                 self._report(f"answering, {self._length} characters" if self._markdown.waiting else "")
         else:
             self._clear()
             self.output.write((printable(text) if self.is_terminal else text).encode("utf-8", "replace"))
+        if self._live is not None:
+            self._report("answering")
+            self._live.changed()
         self._is_line_start = text.endswith("\n")
 
     def print_block(self, text: str, is_drawn: bool = False) -> None:

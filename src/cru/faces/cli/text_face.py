@@ -58,18 +58,16 @@ class TextFace:
     def __init__(self, verbose: bool, live: LiveRegion | None = None) -> None:
         self.tells_failures = True  # of calls; else whoever made the call does
         self.tells_cost = False
-        self._verbose = verbose
-        self._hides_tools = False
+        self._verbose, self._hides_tools = verbose, False
         self._progress = live or (_open_progress() if sys.stderr.isatty() else None)
         self._answer = AnswerWriter(self._clear_progress, self._set_activity, live)
-        self._is_streamed = False
-        self._thought = ""
+        self._is_streamed, self._thought = False, ""
         self._questions: set[str] = set()
         self._deferred: list[Callable[[], None]] = []
         self._statuses: PluginStatuses | None = None
         self._activity, self._is_busy = "", False
         self._last_notice, self._repeats = "", 0
-        self._running_calls: set[str] = set()
+        self._running_calls: dict[str, str] = {}
 
     @property
     def problem(self) -> str:
@@ -88,9 +86,12 @@ class TextFace:
         self._on(SessionCompacted, self._show_compaction)
         self._on(StatusChanged, self._show_status)
         if self._progress is not None:
+            from cru.faces.cli.terminal.progress import watch_requests
+
             self._stream.subscribe(self._begin_question, InteractionRequested)
             self._stream.subscribe(self._end_question, InteractionCompleted)
             self._on(StateChanged, self._show_state)
+            watch_requests(self._on, self._set_activity)
 
     def dress(self, look: FaceSettings, parts: Parts) -> None:
         """What is shown, and how; once, after `watch`. `parts`: of the session that is shown."""
@@ -235,7 +236,12 @@ class TextFace:
 
     def _show_state(self, state: StateChanged) -> None:
         self._is_busy = state.new != "idle"
-        self._set_activity("thinking" if state.new == "calling" else "")
+        self._set_activity("waiting for the model" if state.new == "calling" else "")
+
+    def _show_running(self) -> None:
+        """Name the tools that run now."""
+        names = one_line(", ".join(dict.fromkeys(self._running_calls.values())), 40)
+        self._set_activity(names and ("working" if self._hides_tools else f"running {names}"))
 
     def _show_status(self, status: StatusChanged) -> None:
         if self._statuses is None:
@@ -316,12 +322,10 @@ class TextFace:
             self.say(f"cru: last warning repeated {'once' if repeats == 1 else f'{repeats:,} times'}")
 
     def _show_call(self, call: ToolCalled) -> None:
-        if self._hides_tools:
-            self._set_activity("working")
-            return
-        self._running_calls.add(call.call_id)
-        self._say_call(call)
-        self._set_activity(f"running {one_line(call.name, 40)}")
+        self._running_calls[call.call_id] = call.name
+        if not self._hides_tools:
+            self._say_call(call)
+        self._show_running()
 
     def _say_call(self, call: ToolCalled | ToolCompleted | ToolFailed) -> None:
         from cru.faces.cli.call_summary import summarize_arguments
@@ -331,8 +335,8 @@ class TextFace:
     def _end_call(self, call: ToolCompleted) -> None:
         if call.call_id not in self._running_calls and not self._hides_tools:  # a handler answered in its place
             self._say_call(call)
-        self._running_calls.discard(call.call_id)
-        self._set_activity("")
+        self._running_calls.pop(call.call_id, None)
+        self._show_running()
 
     def _watch_tool_views(self) -> None:
         from cru.faces.cli.oil.tool_views import ToolViews
@@ -359,8 +363,8 @@ class TextFace:
     def _show_failure(self, call: ToolFailed) -> None:
         """What a person did not decide is always told: else nobody would know why nothing was done. A command that merely failed
         is told only with -v and on a terminal."""
-        has_run = call.call_id in self._running_calls
-        self._running_calls.discard(call.call_id)
+        has_run = self._running_calls.pop(call.call_id, None) is not None
+        self._show_running()
         if self.tells_failures and self._tells(call.which):
             if not has_run and self._tells(""):
                 self._say_call(call)

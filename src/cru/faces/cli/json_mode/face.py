@@ -25,6 +25,8 @@ from cru.events.stream import (
     ToolOutput,
 )
 from cru.faces.cli.console import TerminalOutput, say
+from cru.values.delays import Delayed
+from cru.values.messages import CallPart
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
@@ -41,6 +43,8 @@ NAMES: dict[type[msgspec.Struct], str] = {
     StatusChanged: "status:changed",
     FactPublished: "fact:published",
     StateChanged: "state:changed",
+    CallPart: "call:begun",
+    Delayed: "request:delayed",
     AgentActivity: "agent:activity",
     AgentCallFailed: "agent:call_failed",
     EntryLogged: "log:appended",

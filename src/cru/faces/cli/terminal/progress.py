@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
+from typing import Any
 
+from cru.events.payloads import AgentThinking
 from cru.events.stream import StatusChanged
 from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, takes_escapes, takes_styles, write_error
+from cru.values.delays import Delayed
+from cru.values.messages import CallPart
 from cru.values.oil.bar import bar
 
 BAR = 10
@@ -36,6 +42,20 @@ class PluginStatuses:
     def text(self) -> str:
         """All of them on one line."""
         return " · ".join(self._texts.values())
+
+
+def watch_requests(on: Callable[[type[Any], Callable[[Any], None]], None], report: Callable[[str], None]) -> None:
+    """Report what the running request does besides answering. on: subscribes a reader to a type of the stream"""
+    on(AgentThinking, lambda _thought: report("thinking"))
+    on(CallPart, lambda call: report(f"writing a call of {one_line(call.name, 40)}"))
+    on(Delayed, lambda delay: report(_describe_delay(delay)))
+
+
+def _describe_delay(delay: Delayed) -> str:
+    if not delay.until:
+        return "waiting for the model"
+    why = "rate limited" if delay.is_rate_limited else "no reply"
+    return f"{why}, next try at {time.strftime('%H:%M:%S', time.localtime(delay.until))}"
 
 
 class ProgressLine:
