@@ -15,6 +15,7 @@ import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server
 
 from cru.contexts.images import BadImage, check_image, keep_image, load_image
+from cru.engine.attachments import read_named_images
 from cru.engine.images import copy_images_of
 from cru.engine.prompts import find_unfinished
 from cru.values.image_formats import ImageFormat, identify
@@ -70,6 +71,63 @@ def test_a_prompt_with_an_image_is_sent_kept_and_sent_again(home: HomeDir, pictu
     about = {"digest": DIGEST, "media_type": "image/png", "name": "a.png", "size": len(PNG), "width": 64, "height": 48}
     assert prompt["metadata"]["images"] == [{**about, "path": str(picture)}]
     assert DATA[:40] not in (home.context() / "context.jsonl").read_text()
+
+
+NAMED = [
+    ("look at @a.png", ["a.png"]),
+    ("@a.png", ["a.png"]),
+    ("@a.png, then @below/B.PNG.", ["a.png", "B.PNG"]),
+    ('@"with blank.png"?', ["with blank.png"]),
+    ("@a.png and @./a.png", ["a.png"]),
+    ("@root.png", ["root.png"]),
+    ("mail me@a.png", []),
+    ("@missing.png", []),
+    ("@a.png.txt", []),
+    ("@text.png", []),
+    (f"@{'x' * 300}.png", []),
+    ("a.png", []),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), NAMED)
+def test_images_that_a_prompt_names_are_found(tmp_path: Path, text: str, names: list[str]) -> None:
+    cwd = tmp_path / "cwd"
+    (cwd / "below").mkdir(parents=True)
+    for shade, name in enumerate(("cwd/a.png", "cwd/below/B.PNG", "cwd/with blank.png", "root.png", "a.png")):
+        (tmp_path / name).write_bytes(png(shade=shade))
+    (cwd / "text.png").write_text("no image")
+    read = read_named_images(text, (cwd, tmp_path))
+    assert [attachment.image.name for attachment in read if attachment.image] == names
+    assert all(str(cwd) in attachment.path or "root" in attachment.path for attachment in read)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("road", ["words", "piped", "json-config", "batch", "attached too"])
+def test_an_image_that_a_prompt_names_goes_along_on_every_road(home: HomeDir, picture: Path, road: str) -> None:
+    prompt = "look at @a.png"
+    with server([Reply("grey")]) as model:
+        home.configure(url=model.url)
+        if road == "words":
+            ask(home, prompt)
+        elif road == "attached too":
+            ask(home, "--attach", "a.png", prompt)
+        elif road == "piped":
+            assert cru(home=home, input=prompt).code == 0
+        elif road == "json-config":
+            request = {"command": {"send_prompt": {"prompt": prompt}}}
+            assert cru("--json-config", home=home, input=msgspec.json.encode(request).decode()).code == 0
+        else:
+            (home.project / "items.jsonl").write_bytes(msgspec.json.encode({"id": "one", "prompt": prompt}) + b"\n")
+            ask(home, "batch", "items.jsonl")
+    content = model.requests[0].body["messages"][-1]["content"]
+    assert [part for part in content if part["type"] == "image_url"] == [CHAT_IMAGE]
+
+
+def test_material_beside_the_words_names_no_image(home: HomeDir, picture: Path) -> None:
+    with server([Reply("yes")]) as model:
+        home.configure(url=model.url)
+        assert cru("sum it up", home=home, input="see @a.png").code == 0
+    assert model.requests[0].body["messages"][-1]["content"] == "sum it up\n\nsee @a.png"
 
 
 def test_anthropic_gets_blocks_and_images_of_results(home: HomeDir, picture: Path) -> None:

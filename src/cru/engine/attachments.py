@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from cru.engine import EngineError
 from cru.events.payloads import Attachment
 from cru.files.regular import blocking_reason
+from cru.tools.files import IMAGE_SUFFIXES
 
 LIMIT = 1024 * 1024
 IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """Pipes that a shell has opened already, as in `--attach <(command)`."""
+_NAME = rf"(?:{'|'.join(map(re.escape, IMAGE_SUFFIXES))})"
+REFERENCE = rf"(?<!\S)@(?:\"([^\"\n]+{_NAME})\"|(\S+{_NAME}))(?=[.,;:!?)]*(?:\s|$))"
+"""`@picture.png` or `@"my picture.png"` in a prompt."""
 NOT_READABLE = "images are sent as PNG, JPEG, GIF or WebP; of other files, attach their text"
 
 
@@ -59,14 +66,24 @@ def _read_image(name: str, path: Path) -> Attachment:
         raise BadAttachment(f"cannot attach {name}: {error.message}", error.hint) from error
 
 
-def _read(name: str, path: Path) -> bytes:
-    from cru.contexts.images import MOST_BYTES
+def may_name_image(text: str) -> bool:
+    """Whether it is worth a closer look."""
+    lowered = text.lower()
+    return any(suffix in lowered for suffix in IMAGE_SUFFIXES)
 
-    try:
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
+
+def read_named_images(text: str, folders: Sequence[Path]) -> tuple[Attachment, ...]:
+    """Read the images that a prompt names with `@`, each from the first of the folders that has the file. Raises BadAttachment."""
+    if "@" not in text or not may_name_image(text):
+        return ()
+    images: dict[str, Attachment] = {}
+    for match in re.finditer(REFERENCE, text, re.IGNORECASE):
+        name = os.path.expanduser(match[1] or match[2])
+        path = next((folder / name for folder in folders if os.path.isfile(folder / name)), None)
+        attachment = read_attachment(str(path), path.parent) if path is not None else None
+        if attachment is not None and attachment.image is not None:
+            images.setdefault(attachment.image.digest, attachment)
+    return tuple(images.values())
 
 
 def read_image_file(name: str, path: Path) -> bytes:

@@ -74,6 +74,7 @@ def _run(parsed: Parsed) -> int:
     if quiet and parsed.words:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
     text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words, parsed.has("commands"))
+    typed = _decode(os.fsencode(" ".join(parsed.words)), "")[0].strip() or text
     name = _claimed_name(parsed, home)
     _clear_away(parsed, home, name)
     results = _carry_out(parsed, home, name)
@@ -86,7 +87,7 @@ def _run(parsed: Parsed) -> int:
     if not quiet:
         _tell_origin(parsed, home, results.name)
     if not quiet and (text.strip() or parsed.has("resume")):
-        return max(results.code, _turn(parsed, text, results))
+        return max(results.code, _turn(parsed, text, typed, results))
     # No session follows, so there is no other context.
     if events := tuple(event for event in results.events if not getattr(event, "transient", False)):
         from cru.faces.cli.session_run import announce
@@ -271,13 +272,19 @@ def _chat(parsed: Parsed, name: str) -> int:
     raise UsageProblem("there is no prompt", 'cru "your question", or pipe text into it')
 
 
-def _turn(parsed: Parsed, text: str, results: FlagResults) -> int:
-    """What a tool gave is no command, whatever it begins with; nor is anything after --."""
+def _turn(parsed: Parsed, text: str, typed: str, results: FlagResults) -> int:
+    """Ask. What a tool gave is no command, whatever it begins with, and names no image; nothing after -- is a command. Piped text beside
+    words is material: only the words name images."""
     from cru.faces.cli.session_run import PromptRequest, one_shot
 
     literal = parsed.literal or bool(results.texts)
     request = PromptRequest(
-        text, _attachments(parsed), results.events, literal=literal, key=parsed.last("idempotency-key") or ""
+        text,
+        _attachments(parsed),
+        results.events,
+        literal=literal,
+        key=parsed.last("idempotency-key") or "",
+        typed=typed,
     )
     return one_shot(_start_of_turn(parsed, results.name), parsed, request)
 

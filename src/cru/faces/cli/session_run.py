@@ -47,6 +47,7 @@ class PromptRequest(Struct, frozen=True):
     source: where the text is from, if nobody typed it
     literal: it is no command, whatever it begins with
     key: it is asked once (cru.engine.idempotency)
+    typed: the part of the text that a person wrote: images that it names with `@` go along
     """
 
     text: str
@@ -55,6 +56,7 @@ class PromptRequest(Struct, frozen=True):
     source: PromptSource = "user"
     literal: bool = False
     key: str = ""
+    typed: str = ""
 
 
 class RunningSession(Struct, frozen=True):
@@ -160,7 +162,7 @@ async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int
         built.face = lambda: _command_face(built)
         refusals = _watch_refusals(built.session) if parsed.has("fail-on-refusal") else []
         try:
-            result = await _turn(built.session, parsed, request)
+            result = await _turn(built.session, parsed, _with_named_images(start, request))
         except CruError as error:
             error.hint = _spell_hint(error.hint, parsed, start)
             if start.private is None and is_left_open(built.session, error, "" if request.literal else request.text):
@@ -232,6 +234,18 @@ async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> Leg
     if result is None and request.attachments:
         session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
     return result or LegResult("done")
+
+
+def _with_named_images(start: Start, request: PromptRequest) -> PromptRequest:
+    """The request with the images that its text names. Raises BadAttachment."""
+    if "@" not in request.typed:
+        return request
+    from cru.engine.attachments import read_named_images
+
+    attached = [attachment.image for attachment in request.attachments if attachment.image]
+    named = read_named_images(request.typed, (start.cwd, start.root))
+    more = tuple(attachment for attachment in named if attachment.image not in attached)
+    return replace(request, attachments=request.attachments + more)
 
 
 async def _admit(session: Session, request: PromptRequest) -> None:

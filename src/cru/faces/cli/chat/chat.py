@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from cru.app import Start
+from cru.engine.attachments import may_name_image
 from cru.engine.background import has_report, wait_for_report
 from cru.engine.commands import split_command
 from cru.faces.cli.chat.first_prompt import FirstPrompt
@@ -25,7 +26,6 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
 from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.text_face import TextFace
-from cru.tools.files import IMAGE_SUFFIXES
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -67,12 +67,6 @@ def own_command(text: str) -> str:
     return text[1:].strip() if text.startswith("!") else ""
 
 
-def may_name_image(text: str) -> bool:
-    """Whether it is worth a closer look."""
-    lowered = text.lower()
-    return any(suffix in lowered for suffix in IMAGE_SUFFIXES)
-
-
 class Screen(Protocol):
     """What a person types, and where.
 
@@ -110,7 +104,7 @@ class Chat:
         self.unfinished, self.failed = False, 0
         self._face, self._signals = face, run.signals
         self._session = session = run.built.session
-        self._store, self._home = run.built.store, start.home
+        self._store, self._home, self._cwd = run.built.store, start.home, start.cwd
         run.signals.on_end(self._end)
         run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
@@ -237,7 +231,7 @@ class Chat:
     def _chat_images(self) -> ChatImages:
         from cru.faces.cli.chat.images import ChatImages
 
-        self._images = self._images or ChatImages(self._session)
+        self._images = self._images or ChatImages(self._session, self._cwd)
         return self._images
 
     def _mark_image(self, pasted: str) -> str:

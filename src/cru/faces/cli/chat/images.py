@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from cru.contexts.images import MOST_BYTES, BadImage, check_image, image_path, keep_image
-from cru.engine.attachments import BadAttachment, read_attachment
+from cru.engine.attachments import BadAttachment, read_attachment, read_named_images
 from cru.engine.images import admit_images
 from cru.engine.session import Session
 from cru.events.payloads import Attachment
@@ -23,9 +23,6 @@ from cru.values.messages import Image
 SECONDS = 5.0
 """That a program may take to give the clipboard."""
 _NAMES = r"png|jpe?g|gif|webp"
-_REFERENCE = re.compile(
-    rf"(?<!\S)@(?:\"([^\"\n]+\.(?:{_NAMES}))\"|(\S+\.(?:{_NAMES})))(?=[\s,.;:!?)]|$)", re.IGNORECASE
-)
 _PATH = re.compile(rf"[^\n]+\.(?:{_NAMES})['\"]?", re.IGNORECASE)
 _POWERSHELL = (
     "Add-Type -AssemblyName System.Windows.Forms,System.Drawing; $i=[Windows.Forms.Clipboard]::GetImage(); if($i){"
@@ -56,8 +53,8 @@ class ClipboardProblem(CruError):
 class ChatImages:
     """Those of one chat, by what stands for them in its input."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, cwd: Path) -> None:
+        self._session, self._folders = session, (cwd, session.parts.root)
         self._marks: dict[str, Attachment] = {}
         self._contents: dict[str, bytes] = {}
 
@@ -96,7 +93,7 @@ class ChatImages:
     async def take_in(self, text: str) -> tuple[Attachment, ...]:
         """The images of a prompt, which the context keeps from now on. Raises what admit_images raises."""
         marked = [attachment for mark, attachment in self._marks.items() if mark in text]
-        attachments = tuple(dict.fromkeys([*marked, *self._referred(text)]))
+        attachments = tuple(dict.fromkeys([*marked, *read_named_images(text, self._folders)]))
         if not attachments:
             return ()
         session = self._session
@@ -110,16 +107,6 @@ class ChatImages:
     def _keep_pasted(self, image: Image) -> None:
         if image.digest in self._contents:
             keep_image(self._session.parts.store.folder, self._contents[image.digest], image)
-
-    def _referred(self, text: str) -> Iterator[Attachment]:
-        """Images that the text names with `@`."""
-        root = self._session.parts.root
-        for match in _REFERENCE.finditer(text):
-            path = root / os.path.expanduser(match[1] or match[2])
-            if path.is_file():
-                attachment = read_attachment(str(path), root)
-                if attachment.image is not None:
-                    yield attachment
 
 
 def _dropped_path(text: str) -> Path | None:
