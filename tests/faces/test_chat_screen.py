@@ -379,12 +379,13 @@ def test_a_command_of_ones_own_runs_and_the_model_hears_of_it(home: HomeDir) -> 
             terminal.expect("out\n")
             terminal.expect("[exit code 3]")
             terminal.expect("> ")
-            terminal.line("!echo $$ >pid; exec sleep 600")
+            terminal.line("!echo half; echo $$ >pid; exec sleep 600")
             wait_until(lambda: (home.project / "pid").exists() and (home.project / "pid").read_text().endswith("\n"))
             terminal.key("c-c")
-            terminal.expect("cru: interrupted")
+            terminal.expect("half\n[interrupted]")
             terminal.expect("> ")
             assert not model.requests
+            assert terminal.screen().count("out\n") == terminal.screen().count("half\n") == 1
             terminal.line("one")
             terminal.expect("answer")
             terminal.line(" !two")
@@ -393,5 +394,5 @@ def test_a_command_of_ones_own_runs_and_the_model_hears_of_it(home: HomeDir) -> 
     assert not is_running(int((home.project / "pid").read_text()))
     sent = str(model.requests[0].body["messages"])
     assert "The user ran a command of their own:" in sent and f"out\\n{home.project}\\n[exit code 3]" in sent
-    assert "sleep 600" not in sent
+    assert "exec sleep 600\\nhalf\\n[interrupted]" in sent
     assert prompts(home)[-1].strip() == "!two"

@@ -171,8 +171,13 @@ def tool_result(parts: Parts, call: ToolCall, content: str, of: ToolResult, whic
 
 
 def interrupted(parts: Parts, call: ToolCall) -> None:
-    """A call that was running when its run was killed or interrupted."""
-    result(parts, call, INTERRUPTED, True, which=FailureKind.INTERRUPTED.value)
+    """Log the result of a call that was running when its run was killed or interrupted: what had come of it, if that is known."""
+    content, output = INTERRUPTED, parts.tool_services.interrupted.pop(call.id, "")
+    if output:
+        from cru.engine.partial_output import describe_partial
+
+        content = describe_partial(parts, call, output)
+    result(parts, call, content, True, which=FailureKind.INTERRUPTED.value)
 
 
 def leg_ended(parts: Parts, ref: str, cause: str) -> None:

@@ -20,7 +20,7 @@ class Capture(Protocol):
         """True if that is enough: the child is to be ended."""
 
     def close(self) -> str:
-        """What was kept; called once, at the end."""
+        """Return what was kept; called at the end."""
 
     @property
     def is_cut(self) -> bool:

@@ -152,7 +152,12 @@ class AgentTasks:
                 return ToolResult(
                     f"[sub-agent {card.name} works in the background as task {task.id}; you get its answer when it is done]"
                 )
-            outcome = await self.manager.wait(task)
+            try:
+                outcome = await self.manager.wait(task)
+            except asyncio.CancelledError:
+                work = self.commands().list_work(task)
+                self._parts.tool_services.interrupted[call_id] = f"sub-agent {card.name} (task {task.id}):\n{work}"
+                raise
         except ToolError:
             raise
         except CruError as error:

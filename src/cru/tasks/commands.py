@@ -162,11 +162,13 @@ class CommandTasks:
 
     def _read_agent(self, task: Task, lines: int | None) -> str:
         """What it said and did, without what was shown before."""
+        outcome = task.outcome
+        return self.list_work(task, lines) if outcome is None else outcome.result or outcome.error
+
+    def list_work(self, task: Task, lines: int | None = None) -> str:
+        """List what a sub-agent said and did, a line each, the last `lines` of it."""
         from cru.contexts.log_tail import read_tail as last_entries
 
-        outcome = task.outcome
-        if outcome is not None:
-            return outcome.result or outcome.error
         entries = last_entries(task.folder / LOG, lines or ENTRIES, (MESSAGE, TOOL_CALL)).entries
         results = results_by_call(entries)
         shown = [text for entry in entries if (text := describe_entry(entry, results))]

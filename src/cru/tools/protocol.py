@@ -205,6 +205,7 @@ class ToolServices(Struct, kw_only=True):
     outside: runs outside of that sandbox
     own_env: (root) -> the environment of programs that cru starts for itself, in which handlers and the project have no say
     outside_env: (root, whether a rule permits it) -> that of a command that runs outside of the sandbox
+    interrupted: by the id of each call that was cancelled, what had come of it until then
     keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
 
@@ -224,6 +225,7 @@ class ToolServices(Struct, kw_only=True):
     outside: "OutsideRuns | None" = None
     own_env: Callable[[Path], Mapping[str, str]] | None = None
     outside_env: Callable[[Path, bool], Mapping[str, str]] | None = None
+    interrupted: dict[str, str] = {}
 
     def env_of_own_programs(self, root: Path, env: Mapping[str, str]) -> Mapping[str, str]:
         """The environment of programs that cru starts for itself in this folder; `env` where nobody lends one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -181,9 +182,14 @@ async def run_command(
     *,
     confined: ConfinedCommand | None = None,
 ) -> ProcessResult:
-    """Run it in the project root with the environment of tools, at most so many seconds. Raises ToolError if it cannot be started."""
+    """Run it in the project root with the environment of tools, at most so many seconds; cancelled, what it has printed is kept for the
+    call's result. Raises ToolError if it cannot be started."""
     program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True)
     try:
         return await run_program(program if confined is None else confined.put_around(program), seconds, capture)
     except StartError as error:
         raise ToolError(error.message, error.hint) from error
+    except asyncio.CancelledError:
+        if output := capture.close():
+            running.services.interrupted[running.call_id] = output
+        raise

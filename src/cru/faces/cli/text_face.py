@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, UnsetType
 
@@ -118,15 +118,15 @@ class TextFace:
 
         self._bus.sink = TellingJournal(self._bus.sink, self.say)
 
-    def show_results(self, render: Callable[[ToolCompleted | ToolFailed], str]) -> None:
-        """Show what `render` makes of each finished call, ready for the terminal, below it."""
+    def show_results(self, payloads: Sequence[type[Struct]], render: Callable[[Any], str]) -> None:
+        """Show what `render` makes of each of these payloads about a finished call, ready for the terminal, below it."""
 
-        def show(call: ToolCompleted | ToolFailed) -> None:
+        def show(call: Struct) -> None:
             if not self._hides_tools and (text := render(call)):
                 print_above_prompt(lambda: write_error(text))
 
-        self._on(ToolCompleted, show)
-        self._on(ToolFailed, show)
+        for payload in payloads:
+            self._on(payload, show)
 
     def close(self) -> None:
         """The progress line goes away; what waited for a question to end is shown."""

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from cru.engine.parts import Parts
+from cru.events.interrupted import CallInterrupted
 from cru.events.payloads import FailureKind, ToolCompleted, ToolFailed
 from cru.faces.cli.chat.todos import parse_todo
 from cru.faces.cli.console import one_line, printable
@@ -25,6 +26,10 @@ LONG_CALL = 1_000.0
 
 
 HAS_RUN = (FailureKind.FAILED.value, FailureKind.TIMEOUT.value)
+
+
+SHOWN = (ToolCompleted, ToolFailed, CallInterrupted)
+"""Of which payloads a chat shows results."""
 
 
 class LineLook(Enum):
@@ -47,8 +52,10 @@ class CallResults:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def lines(self, call: ToolCompleted | ToolFailed) -> list[Line]:
+    def lines(self, call: ToolCompleted | ToolFailed | CallInterrupted) -> list[Line]:
         """What is shown below the call; nothing of a call that only looked."""
+        if isinstance(call, CallInterrupted):
+            return list(_last_lines(call.output))
         tool = self._parts.tools.find(call.name)
         if tool is None:
             return []

@@ -19,7 +19,15 @@ from cru.engine.commands import split_command
 from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
-from cru.faces.cli.console import complain, erase_prompt, is_dumb_terminal, print_above_prompt, say, write_error
+from cru.faces.cli.console import (
+    complain,
+    erase_prompt,
+    is_dumb_terminal,
+    one_line,
+    print_above_prompt,
+    say,
+    write_error,
+)
 from cru.faces.cli.continuation import spell_in_chat
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
@@ -114,14 +122,14 @@ class Chat:
         self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, start)
         self._screen.take_keys(first.typed, first.waits)
         self._is_leaving = self._is_in_turn = self._has_begun = self._resumes = False
-        self._is_plain = live is None
+        self._is_plain, self._live = live is None, live
         self._interrupted = -LEAVING
         self._images: ChatImages | None = None
         self._own: asyncio.Future[str] | None = None
 
     def _open_screen(self, live: LiveRegion, settings: Settings, start: Start) -> Screen:
         from cru.app.chat_keys import ChatKeys, KeyTable
-        from cru.faces.cli.chat.call_results import CallResults, styled
+        from cru.faces.cli.chat.call_results import SHOWN, CallResults, styled
         from cru.faces.cli.chat.completion import ChatCompleter
         from cru.faces.cli.chat.history import open_history
         from cru.faces.cli.chat.keys import unknown_keys
@@ -133,7 +141,7 @@ class Chat:
         show_todos(self._session.parts.bus.stream, live.show_todos)
         self._themes = themes = open_themes(start.home, settings)
         results = CallResults(self._session.parts)
-        self._face.show_results(lambda call: styled(results.lines(call), themes.escape))
+        self._face.show_results(SHOWN, lambda call: styled(results.lines(call), themes.escape))
         actions = ChatActions(
             self._status.text,
             self._interrupt,
@@ -253,7 +261,12 @@ class Chat:
     async def _run_own(self, command: str) -> None:
         from cru.faces.cli.chat.own_commands import run_own_command
 
-        self._own = asyncio.ensure_future(run_own_command(self._session.parts, command, self._face.show_block))
+        def show(text: str) -> None:
+            self._show_running("")  # what it has printed leaves the live region before all of it is printed above
+            self._face.show_block(text)
+
+        self._own = asyncio.ensure_future(run_own_command(self._session.parts, command, show))
+        self._show_running(f"running {one_line(command, 40)}")
         try:
             self._session.add_context([await self._own])
         except CruError as error:
@@ -263,8 +276,13 @@ class Chat:
                 raise
             self._face.say("cru: interrupted")
         finally:
+            self._show_running("")
             self._own, self._is_in_turn = None, False
             self._screen.end_turn()
+
+    def _show_running(self, activity: str) -> None:
+        if self._live is not None:
+            self._live.show(activity)
 
     def _show_failure(self, error: CruError | OSError | MemoryError) -> None:
         message, hint = (

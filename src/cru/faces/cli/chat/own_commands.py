@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from cru.engine.parts import Parts
@@ -17,19 +18,30 @@ SHELL = "/bin/sh"
 
 
 async def run_own_command(parts: Parts, command: str, show: Callable[[str], None]) -> str:
-    """Run it in the project root, in $SHELL; what the model is to know of it. `show` prints what came of it. Raises StartError. Cancelled,
-    it is ended with all that it started."""
+    """Run it in the project root, in $SHELL, and return what the model is to know of it. `show` prints what came of it.
+
+    Cancelled, it is ended with all that it started, and the result says so. Raises StartError."""
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(f"!{command}", text))  # noqa: E731
     shell = parts.env.get("SHELL") or SHELL
-    program = Program((shell, "-c", command), parts.root, parts.env, is_bound=True)
     try:
-        ended = await run_program(program, None, TextCapture(emit, KEPT))
+        output, status = await _run(parts, (shell, "-c", command), emit)
     except StartError:
         if shell == SHELL:
             raise
-        program = Program((SHELL, "-c", command), parts.root, parts.env, is_bound=True)
-        ended = await run_program(program, None, TextCapture(emit, KEPT))
-    status = f"\n[exit code {ended.exit_status}]" if ended.exit_status else ""
-    text = f"{ended.output.rstrip()}{status}".lstrip("\n") or "(no output)"
+        output, status = await _run(parts, (SHELL, "-c", command), emit)
+    text = f"{output.rstrip()}{status}".lstrip("\n") or "(no output)"
     show(text)
     return f"The user ran a command of their own:\n$ {command}\n{text}"
+
+
+async def _run(parts: Parts, argv: tuple[str, ...], emit: Callable[[str], None]) -> tuple[str, str]:
+    """Return the output, and a line that says how the command ended, "" if it ended well. Raises StartError."""
+    capture = TextCapture(emit, KEPT)
+    try:
+        ended = await run_program(Program(argv, parts.root, parts.env, is_bound=True), None, capture)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        return capture.close(), "\n[interrupted]"
+    return ended.output, f"\n[exit code {ended.exit_status}]" if ended.exit_status else ""

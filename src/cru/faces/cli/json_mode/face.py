@@ -9,6 +9,7 @@ import msgspec
 from cru.engine.turn import Cause, LegResult
 from cru.events.bus import Bus
 from cru.events.catalog import BY_TYPE
+from cru.events.interrupted import CallInterrupted
 from cru.events.payloads import ToolCalled
 from cru.events.stream import (
     AgentActivity,
@@ -44,6 +45,7 @@ NAMES: dict[type[msgspec.Struct], str] = {
     FactPublished: "fact:published",
     StateChanged: "state:changed",
     CallPart: "call:begun",
+    CallInterrupted: "call:interrupted",
     Delayed: "request:delayed",
     AgentActivity: "agent:activity",
     AgentCallFailed: "agent:call_failed",
