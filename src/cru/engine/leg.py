@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cru.engine import log_writer
 from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt
+from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt, supersede
 from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
@@ -45,9 +45,8 @@ class Leg:
         self._machine = machine
         self._prompt = prompt
         self._pending = pending
-        self._text = ""
+        self._text = self._model = ""
         self._reply: ModelReply | None = None
-        self._model = ""
         self._is_rescued = False
         self._sync: LogSync | None = None
         self._known_compactor: Compactor | None = None
@@ -57,7 +56,8 @@ class Leg:
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
         self._machine.to(LegState.RECEIVING)
-        self.ref = log_writer.begin_leg(self.parts, self._prompt, self.ref)
+        before = supersede(self.parts, self._prompt, self._pending)
+        self.ref = log_writer.begin_leg(self.parts, self._prompt, self.ref, *before)
 
     async def run(self) -> LegResult:
         """All states before settling; raises only what is a defect. Cancelling the task interrupts the leg."""

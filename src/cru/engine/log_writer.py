@@ -47,18 +47,18 @@ def entry(kind: str, content: str = "", **fields: Any) -> Entry:
     return Entry(id=new_id(), timestamp=int(time.time()), content=content, entry_type=kind, **fields)
 
 
-def begin_leg(parts: Parts, prompt_of_leg: Prompt, ref: str) -> str:
-    """The log entry of its prompt, which is there already if `ref` is given; the files that it changes are its own."""
-    ref = ref or prompt(parts, prompt_of_leg).id
+def begin_leg(parts: Parts, prompt_of_leg: Prompt, ref: str, *before: Entry) -> str:
+    """Log its prompt, and what goes `before` it, unless `ref` is its entry already; the files that it changes are its own."""
+    ref = ref or prompt(parts, prompt_of_leg, *before).id
     if not parts.bus.origin.depth:
         parts.services.changes.prompt = ref
     return ref
 
 
-def prompt(parts: Parts, prompt: Prompt) -> Entry:
-    """The original text of a prompt, before anybody had a say."""
+def prompt(parts: Parts, prompt: Prompt, *before: Entry) -> Entry:
+    """Log the original text of a prompt, before anybody had a say, with what goes before it as one write."""
     logged = _prompt(parts, prompt)
-    write(parts, logged)
+    write(parts, *before, logged)
     return logged
 
 

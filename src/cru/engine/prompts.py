@@ -59,8 +59,30 @@ def find_card_mark(newest_first: Iterable[Entry]) -> CardMark | None:
     return CardMark(str(mark.get("name", "")), str(mark.get("digest", ""))) if isinstance(mark, dict) else None
 
 
+def find_unanswered(entries: Sequence[Entry]) -> Entry | None:
+    """Return the last prompt if its turn failed, or was interrupted or killed, before anything of a reply came."""
+    at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
+    if at < 0 or any(e.entry_type in (TOOL_CALL, TOOL_RESULT) or _by_agent(e) for e in entries[at + 1 :]):
+        return None
+    related = [e.metadata for e in entries[at + 1 :] if e.metadata.get("ref") == entries[at].id]
+    causes = [metadata["cause"] for metadata in related if "cause" in metadata]
+    if (causes and causes[-1] not in RETRY) or any(metadata.get("blocked") for metadata in related):
+        return None
+    return entries[at]
+
+
+def supersede(parts: Parts, prompt: Prompt, pending: PendingContext) -> tuple[Entry, ...]:
+    """Return the log entries that go before a new prompt: one if the prompt before it has no answer (cru.engine.unanswered)."""
+    earlier = None if prompt.ref else find_unanswered(parts.store.visible())
+    if earlier is None:
+        return ()
+    from cru.engine.unanswered import set_aside
+
+    return (set_aside(parts, earlier, prompt, pending),)
+
+
 def describe_unfinished(entries: Sequence[Entry]) -> str:
-    """The beginning of the last prompt if a kill ended its leg before there was a final reply, else ""."""
+    """Return the beginning of the last prompt if a kill ended its leg between the beginning of a reply and its end, else ""."""
     at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
     if at < 0:
         return ""
@@ -68,9 +90,14 @@ def describe_unfinished(entries: Sequence[Entry]) -> str:
     related = [e for e in entries[at + 1 :] if e.metadata.get("ref") == prompt.id]
     if any(e.entry_type == LEG_ENDED or e.metadata.get("blocked") for e in related):
         return ""
-    if final_reply(entries, prompt.id) is not None:
+    if final_reply(entries, prompt.id) is not None or find_unanswered(entries) is not None:
         return ""
-    text = " ".join("".join(c for c in prompt.content[: SHOWN * 4] if c.isprintable() or c.isspace()).split())
+    return shorten(prompt.content)
+
+
+def shorten(prompt: str) -> str:
+    """Return the beginning of a prompt on one line, for a notice."""
+    text = " ".join("".join(c for c in prompt[: SHOWN * 4] if c.isprintable() or c.isspace()).split())
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 

@@ -198,6 +198,8 @@ TOOL_RESULT = "tool_result"
 RESOLVED = "message_resolved"
 LEG_ENDED = "leg_ended"
 ANCHOR = "anchor"
+UNANSWERED = "unanswered"
+"""The reason of a resolution that takes a prompt without an answer out of what the model sees."""
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -16,6 +16,7 @@ from cru.app import Start
 from cru.engine.attachments import may_name_image
 from cru.engine.background import has_report, wait_for_report
 from cru.engine.commands import split_command
+from cru.engine.prompts import find_unanswered
 from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
@@ -84,6 +85,7 @@ class Screen(Protocol):
     begin_turn, end_turn: the model works in between, on that prompt
     read_pressed: takes in keys that a signal has overtaken
     take_back: what was entered and waits is put into the input again
+    offer: what failed without an answer is put into the input again, if that is empty
     clear_input: empties the input; whether there was something in it
     end_input: as Ctrl-D; what waits is still sent
     """
@@ -95,6 +97,7 @@ class Screen(Protocol):
     def end_turn(self) -> None: ...
     def read_pressed(self) -> None: ...
     def take_back(self) -> None: ...
+    def offer(self, text: str) -> None: ...
     def clear_input(self) -> bool: ...
     def end_input(self) -> None: ...
 
@@ -223,6 +226,8 @@ class Chat:
                 result = await self._session.resume()
         except (CruError, OSError, MemoryError) as error:
             self._session.withdraw(text)
+            if split_command(text) is None:
+                self._screen.offer(text)
             self._show_failure(error)
             return
         finally:
@@ -231,6 +236,8 @@ class Chat:
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
             self._face.result(replace(result, hint=spell_in_chat(result.hint)) if result.hint else result, 0)
+            if self.unfinished and (prompt := find_unanswered(self._store.visible())) is not None:
+                self._screen.offer(str(prompt.metadata.get("command") or prompt.content))
             if result.cause == "done":
                 await self._status.measure()
         elif self.unfinished:  # a command may have done away with what was

@@ -196,8 +196,7 @@ class ChatScreen:
 
     def _mark(self, line: int, wraps: int) -> StyleAndTextTuples:
         """What stands before each line of the input."""
-        mark = BUSY_PROMPT if self._is_busy else PROMPT
-        return [("class:mark", mark if line == wraps == 0 else "  ")]
+        return [("class:mark", "  " if line or wraps else BUSY_PROMPT if self._is_busy else PROMPT)]
 
     def _field_height(self) -> int | None:
         """Room for the menu of completions, while it stands there."""
@@ -307,9 +306,12 @@ class ChatScreen:
             self._set_input("\n".join([*waiting, *([self.buffer.text] if self.buffer.text else [])]))
             self._live.queue.clear()
 
+    def offer(self, text: str) -> None:
+        """Put it into the input again, unless something stands there."""
+        self._set_input(self.buffer.text or self._pastes.fold_again(text))
+
     def _set_input(self, text: str) -> None:
-        self.buffer.text = text
-        self.buffer.cursor_position = len(text)
+        self.buffer.text, self.buffer.cursor_position = text, len(text)
 
     def clear_input(self) -> bool:
         """Empty the input; whether there was something in it."""

@@ -163,7 +163,7 @@ class TerminalAsker:
     async def _show_all(self, subject: PermissionSubject) -> str:
         """Show what the question leaves out, a screenful at a time; returns the question, to be put again."""
         text = _whole(subject)
-        if os.environ.get("TERM", "") in DUMB:
+        if is_dumb_terminal():
             self._write("".join(f"  {line}\n" for line in text.split("\n")))
         else:
             from cru.faces.cli.dialogs.line_editor import LineEditor

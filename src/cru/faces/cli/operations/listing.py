@@ -11,7 +11,7 @@ from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.engine.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
-from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry
 from cru.values.visible import set_in
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def _mark(entry: Entry, resolved: Entry | None) -> str:
     marks = [
         str(metadata.get("partial", "")),
         one_line(str(metadata.get("command", source)), SHORT_ARGS) if source in (*UNTYPED, "command") else "",
-        *(word for word in HANDLED if changes.get(word.split()[-1])),
+        *(word for word in HANDLED if changes.get(word.split()[-1]) and changes.get("reason") != UNANSWERED),
+        "not answered" if changes.get("reason") == UNANSWERED else "",
     ]
     shown = ", ".join(mark for mark in marks if mark)
     return f" ({shown})" if shown else ""
