@@ -85,7 +85,6 @@ class Screen(Protocol):
     begin_turn, end_turn: the model works in between, on that prompt
     read_pressed: takes in keys that a signal has overtaken
     take_back: what was entered and waits is put into the input again
-    offer: what failed without an answer is put into the input again, if that is empty
     clear_input: empties the input; whether there was something in it
     end_input: as Ctrl-D; what waits is still sent
     """
@@ -97,7 +96,6 @@ class Screen(Protocol):
     def end_turn(self) -> None: ...
     def read_pressed(self) -> None: ...
     def take_back(self) -> None: ...
-    def offer(self, text: str) -> None: ...
     def clear_input(self) -> bool: ...
     def end_input(self) -> None: ...
 
@@ -226,8 +224,6 @@ class Chat:
                 result = await self._session.resume()
         except (CruError, OSError, MemoryError) as error:
             self._session.withdraw(text)
-            if split_command(text) is None:
-                self._screen.offer(text)
             self._show_failure(error)
             return
         finally:
@@ -236,8 +232,10 @@ class Chat:
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
             self._face.result(replace(result, hint=spell_in_chat(result.hint)) if result.hint else result, 0)
-            if self.unfinished and (prompt := find_unanswered(self._store.visible())) is not None:
-                self._screen.offer(str(prompt.metadata.get("command") or prompt.content))
+            if self.unfinished and find_unanswered(self._store.visible()) is not None:
+                self._face.say(
+                    "/resume tries it again, the up arrow lets you edit it; it is not sent with another prompt"
+                )
             if result.cause == "done":
                 await self._status.measure()
         elif self.unfinished:  # a command may have done away with what was

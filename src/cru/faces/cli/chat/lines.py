@@ -63,9 +63,6 @@ class LineScreen:
     def take_back(self) -> None:
         """Ctrl-C has thrown away what was typed."""
 
-    def offer(self, text: str) -> None:
-        """A terminal that edits the line itself takes nothing."""
-
     def clear_input(self) -> bool:
         write_error(f"\n{PROMPT}")
         return True

@@ -306,10 +306,6 @@ class ChatScreen:
             self._set_input("\n".join([*waiting, *([self.buffer.text] if self.buffer.text else [])]))
             self._live.queue.clear()
 
-    def offer(self, text: str) -> None:
-        """Put it into the input again, unless something stands there."""
-        self._set_input(self.buffer.text or self._pastes.fold_again(text))
-
     def _set_input(self, text: str) -> None:
         self.buffer.text, self.buffer.cursor_position = text, len(text)
 
