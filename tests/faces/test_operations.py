@@ -242,7 +242,10 @@ def test_a_model_of_a_server_that_is_not_there_is_not_saved(
     assert run.code == 5 and server_here in run.err and run.out == "" and "Traceback" not in run.err
     assert not (home.context() / "local.toml").exists()
     home.configure('model = "mock"\nbase_url = "http://127.0.0.1:9/v1"\n')
-    assert cru(*(word.format(model) for word in words), home=home).code == 0, "that server is another one: not asked"
+    assert cru(*(word.format(model) for word in words), home=home).code == 5, (
+        "a named provider is asked at its own address"
+    )
+    assert cru(*(word.format("no-such-model") for word in words), home=home).code == 0, "base_url is not asked"
 
 
 def test_nothing_to_compact_is_no_failure_and_the_prompt_goes_on(home: HomeDir) -> None:

@@ -389,8 +389,7 @@ async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionRepl
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
     if isinstance(parts.asker, NoAsker):  # no dialog opens, so no handler is told of one
         return None
-    dialog, outcome, response = new_id(), "failed", None
-    started = parts.recorder.clock()
+    dialog, started, outcome, response = new_id(), parts.recorder.clock(), "failed", None
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))
     try:
         reply = await parts.asker.ask(subject)

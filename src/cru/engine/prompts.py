@@ -19,7 +19,7 @@ from cru.engine.parts import CardMark, Parts
 from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Image
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
@@ -72,13 +72,27 @@ def find_unanswered(entries: Sequence[Entry]) -> Entry | None:
 
 
 def supersede(parts: Parts, prompt: Prompt, pending: PendingContext) -> tuple[Entry, ...]:
-    """Return the log entries that go before a new prompt: one if the prompt before it has no answer (cru.engine.unanswered)."""
+    """Return the log entries that go before a new prompt: one if the prompt before it has no answer (decision 137).
+
+    What hooks put beside that prompt, and the messages of other contexts that it took, go with the next one: nothing brings them again.
+    """
     earlier = None if prompt.ref else find_unanswered(parts.store.visible())
     if earlier is None:
         return ()
-    from cru.engine.unanswered import set_aside
+    carried = dict.fromkeys((*_carried(parts.store.visible(), earlier), *pending.context))
+    pending.context[:] = list(carried)
+    if prompt.text != earlier.content:
+        parts.bus.stream.warn(f"“{shorten(earlier.content)}” had no answer; it is not sent with your next prompt")
+    return (log_writer.entry(RESOLVED, metadata={"ref": earlier.id, "blocked": True, "reason": UNANSWERED}),)
 
-    return (set_aside(parts, earlier, prompt, pending),)
+
+def _carried(entries: Sequence[Entry], earlier: Entry) -> Iterator[str]:
+    resolutions = [e for e in entries if e.entry_type == RESOLVED and e.metadata.get("ref") == earlier.id]
+    for resolution in resolutions:
+        block, mark, _ = resolution.content.partition(f"\n{INBOX_CLOSE}")
+        if resolution.metadata.get("inbox") and mark:
+            yield block + mark
+    yield from resolutions[-1].metadata.get("context", ()) if resolutions else ()
 
 
 def describe_unfinished(entries: Sequence[Entry]) -> str:
