@@ -7,7 +7,7 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.engine import NothingToResume
-from cru.engine.prompts import GO_ON
+from cru.engine.unfinished import GO_ON
 from cru.events.answers import add_context, cancel, halt, inject
 from cru.events.payloads import MessageReceived, SessionStarted, TurnComplete
 from cru.values.messages import LEG_ENDED

@@ -3,6 +3,7 @@ its limit with it; a test that fails prints what was added."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,13 +21,17 @@ pytestmark = [
 
 PROBE = """
 import builtins, json, os, sys
-build, real, classes, calls = builtins.__build_class__, os._exit, [], 0
+build, real, compiles, classes, calls, compiled = builtins.__build_class__, os._exit, builtins.compile, [], 0, []
 
 def build_class(function, name, *bases, **options):
     module = function.__globals__.get("__name__", "")
     if module.partition(".")[0] == "cru":
         classes.append(f"{module}.{name}")
     return build(function, name, *bases, **options)
+
+def compile_text(source, *rest, **options):
+    compiled.append(str(source))
+    return compiles(source, *rest, **options)
 
 def count(frame, event, argument):
     # starts of functions outside of the event loop: how often that wakes a coroutine depends on how answers arrive
@@ -43,10 +48,11 @@ def leave(status):
     ran = [name for name, module in sys.modules.items() if type(module).__name__ != "DeferredModule"]
     own = [name for name in ran if name.partition(".")[0] == "cru"]
     code = {name: size(sys.modules[name].__spec__.loader.get_code(name)) for name in own}
-    os.write(2, ("PROBE " + json.dumps({"modules": ran, "classes": classes, "code": code, "calls": calls}) + "\\n").encode())
+    probe = {"modules": ran, "classes": classes, "code": code, "calls": calls, "compiled": compiled}
+    os.write(2, ("PROBE " + json.dumps(probe) + "\\n").encode())
     real(status)
 
-builtins.__build_class__, os._exit = build_class, leave
+builtins.__build_class__, os._exit, builtins.compile = build_class, leave, compile_text
 sys.argv = ["cru", "go"]
 from cru.faces.cli.main import main
 if COUNTS:
@@ -80,12 +86,13 @@ PROCESSES = 1
 
 class Cost(Struct, frozen=True):
     """What a run reports. modules: whose code ran; classes: of cru; code: bytes of the bytecode of each module of cru; calls: of Python
-    functions on the main thread."""
+    functions on the main thread; compiled: source text, such as an annotation of a struct that is text."""
 
     modules: set[str]
     classes: list[str]
     code: dict[str, int]
     calls: int
+    compiled: list[str]
 
 
 @pytest.fixture(params=sorted(LIMITS))
@@ -130,6 +137,7 @@ def test_a_start_loads_no_more_modules_classes_and_code_than_now(home: HomeDir, 
     assert len(start.modules) <= limits.modules, sorted(start.modules)
     assert len(start.classes) <= limits.classes, start.classes
     assert sum(start.code.values()) <= limits.code, start.code
+    assert start.compiled == [], "a module with structs that are decoded at the start has annotations that are objects"
 
 
 @pytest.mark.sample(1)
@@ -156,7 +164,8 @@ def test_a_round_makes_no_more_system_calls_and_processes_than_now(home: HomeDir
         traces.mkdir()
         run(home, rounds, ["strace", "-ff", "-qq", "-o", str(traces / "of")])
         texts = [file.read_text() for file in traces.iterdir()]
-        (main,) = (text for text in texts if text.startswith(f'execve("{sys.executable}"'))
+        program = "".join(chr(b) if b < 128 else f"\\{b:o}" for b in os.fsencode(sys.executable))  # as strace writes it
+        (main,) = (text for text in texts if text.startswith(f'execve("{program}"'))
         counts.append((len(main.splitlines()), len(texts)))
     (few, few_processes), (many, many_processes) = counts
     assert few < many <= few + 20 * LIMITS[kind].system_calls

@@ -17,7 +17,7 @@ from tests.kit import Call, HomeDir, Reply, cru, server
 from cru.contexts.images import BadImage, check_image, keep_image, load_image
 from cru.engine.attachments import read_named_images
 from cru.engine.images import copy_images_of
-from cru.engine.prompts import find_unfinished
+from cru.engine.unfinished import find_unfinished
 from cru.values.image_formats import ImageFormat, identify
 from cru.values.messages import Entry
 

@@ -14,7 +14,7 @@ from cru.config.layers import CONTEXT, Layer, Settings
 from cru.contexts.entries import LOG
 from cru.contexts.log_tail import newest_entries
 from cru.engine.parts import CardMark, Parts
-from cru.engine.prompts import find_card_mark
+from cru.engine.unfinished import find_card_mark
 from cru.models import ModelSettings
 from cru.tasks import BadCard, CardPlaces, TaskTable
 from cru.tasks.cards import AgentCard, Isolation, is_plain

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cru.engine import CardMissing, NothingToResume, log_writer
 from cru.engine.parts import Parts
-from cru.engine.prompts import final_reply, find_card_mark, find_unfinished
+from cru.engine.prompts import final_reply
 from cru.engine.turn import Prompt
+from cru.engine.unfinished import find_card_mark, find_unfinished
 
 
 async def tell_lost_tasks(parts: Parts) -> None:

@@ -1,5 +1,4 @@
-"""Taking in a prompt with its attachments; what waits for the next request; and which prompt a killed or failed run left unfinished, from
-the log alone (docs/decisions/0002-resume.md)."""
+"""Taking in a prompt with its attachments, and what waits for the next request."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -15,54 +14,20 @@ from msgspec import Struct, field
 from cru.contexts.inbox import InboxMessage
 from cru.engine import log_writer
 from cru.engine.history import IMAGES, PROMPT_SOURCES
-from cru.engine.parts import CardMark, Parts
-from cru.engine.turn import Prompt, PromptSource, stop_for
+from cru.engine.parts import Parts
+from cru.engine.turn import Prompt, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
 
-GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
 SHOWN = 60  # characters of a prompt in a notice
 
 
-def find_unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
-    """The last prompt whose leg has not ended, or ended by an error or an interruption; None if all is done."""
-    at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
-    if at < 0:
-        return None
-    prompt, after = entries[at], entries[at + 1 :]
-    related = [e for e in after if e.metadata.get("ref") == prompt.id]
-    ended = [e.metadata.get("cause") for e in related if e.entry_type == LEG_ENDED]
-    if ended and ended[-1] not in RETRY:
-        return None
-    resolutions = [e for e in related if e.entry_type == RESOLVED]
-    if any(e.metadata.get("blocked") for e in resolutions):
-        return None
-    last = _last_said(after)
-    cut = last is not None and _by_agent(last) and not _is_final(last)
-    return Prompt(
-        prompt.content,
-        cast(PromptSource, prompt.metadata.get("source", "user")),
-        () if resolutions else _attachments(prompt.metadata, root),
-        ref=prompt.id,
-        resolved=bool(resolutions),
-        before=(GO_ON,) if cut else (),
-        model=next((str(e.metadata["model"]) for e in (*resolutions, prompt) if e.metadata.get("model")), ""),
-        command=str(prompt.metadata.get("command", "")),
-    )
-
-
-def find_card_mark(newest_first: Iterable[Entry]) -> CardMark | None:
-    """The card that the last prompt was asked under, None: under none."""
-    mark = next((entry.metadata.get(log_writer.CARD) for entry in newest_first if _is_prompt(entry)), None)
-    return CardMark(str(mark.get("name", "")), str(mark.get("digest", ""))) if isinstance(mark, dict) else None
-
-
 def find_unanswered(entries: Sequence[Entry]) -> Entry | None:
     """Return the last prompt if its turn failed, or was interrupted or killed, before anything of a reply came."""
-    at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
-    if at < 0 or any(e.entry_type in (TOOL_CALL, TOOL_RESULT) or _by_agent(e) for e in entries[at + 1 :]):
+    at = next((i for i in range(len(entries) - 1, -1, -1) if is_prompt(entries[i])), -1)
+    if at < 0 or any(e.entry_type in (TOOL_CALL, TOOL_RESULT) or by_agent(e) for e in entries[at + 1 :]):
         return None
     related = [e.metadata for e in entries[at + 1 :] if e.metadata.get("ref") == entries[at].id]
     causes = [metadata["cause"] for metadata in related if "cause" in metadata]
@@ -97,7 +62,7 @@ def _carried(entries: Sequence[Entry], earlier: Entry) -> Iterator[str]:
 
 def describe_unfinished(entries: Sequence[Entry]) -> str:
     """Return the beginning of the last prompt if a kill ended its leg between the beginning of a reply and its end, else ""."""
-    at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
+    at = next((i for i in range(len(entries) - 1, -1, -1) if is_prompt(entries[i])), -1)
     if at < 0:
         return ""
     prompt = entries[at]
@@ -118,28 +83,28 @@ def shorten(prompt: str) -> str:
 def final_reply(entries: Sequence[Entry], ref: str) -> str | None:
     """The text of the final reply to the prompt `ref`, None if there is none yet."""
     at = next((i for i in range(len(entries) - 1, -1, -1) if entries[i].id == ref), len(entries))
-    last = _last_said(entries[at + 1 :])
-    return last.content if last is not None and _by_agent(last) and _is_final(last) else None
+    last = last_said(entries[at + 1 :])
+    return last.content if last is not None and by_agent(last) and is_final(last) else None
 
 
-def _last_said(entries: Sequence[Entry]) -> Entry | None:
+def last_said(entries: Sequence[Entry]) -> Entry | None:
     return next((e for e in reversed(entries) if e.entry_type in (MESSAGE, TOOL_CALL, TOOL_RESULT)), None)
 
 
-def _by_agent(entry: Entry) -> bool:
+def by_agent(entry: Entry) -> bool:
     return entry.entry_type == MESSAGE and entry.role in ("agent", "assistant")
 
 
-def _is_final(reply: Entry) -> bool:
+def is_final(reply: Entry) -> bool:
     """A whole reply that asked for no tools: neither broken off nor torn from its calls by a kill."""
     return not reply.metadata.get("partial") and not reply.metadata.get("calls")
 
 
-def _is_prompt(entry: Entry) -> bool:
+def is_prompt(entry: Entry) -> bool:
     return entry.entry_type == MESSAGE and entry.metadata.get("source") in PROMPT_SOURCES
 
 
-def _attachments(metadata: dict[str, Any], root: Path) -> tuple[Attachment, ...]:
+def attachments(metadata: dict[str, Any], root: Path) -> tuple[Attachment, ...]:
     paths = metadata.get("attachments", ())
     if not paths:
         return ()

@@ -1,7 +1,5 @@
 """The adapter for OpenAI, OpenRouter, Ollama, LM Studio, llama.cpp, vLLM and every other server of their kind."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from functools import cache
 from typing import TYPE_CHECKING

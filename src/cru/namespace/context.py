@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from cru.engine import compaction
 from cru.engine.history import BYTES_PER_TOKEN, History
 from cru.engine.parts import Parts
-from cru.engine.prompts import find_unfinished
+from cru.engine.unfinished import find_unfinished
 from cru.events.answers import PASS, Answer
 from cru.events.stamp import Event
 from cru.namespace.arguments import options, text, whole

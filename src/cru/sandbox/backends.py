@@ -1,7 +1,5 @@
 """What may confine, and the program of each: nothing is tried here."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -333,7 +333,7 @@ def is_left_open(session: Session, error: Exception | None = None, typed: str = 
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
     from cru.contexts import ContextHeld, LogLost
-    from cru.engine.prompts import find_unfinished
+    from cru.engine.unfinished import find_unfinished
 
     if isinstance(error, ContextHeld | LogLost):
         return False  # what is open there is another process's, or is there no more

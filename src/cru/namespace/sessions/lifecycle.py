@@ -11,7 +11,7 @@ import msgspec
 from cru.config.check import in_plain_words
 from cru.contexts.store import FileContext
 from cru.engine.history import IMAGES
-from cru.engine.prompts import find_unfinished
+from cru.engine.unfinished import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
 from cru.namespace.arguments import options, text, texts, warn, whole
 from cru.namespace.host import BadArgument, Values, host

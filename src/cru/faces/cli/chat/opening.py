@@ -13,8 +13,8 @@ from msgspec import Struct
 from cru.contexts.entries import LogProblem, anchor_keeps
 from cru.contexts.log_tail import newest_entries
 from cru.engine.call_outcomes import results_by_call, why_not_run
-from cru.engine.prompts import find_unfinished
 from cru.engine.turn import TYPED_SOURCES
+from cru.engine.unfinished import find_unfinished
 from cru.faces.cli.call_summary import LONGEST_ERROR, summarize_arguments
 from cru.faces.cli.console import one_line, printable
 from cru.faces.cli.terminal.size import terminal_size
