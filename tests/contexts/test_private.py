@@ -11,7 +11,8 @@ from cru.contexts.private import HeldFolder, sweep
 
 def furnish(folder: Path, outside: Path) -> None:
     """Deeper than Python may call itself, closed folders, links to what is not in it."""
-    outside.mkdir(mode=0o755)
+    outside.mkdir()
+    outside.chmod(0o755)
     (outside / "kept").write_text("kept")
     for name in ("link", "in/link"):
         (folder / name).parent.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 
 from msgspec import Struct
@@ -305,12 +306,25 @@ def _stamp_of_ignored(path: str, before: Stamp) -> Stamp | None:
 
 
 def _mode_before(indexed: int, after: PathState) -> int:
-    """git knows no more of the permission bits than whether a file can be executed."""
+    """Guess the permission bits from those behind the command: git knows only whether a file can be executed.
+
+    Nobody gets a permission to read that the umask withholds from new files.
+    """
     is_program = bool(indexed & 0o111)
     if after.kind is not FileKind.FILE:
-        return 0o755 if is_program else ANY_MODE
+        return 0o755 & ~withheld() if is_program else ANY_MODE
     bits = after.mode | (after.mode & 0o444) >> 2 if is_program else after.mode & ~0o111
-    return after.mode if is_program == bool(after.mode & 0o111) else bits
+    return after.mode if is_program == bool(after.mode & 0o111) else bits & ~withheld()
+
+
+@cache
+def withheld() -> int:
+    """Return the permissions that the umask withholds from the group and from others, but for that to write."""
+    umask = os.umask(
+        0o077
+    )  # it can only be read by setting it; another thread makes a private file meanwhile, at worst
+    os.umask(umask)
+    return umask & 0o055
 
 
 def make_watcher(

@@ -145,7 +145,7 @@ def test_what_is_printed_after_the_end_is_not_waited_for(home: HomeDir) -> None:
 def test_one_that_is_gone_or_no_program_any_more(home: HomeDir) -> None:
     tool(home, "gone", "echo never")
     tool(home, "shut", "echo never")
-    tool(home, "removes", f"rm {home.cru}/plugins/gone; chmod -x {home.cru}/plugins/shut")
+    tool(home, "removes", f"rm {home.cru}/plugins/gone; chmod a-x {home.cru}/plugins/shut")
     run = calls(home, "removes", "gone", "shut")
     _, gone, shut = results(home)
     assert gone == f"[{home.cru}/plugins/gone is gone]"
