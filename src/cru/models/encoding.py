@@ -97,7 +97,7 @@ def tool_schema(tool: ToolSpec) -> dict[str, object]:
 
 
 BLOCK_BYTES = 128 << 10
-_BLOCK_MESSAGES = 64
+_BLOCK_MESSAGES = 16
 _SLACK = 64
 _REMEMBERED = 2
 
