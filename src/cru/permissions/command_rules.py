@@ -13,7 +13,7 @@ from cru.permissions.rule_programs import GLOB, programs_of, without_globs, with
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.braces import expand_bash_braces
 from cru.shell.inner_commands import find_inner_commands, find_line_commands, find_plainly_run
-from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
+from cru.shell.programs import KEYWORDS, SUBCOMMAND_PROGRAMS, base_name
 
 if TYPE_CHECKING:
     from cru.permissions.denied_options import DeniedOptions
@@ -76,8 +76,12 @@ class SearchedCommand:
     is_too_long: the rules would have to look at more words than there is time for; from then on each is taken to match
     """
 
-    def __init__(self, command: CommandAnalysis, simplified: CommandAnalysis | None = None) -> None:
-        """simplified: the same without what changes nothing; what allow rules see, these rules see, too"""
+    def __init__(
+        self, command: CommandAnalysis, simplified: CommandAnalysis | None = None, *, is_shell: bool = True
+    ) -> None:
+        """simplified: the same without what changes nothing; what allow rules see, these rules see, too
+        is_shell: a shell reads it, not another program"""
+        self._is_shell = is_shell
         self._forms = (command,) if simplified is None else (command, simplified)
         self._raw = command.raw
         self._words_seen = 0
@@ -100,7 +104,9 @@ class SearchedCommand:
         if has_operator and _matches_from(forms, self._line.text, _places(self._line, pattern)):
             return True
         programs = programs_of(pattern)
-        spelled = (form for candidate in self._candidates for form in _spellings_of(candidate, programs))
+        is_about_command = programs[0] != "" and programs[0] not in KEYWORDS
+        candidates = self._commands if is_about_command else self._candidates
+        spelled = (form for candidate in candidates for form in _spellings_of(candidate, programs))
         return any(_is_hit(candidate, forms, denied) for candidate in spelled)
 
     def _may_match(self, pattern: StarGlob) -> bool:
@@ -117,10 +123,31 @@ class SearchedCommand:
         return self._contained[text]
 
     @cached_property
+    def _suspect(self) -> list[CommandAnalysis]:
+        return [form for form in self._forms if form.suspect and not form.is_plainly_wrapped]
+
+    @cached_property
     def _candidates(self) -> list[_SearchedWords]:
-        suspect = [form for form in self._forms if form.suspect and not form.is_plainly_wrapped]
+        return self._read_candidates(self._suspect)
+
+    @cached_property
+    def _commands(self) -> list[_SearchedWords]:
+        """The candidates, but of a suspect form of which every command is known only these."""
+        if not self._suspect or not self._is_shell:
+            return self._candidates
+        from cru.shell.plain_commands import find_every_command
+
+        commands = {form.raw: find_every_command(form.raw) for form in self._suspect}
+        unknown = [form for form in self._suspect if commands[form.raw] is None]
+        if len(unknown) == len(self._suspect):
+            return self._candidates
+        known = (_SearchedWords(*placed) for each in commands.values() for placed in each or ())
+        return [*known, *self._read_candidates(unknown)]
+
+    def _read_candidates(self, suspect: list[CommandAnalysis]) -> list[_SearchedWords]:
+        """suspect: forms of which every word may begin a command"""
         parts = dict.fromkeys(words for form in suspect for words in (*form.parts, *form.emptied))
-        others = [form for form in self._forms if form not in suspect]
+        others = [form for form in self._forms if form not in self._suspect]
         sources = (form.raw for form in suspect)
         fed = (" ".join(words) for form in others for words in _parts_that_feed(form))
         segments = (words for text in (*sources, *fed) for words in _segments(text))  # every word may begin a command

@@ -205,7 +205,8 @@ class JudgedCall:
             from cru.shell.simplify import simplify
 
             simplified = simplify(self.detail, "")
-            self._searched = SearchedCommand(self.command, analyze(simplified) if simplified else None)
+            form = analyze(simplified) if simplified else None
+            self._searched = SearchedCommand(self.command, form, is_shell=not self.receiver)
         return self._searched
 
     def named(self, tool: str, detail: str) -> JudgedCall:

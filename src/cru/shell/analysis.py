@@ -138,12 +138,12 @@ def _unclear_places(parsed: ParsedShell) -> Iterator[tuple[int, str]]:
     for node in parsed.script.walk():
         if reason := _why_unclear(node):
             yield node.start, reason
-        elif isinstance(node, Word) and node.has_unquoted("{") and _has_braces(node.text):
+        elif isinstance(node, Word) and node.has_unquoted("{") and has_braces(node.text):
             yield node.end, "a brace expansion"
 
 
-def _has_braces(text: str) -> bool:
-    """Whether a list or a range may stand in braces."""
+def has_braces(text: str) -> bool:
+    """Return whether a list or a range may stand in braces."""
     inner = text[text.find("{") : text.rfind("}")]
     return "," in inner or ".." in inner
 

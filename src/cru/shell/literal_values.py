@@ -17,16 +17,19 @@ _MOST_VALUES = 4
 _MOST_USES = 500
 
 
-def write_out_values(text: str) -> str:
-    """Return the text once for each value of its names, "" if it uses none that it gives."""
+def write_out_values(text: str, unusable: str = "") -> str:
+    """Return the text once for each value of its names, "" if it uses none that it gives.
+
+    unusable: characters of which none may stand in a value that a loop gives
+    """
     printed = _PRINTED.sub(r"\1", text)
-    variables, aliases = _names_of(printed)
+    variables, aliases = _names_of(printed, unusable)
     rounds = min(max(map(len, (*variables.values(), *aliases.values())), default=1), _MOST_VALUES)
     texts = dict.fromkeys(_written_out(printed, variables, aliases, place) for place in range(rounds))
     return "\n".join(each for each in texts if each != text)
 
 
-def _names_of(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def _names_of(text: str, unusable: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     variables: dict[str, list[str]] = {}
     aliases: dict[str, list[str]] = {}
     for alias, name, *values in _GIVEN.findall(text):
@@ -34,7 +37,8 @@ def _names_of(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         if name in table or len(table) < _MOST_NAMES:
             table.setdefault(name, []).append("".join(values))
     for name, words in _LOOP.findall(text):
-        variables.setdefault(name, []).extend(words.replace("'", "").replace('"', "").split())
+        values = words.replace("'", "").replace('"', "").split()
+        variables.setdefault(name, []).extend(value for value in values if not any(char in value for char in unusable))
     return variables, aliases
 
 

@@ -100,6 +100,7 @@ class _Parser(WordReader):
                 raise Unreadable(redirection.start, "an input redirection")
             self.at = end + 1
         close, after = self.at, self.at + len(line)
+        redirection.text = self.text[start:close]
         if word.text == word.source:
             self.at = start
             self.read_document(redirection.document, close)
@@ -107,8 +108,7 @@ class _Parser(WordReader):
 
     def reserved(self) -> str:
         """The reserved word that stands here, "" for none."""
-        match = _RESERVED.match(self.text, self.at)
-        return match[0] if match else ""
+        return match[0] if (match := _RESERVED.match(self.text, self.at)) else ""
 
     def expect(self, word: str) -> None:
         self.skip_space(newlines=True)

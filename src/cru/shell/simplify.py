@@ -18,7 +18,7 @@ from cru.shell.wrapping import DECIDING, bare_words, is_harmless_assignment, is_
 LONGEST = 20_000
 """Characters of a command that is looked at."""
 _TRANSPARENT = (CompoundKind.SUBSHELL, CompoundKind.GROUP, CompoundKind.IF)
-_UNCLEAR_IN_COMMENTS = "'\"`\\$"  # another shell may read a quote there
+UNCLEAR_IN_COMMENTS = "'\"`\\$"  # another shell may read a quote there
 _DOCUMENT = re.compile(
     r"\$\([ \t]*cat[ \t]+<<(-?)[ \t]*(?:'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\"|([A-Za-z_]\w*))[ \t]*\n", re.ASCII
 )
@@ -84,7 +84,7 @@ def _read(text: str, root: str) -> _Simplified:
         return _Simplified()
     parsed = parse(text)
     comments = (text[start:end] for start, end in parsed.comments)
-    if parsed.problem is not None or any(char in comment for comment in comments for char in _UNCLEAR_IN_COMMENTS):
+    if parsed.problem is not None or any(char in comment for comment in comments for char in UNCLEAR_IN_COMMENTS):
         return _Simplified()
     simplifier = _Simplifier(text, root)
     try:
@@ -180,11 +180,11 @@ class _Simplifier:
             return None  # bash ends it at `EOF)`, too
         if delimiters[2] is not None and any(char in text for char in "$`\\"):
             return None
-        return text.rstrip("\n") if sys.platform != "darwin" or _is_read_alike(text) else None
+        return text.rstrip("\n") if sys.platform != "darwin" or is_read_alike(text) else None
 
 
-def _is_read_alike(text: str) -> bool:
-    """Whether bash 3.2 of macOS finds the same end: it counts parentheses and quotes in the text."""
+def is_read_alike(text: str) -> bool:
+    """Return whether bash 3.2 of macOS finds the same end of a here-document in `$(…)`: it counts parentheses and quotes in the text."""
     depth = 0
     for char in text:
         depth += (char == "(") - (char == ")")

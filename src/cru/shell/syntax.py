@@ -148,12 +148,14 @@ class Redirection(ShellNode):
     stream: the number or `{name}` before it, "" for none
     target: the word behind it, None if it was not read
     document: what a shell puts in of a here-document
+    text: of a here-document, as it is written
     """
 
     operator: str
     stream: str = ""
     target: list[Word] = field(default_factory=list)
     document: list[WordPart] = field(default_factory=list)
+    text: str = ""
 
     def children(self) -> Sequence[ShellNode]:
         return (*self.target, *self.document)

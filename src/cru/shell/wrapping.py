@@ -112,14 +112,15 @@ def is_silent_builtin(words: Sequence[Word]) -> bool:
     if name == "test":
         return _is_plain_test(words[1:])
     if name == "printf":
-        return len(words) > 1 and _is_plain_format(words[1]) and _prints_plain(words[2:])
+        return len(words) > 1 and is_plain_format(words[1]) and _prints_plain(words[2:])
     if name in _SILENT:
         return _prints_plain(words[1:])
     line = " ".join(word.source for word in words)
     return any(pattern.fullmatch(line) for pattern in (_STOPPING, _LOOKING, _WAITING))
 
 
-def _is_plain_format(word: Word) -> bool:
+def is_plain_format(word: Word) -> bool:
+    """Return whether it is a literal format of `printf` that sets no variable and computes nothing."""
     is_text = all(part.kind is PartKind.TEXT for part in word.parts) and not word.has_unquoted("*?[{~")
     return is_text and _FORMAT.fullmatch(word.text) is not None
 
