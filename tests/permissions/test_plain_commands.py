@@ -20,8 +20,7 @@ DATA = Path(__file__).parents[1] / "data/permissions"
 NOT_MEANT = [(row["rule"], row["command"]) for row in json.loads((DATA / "not_meant.json").read_text())]
 """Everyday commands with a rule that does not mean them."""
 MEANT = [
-    ("git push -f *", "x=-f; git push $x origin"),
-    ("git push --force *", "git push $(echo --force) origin"),
+    ("git rm -f *", "git rm $(echo -f) y"),
     ("git push -f *", "git push origin -f > log"),
     ("git rm -f *", "x=-f; git rm $x y"),
     ("git rm -f *", "for x in -f; do git rm $x y; done"),

@@ -68,12 +68,12 @@ _IN_GROUPS = names(
 )
 _CREATED = {"gh": names("create")}
 """Subcommands of subcommands. What `docker container create` creates is a command."""
-_MOVERS = names("base64 cp curl find iconv ln mv sed sort uniq wget")
-"""Programs that may put what was written, or stands in a here-document, where something runs it."""
+_MOVERS = names("base64 cp curl find iconv ln mv rg sed sort uniq wget")
+"""Programs that may put what was written, or stands in a here-document, where something runs it, or take their options from it."""
 _WRITING_IN_GIT = names("diff log show")
 """What of git has an option that names a file to write."""
 _DOCUMENT = re.compile(
-    r"(?:/tmp/|\./)?(?:[\w+@%,=-][\w.+@%,=-]*/)*"
+    r"(?:/tmp/|\./)?(?:[\w+@%,=-][\w.+@%,=-]*/)*(?!CMakeLists|requirements)"
     r"(?:[\w+@%,=-][\w.+@%,=-]*\.(?:adoc|csv|diff|log|md|out|patch|rst|tsv|txt)|err|log|notes|out|output)"
 )
 """A file that no program takes for code or settings; in no hidden folder, since hooks and settings are there."""
