@@ -49,17 +49,17 @@ _LITERAL_PROGRAMS = names("base64 break continue curl find iconv return rg sed s
 _SUBCOMMANDS = {
     "docker": names("images inspect kill logs ps restart rm rmi stop"),
     "git": names(
-        "add blame branch cat-file check-ignore checkout clean commit describe diff for-each-ref log ls-files ls-tree merge-base mv "
-        "notes reset restore rev-list rev-parse rm shortlog show show-ref status switch tag"
+        "add branch cat-file check-ignore checkout clean commit describe for-each-ref ls-files ls-tree merge-base mv notes reset "
+        "restore rev-parse rm show-ref status switch tag"
     ),
     "podman": names("images inspect kill logs ps restart rm rmi stop"),
 }
 """What such a program does without running anything, whatever stands behind it. Hooks of git are files, see `_DOCUMENT`."""
 _LITERAL_SUBCOMMANDS = {
-    "git": names("cherry-pick fetch merge pull push rebase revert stash"),
+    "git": names("blame cherry-pick diff fetch log merge pull push rebase rev-list revert shortlog show stash"),
     "npm": names("list ls outdated remove rm uninstall view"),
 }
-"""The same if each word behind it is literal."""
+"""The same if each word behind it is literal: it has options that run something or write a file."""
 _GROUPS = {"docker": names("compose container image network volume"), "gh": names("issue pr release")}
 _GROUPS["podman"] = _GROUPS["docker"]
 _IN_GROUPS = names(
@@ -70,8 +70,8 @@ _CREATED = {"gh": names("create")}
 """Subcommands of subcommands. What `docker container create` creates is a command."""
 _MOVERS = names("base64 cp curl find iconv ln mv rg sed sort uniq wget")
 """Programs that may put what was written, or stands in a here-document, where something runs it, or take their options from it."""
-_WRITING_IN_GIT = names("diff log show")
-"""What of git has an option that names a file to write."""
+_COPIERS = names("base64 cp curl iconv")
+"""Programs that may write their input to a file."""
 _DOCUMENT = re.compile(
     r"(?:/tmp/|\./)?(?:[\w+@%,=-][\w.+@%,=-]*/)*(?!CMakeLists|requirements)"
     r"(?:[\w+@%,=-][\w.+@%,=-]*\.(?:adoc|csv|diff|log|md|out|patch|rst|tsv|txt)|err|log|notes|out|output)"
@@ -292,10 +292,9 @@ class _CommandFinder:
         is_literal = all(map(_is_literal, words[1:])) and "::" not in "".join(marked)
         if any(use.effect is not OptionEffect.SENDS for use in find_option_uses(marked, reads_operands=False)):
             return False
-        self.copies = self.copies or name == "cp"
+        self.copies = self.copies or name in _COPIERS or (name == "uniq" and len(words) > 2)
         subcommand = marked[1] if len(marked) > 1 and all(map(_is_literal, words[: at + 1])) else ""
-        may_move = subcommand == "mv" or (subcommand in _WRITING_IN_GIT and not is_literal)
-        self.moves = self.moves or name in _MOVERS or (name == "git" and may_move)
+        self.moves = self.moves or name in _MOVERS or (name == "git" and subcommand == "mv")
         if subcommand in _GROUPS.get(name, ()):
             return len(marked) > 2 and marked[2] in _IN_GROUPS | _CREATED.get(name, frozenset())
         if name in _DATA_PROGRAMS or subcommand in _SUBCOMMANDS.get(name, ()):
