@@ -62,28 +62,6 @@ CASES: dict[str, tuple[Command, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("umask", "now", "then"),
-    [
-        (0o022, 0o755, 0o644),
-        (0o022, 0o777, 0o666),
-        (0o027, 0o755, 0o640),
-        (0o077, 0o755, 0o600),
-        (0o077, 0o700, 0o600),
-        (0o002, 0o775, 0o664),
-    ],
-    indirect=["umask"],
-)
-def test_undo_lets_nobody_read_what_the_umask_keeps_private(tmp_path: Path, umask: int, now: int, then: int) -> None:
-    """git does not know whether a file was 0600 or 0644 before a command made a program of it."""
-    place = Place(tmp_path)
-    with place.running() as runner:
-        runner.run(place.play(mode("kept", now)))
-        runner.run(place.watcher.settle())
-    place.move(backwards=True)
-    assert (place.root / "kept").stat().st_mode & 0o777 == then
-
-
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "each"])
 @pytest.mark.parametrize("case", CASES)
 def test_all_comes_back_whether_commands_share_a_look_or_not(place: Place, case: str, shared: bool) -> None:

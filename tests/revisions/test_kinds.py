@@ -119,3 +119,25 @@ def test_a_link_that_leads_to_itself_is_named(tmp_path: Path) -> None:
     place = Place(tmp_path)
     run(place, (chain(remove("folder"), link("folder", "folder")),), True)
     assert place.looks() == [("call_1", "git cannot look past a link that leads to itself: folder")]
+
+
+@pytest.mark.parametrize(
+    ("umask", "now", "then"),
+    [
+        (0o022, 0o755, 0o644),
+        (0o022, 0o777, 0o666),
+        (0o027, 0o755, 0o640),
+        (0o077, 0o755, 0o600),
+        (0o077, 0o700, 0o600),
+        (0o002, 0o775, 0o664),
+    ],
+    indirect=["umask"],
+)
+def test_undo_lets_nobody_read_what_the_umask_keeps_private(tmp_path: Path, umask: int, now: int, then: int) -> None:
+    """git does not know whether a file was 0600 or 0644 before a command made a program of it."""
+    place = Place(tmp_path)
+    with place.running() as runner:
+        runner.run(place.play(mode("kept", now)))
+        runner.run(place.watcher.settle())
+    place.move(backwards=True)
+    assert (place.root / "kept").stat().st_mode & 0o777 == then
