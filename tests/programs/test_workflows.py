@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.kit import Done, HomeDir, cru, home, kill_at, start
+from tests.kit.sandbox import needs_sandbox
 
 LUA = """
 cru.fsm.define {
@@ -636,7 +637,7 @@ SPY = (
 )
 
 
-@pytest.mark.parametrize("is_confined", [True, False])
+@pytest.mark.parametrize("is_confined", [pytest.param(True, marks=needs_sandbox), False])
 def test_a_check_runs_as_a_command_of_the_model_does(tmp_path: Path, is_confined: bool) -> None:
     """The model may have written what it starts."""
     ship = Ship(tmp_path, "lua")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.faces.mcp_server.serving import ERAS, Caller, Person, use
 from tests.kit import HomeDir, cru, start
+from tests.kit.sandbox import needs_sandbox
 
 
 def test_an_answer_about_one_conversation_is_none_about_another(here: HomeDir) -> None:
@@ -150,7 +151,7 @@ def test_a_server_may_be_told_not_to_begin_without_its_guards(here: HomeDir) -> 
     assert cru("mcp", "serve", "--hooks", "none", "--strict-hooks", home=here).code == 0
 
 
-@pytest.mark.parametrize("flags", [("--sandbox",), ()])
+@pytest.mark.parametrize("flags", [pytest.param(("--sandbox",), marks=needs_sandbox), ()])
 def test_what_clients_run_may_be_confined(here: HomeDir, flags: tuple[str, ...]) -> None:
     async def work(call: Caller) -> None:
         await call("bash", command=f"touch {here.path}/outside")
