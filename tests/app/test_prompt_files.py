@@ -44,7 +44,8 @@ def trust(here: HomeDir) -> Done:
 def prompts(here: HomeDir) -> list[str]:
     """What the model read of each prompt."""
     log = here.log()
-    resolved = {e["metadata"]["ref"]: e["content"] for e in log if e["entry_type"] == "message_resolved"}
+    outcomes = [e for e in log if e["entry_type"] == "message_resolved" and not e["metadata"].get("blocked")]
+    resolved = {e["metadata"]["ref"]: e["content"] for e in outcomes}
     asked = [e for e in log if e["entry_type"] == "message" and e["from"] == "user"]
     return [resolved[e["id"]] or e["content"] for e in asked if e["id"] in resolved]
 
