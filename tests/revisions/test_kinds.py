@@ -69,6 +69,7 @@ def run(place: Place, played: tuple[Command, ...], shared: bool) -> None:
                 runner.run(place.watcher.settle())
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "each"])
 @pytest.mark.parametrize("case", CASES)
 def test_kinds_that_change_come_back(tmp_path: Path, case: str, shared: bool) -> None:

@@ -90,6 +90,7 @@ def why_empty(road: str, event: str, dialect: str) -> str:
 CELLS = [cell for cell in ALL if not why_empty(*cell)]
 
 
+@pytest.mark.sample(40)
 @pytest.mark.pairwise("road", "event", "dialect")
 @pytest.mark.parametrize(("road", "event", "dialect"), CELLS)
 def test_what_is_rewritten_stays_so(tmp_path: Path, road: str, event: str, dialect: str) -> None:

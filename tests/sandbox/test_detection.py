@@ -42,6 +42,7 @@ def old_bubblewrap(folder: Path, complaint: str) -> str:
 
 
 @needs_sandbox
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", COMPLAINTS)
 def test_a_bubblewrap_that_cannot_prevent_namespaces_confines_all_the_rest(
     surroundings: Surroundings, case: str

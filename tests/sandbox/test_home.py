@@ -151,6 +151,7 @@ READABLE = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", READABLE)
 def test_readable_shows_nothing_that_is_always_hidden(surroundings: Surroundings, text: str) -> None:
     home = furnish(surroundings)

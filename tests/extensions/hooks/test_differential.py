@@ -12,7 +12,7 @@ from tests.kit.differential.play_cru import play
 ALL = {f"{table.dialect}-{case.id}": (table, case) for table, case in cases()}
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(("table", "case"), ALL.values(), ids=ALL)
 def test_cru_does_what_is_recorded(table: Table, case: Case, tmp_path: Path) -> None:
     shown = play(case, table.dialect, tmp_path)
