@@ -215,7 +215,7 @@ COMMANDS: dict[str, ManagementCommand] = {
     "plugin": ManagementCommand(
         "cru.faces.cli.plugin.command",
         "list plugins, make a new one, run its tests and its health checks",
-        "list new test health enable disable adopt-chibi",
+        "list new test health types enable disable adopt-chibi",
     ),
     "mcp": ManagementCommand(
         "cru.faces.cli.mcp.command",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from cru.faces.cli.arguments import CommandArguments
@@ -18,16 +19,17 @@ cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua
 cru plugin new NAME --executable [bash|python]   a program in any language, to begin with one in bash
 cru plugin test DIR | NAME    run tests/*_test.lua (.fnl), *_test.lua and tests/test_*.py of a plugin
 cru plugin health [NAME]      run the checks that plugins bring (health.lua); --json for programs
+cru plugin types [FOLDER]     write types of all names for editors (Python and Lua) into FOLDER/typings, else ./typings
 cru plugin adopt-chibi        let ~/.chibi lead to the home folder, for plugins that look there (--undo: no more)
 """
 SWITCHES: dict[str, tuple[str, ...]] = {
     "list": ("--json",), "new": ("--lua", "--python", "--executable"), "test": (), "health": ("--json",), "enable": (), "disable": (),
-    "adopt-chibi": ("--undo",),
+    "types": (), "adopt-chibi": ("--undo",),
 }  # fmt: skip
 """What follows each verb."""
 NAMES: dict[str, tuple[int, int]] = {
     "list": (0, 0), "new": (1, 2), "test": (1, 1), "health": (0, 1), "enable": (1, 1), "disable": (1, 1),
-    "adopt-chibi": (0, 0),
+    "types": (0, 1), "adopt-chibi": (0, 0),
 }  # fmt: skip
 """How many words follow it, at least and at most."""
 
@@ -63,6 +65,10 @@ def _run(parsed: Parsed, args: CommandArguments, verb: str, names: list[str]) ->
         from cru.faces.cli.plugin.health import check_health
 
         return check_health(parsed, "".join(names), args.has("--json"))
+    if verb == "types":
+        from cru.faces.cli.plugin.types import write_types
+
+        return write_types(Path("".join(names) or "."))
     if verb in ("enable", "disable"):
         return _switch(parsed, names[0], on=verb == "enable")
     return _list(parsed, args.has("--json"))
