@@ -183,7 +183,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(home: HomeDir) ->
     with server([Reply(calls=[TOUCH], delay=0.3), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("thinking")
+            terminal.expect("waiting for the model")
             terminal.line("y")
             terminal.expect(PROMPT)
             assert not (home.project / "made").exists()

@@ -135,7 +135,7 @@ def test_keys_that_are_pressed_when_a_run_asks_are_no_answer(home: HomeDir, rate
     with server([Reply(calls=[Call("bash", {"command": "touch made"})], delay=0.3), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("thinking")
+            terminal.expect("waiting for the model")
             type_slowly(terminal, "y\ra\r" * (3 if rate == 10 else 20), rate)
             terminal.expect(PROMPT)
             assert not (home.project / "made").exists() and not (home.cru / "grants.json").exists()

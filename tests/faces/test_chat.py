@@ -258,7 +258,7 @@ def test_what_is_typed_during_an_answer_is_shown_and_sent_after_it(home: HomeDir
         with pty(home=home) as terminal:
             terminal.expect("> ")
             terminal.line("one")
-            terminal.expect("thinking")
+            terminal.expect("waiting for the model")
             terminal.line("two")
             terminal.expect("first answer")
             terminal.expect("> two")

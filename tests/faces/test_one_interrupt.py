@@ -117,7 +117,7 @@ def test_python_that_blocks_ends_with_the_process(home: HomeDir, road: str) -> N
 def test_a_model_server_that_says_nothing(home: HomeDir, silent: int, scheme: str) -> None:
     home.configure(url=f"{scheme}://127.0.0.1:{silent}/v1")
     with pty("hi", home=home) as terminal:
-        terminal.expect("thinking")
+        terminal.expect("waiting for the model")
         interrupted(home, terminal)
     assert home.log()[-1]["metadata"]["cause"] == "interrupted"
 
