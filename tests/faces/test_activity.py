@@ -47,13 +47,15 @@ def test_a_turn_waits_then_answers(tmp_path: Path) -> None:
     assert live.shown == ["", "waiting for the model", "answering", ""]
 
 
-@pytest.mark.parametrize(("hides", "running"), [(False, "running ls"), (True, "working")])
-def test_a_call_is_written_then_runs(tmp_path: Path, hides: bool, running: str) -> None:
+@pytest.mark.parametrize(
+    ("hides", "writing", "running"), [(False, "writing a call of ls", "running ls"), (True, "working", "working")]
+)
+def test_a_call_is_written_then_runs(tmp_path: Path, hides: bool, writing: str, running: str) -> None:
     world = World(tmp_path, "call: ls {}\n---\ntext: done\n")
     live = watched(world, hide_tool_calls=hides)
     world.run("go")
     waiting = "waiting for the model"
-    assert live.shown == ["", waiting, "writing a call of ls", "", running, "", waiting, "answering", ""]
+    assert live.shown == ["", waiting, writing, "", running, "", waiting, "answering", ""]
 
 
 def test_tools_that_run_together_are_named_until_each_has_ended(tmp_path: Path) -> None:

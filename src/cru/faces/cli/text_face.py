@@ -91,7 +91,7 @@ class TextFace:
             self._stream.subscribe(self._begin_question, InteractionRequested)
             self._stream.subscribe(self._end_question, InteractionCompleted)
             self._on(StateChanged, self._show_state)
-            watch_requests(self._on, self._set_activity)
+            watch_requests(self._on, self._set_activity, lambda: self._hides_tools)
 
     def dress(self, look: FaceSettings, parts: Parts) -> None:
         """What is shown, and how; once, after `watch`. `parts`: of the session that is shown."""

@@ -44,10 +44,18 @@ class PluginStatuses:
         return " · ".join(self._texts.values())
 
 
-def watch_requests(on: Callable[[type[Any], Callable[[Any], None]], None], report: Callable[[str], None]) -> None:
-    """Report what the running request does besides answering. on: subscribes a reader to a type of the stream"""
+def watch_requests(
+    on: Callable[[type[Any], Callable[[Any], None]], None],
+    report: Callable[[str], None],
+    hides_tools: Callable[[], bool],
+) -> None:
+    """Report what the running request does besides answering.
+
+    on: subscribes a reader to a type of the stream
+    hides_tools: whether the names of tools are not shown
+    """
     on(AgentThinking, lambda _thought: report("thinking"))
-    on(CallPart, lambda call: report(f"writing a call of {one_line(call.name, 40)}"))
+    on(CallPart, lambda call: report("working" if hides_tools() else f"writing a call of {one_line(call.name, 40)}"))
     on(Delayed, lambda delay: report(_describe_delay(delay)))
 
 
