@@ -203,6 +203,7 @@ def test_d18_an_interpreter_in_a_folder_that_may_not_be_read_is_not_replaced(hoo
         (folder / "x").write_text(f"#!{folder}/locked/bash\n")
         with pytest.raises(BadScript, match="permission denied"):
             script_probe.find_interpreter_words("./x", f"{folder}/x", "/bin/sh")
+        (folder / "locked").chmod(0o700)  # so that its owner can remove it
 
 
 def test_d18_nor_one_that_is_no_program(hooks: Hooks) -> None:
