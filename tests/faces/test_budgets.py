@@ -45,7 +45,8 @@ def size(code):
 
 def leave(status):
     sys.setprofile(None)
-    ran = [name for name, module in sys.modules.items() if type(module).__name__ != "DeferredModule"]
+    # Debian's interpreter brings a module of its own
+    ran = [name for name, module in sys.modules.items() if type(module).__name__ != "DeferredModule" and name != "sitecustomize"]
     own = [name for name in ran if name.partition(".")[0] == "cru"]
     code = {name: size(sys.modules[name].__spec__.loader.get_code(name)) for name in own}
     probe = {"modules": ran, "classes": classes, "code": code, "calls": calls, "compiled": compiled}
