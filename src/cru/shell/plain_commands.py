@@ -72,22 +72,29 @@ _MOVERS = names("base64 cp curl find iconv ln mv rg sed sort uniq wget")
 """Programs that may put what was written, or stands in a here-document, where something runs it, or take their options from it."""
 _COPIERS = names("base64 cp curl iconv")
 """Programs that may write their input to a file."""
+_FOLDERS = r"(?:(?!(?i:bin|sbin|etc|hooks|cron[\w.-]*|[\w.-]*\.d)/)[\w+@%,=-][\w.+@%,=-]*/)*"
+"""Folders whose files no program runs, or reads as settings, whatever they are called."""
+_WORK_FOLDER = re.compile(rf"(?:~/|/)?(?:\.{{1,2}}/)*{_FOLDERS}")
 _DOCUMENT = re.compile(
-    r"(?:/tmp/|\./)?(?:[\w+@%,=-][\w.+@%,=-]*/)*(?!CMakeLists|requirements)"
+    rf"(?:/tmp/|\./)?{_FOLDERS}(?!CMakeLists|requirements)"
     r"(?:[\w+@%,=-][\w.+@%,=-]*\.(?:adoc|csv|diff|log|md|out|patch|rst|tsv|txt)|err|log|notes|out|output)"
 )
-"""A file that no program takes for code or settings; in no hidden folder, since hooks and settings are there."""
+"""A file that no program takes for code or settings; in no hidden folder, since hooks and settings are there. What it is relative to is
+checked where the line enters a folder."""
 _DELIMITER = re.compile(r"'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\"|\\?([A-Za-z_]\w*)", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
 _EVALUATED = names("BASH_ARGV0 COLUMNS HISTCMD HISTSIZE LINENO LINES OPTIND RANDOM SAVEHIST SECONDS SRANDOM TMOUT")
 """Variables whose value some shells compute: `a[$(rm x)]` is a number for them."""
+_CODE_PREFIXES = tuple(prefix.upper() for prefix in CODE_VARIABLE_PREFIXES)
+"""In capitals, since npm reads `Npm_Config_x`, too."""
 _PAGERS = names("LESS MORE")
 _SETTING = re.compile(r"[\w.,:@%+=/-]*", re.ASCII)
 """A value, with its name, that holds no command with an operand: a program may take it from its environment, and run what is in it."""
 _VALUE = re.compile(r"\$\{[A-Za-z_]\w*(?:#{1,2}|%{1,2}|:?-)[\w./* -]*\}", re.ASCII)
 """A variable without its beginning or end, or with a plain default."""
 _READ = re.compile(r"read(?: -r)?((?: [A-Za-z_]\w*)+)", re.ASCII)
-_SHELLS = names("bash dash sh zsh")
+_SHELLS = names("bash dash sh")
+"""Shells whose texts are read. zsh is none of them: it runs what stands in a number (`shift 'a[$(rm x)]'`, `"$a[b[\\$(rm x)]]"`)."""
 _SHELL_TEXT = re.compile(r"-[elu]*c")
 _COMPARISONS = ("=", "==", "!=")
 _TESTS = names("-d -e -f -h -L -n -r -s -w -x -z")
@@ -167,7 +174,7 @@ class _CommandFinder:
         is_read = bool(command.words) and command.words[0].source == "read"
         for word in command.assignments:
             if not (is_read and word.source.startswith("IFS=")):
-                _check_assignment(word, is_literal=bool(command.words))
+                self._assignment(word, is_literal=bool(command.words))
         self.count += 1
         first = len(command.assignments) + (self._program(command) + 1 if command.words else 0)
         words = (*command.assignments, *command.words)
@@ -237,6 +244,13 @@ class _CommandFinder:
         if self._substitutions and sys.platform == "darwin" and not is_read_alike(redirection.text):
             raise _Uncertain
 
+    def _assignment(self, word: Word, *, is_literal: bool) -> None:
+        """Check it. A program may read a file that its environment names as settings: then no document of the line may become that file."""
+        _check_assignment(word, is_literal=is_literal)
+        reaches_programs = is_literal or _names_setting(word.source.partition("=")[0].rstrip("+"))
+        if reaches_programs and not is_harmless_assignment(word):
+            self.moves = self.copies = True
+
     # what the programs do --------------------------------------------------------------------------------------------------------
 
     def _program(self, command: SimpleCommand) -> int:
@@ -250,7 +264,7 @@ class _CommandFinder:
         if marked[0] == "env":
             at = next((at for at, word in enumerate(words) if at and not word.assigned_name), len(words))
             for word in words[1:at]:
-                _check_assignment(word, is_literal=True)
+                self._assignment(word, is_literal=True)
         else:
             at = find_plainly_run(marked)
         own = words[at:]
@@ -294,7 +308,8 @@ class _CommandFinder:
             return False
         self.copies = self.copies or name in _COPIERS or (name == "uniq" and len(words) > 2)
         subcommand = marked[1] if len(marked) > 1 and all(map(_is_literal, words[: at + 1])) else ""
-        self.moves = self.moves or name in _MOVERS or (name == "git" and subcommand == "mv")
+        enters = name in ("cd", "pushd") and not _is_work_folder(words)
+        self.moves = self.moves or enters or name in _MOVERS or (name == "git" and subcommand == "mv")
         if subcommand in _GROUPS.get(name, ()):
             return len(marked) > 2 and marked[2] in _IN_GROUPS | _CREATED.get(name, frozenset())
         if name in _DATA_PROGRAMS or subcommand in _SUBCOMMANDS.get(name, ()):
@@ -329,6 +344,14 @@ def _is_plain_test(words: Sequence[Word]) -> bool:
     return len(words) == 1 or (len(words) == 2 and words[0].source in _TESTS)
 
 
+def _is_work_folder(words: Sequence[Word]) -> bool:
+    """Return whether the words of `cd` lead to a folder in which a document is only a document."""
+    if len(words) != 2 or any(part.kind is not PartKind.TEXT for part in words[1].parts):
+        return False
+    target = words[1].text
+    return not target.startswith("-") and _WORK_FOLDER.fullmatch(f"{target.rstrip('/')}/") is not None
+
+
 def _is_plain_read(words: Sequence[Word]) -> bool:
     match = _READ.fullmatch(" ".join(word.source for word in words))
     for name in match[1].split() if match else ():
@@ -353,12 +376,17 @@ def _check_assignment(word: Word, *, is_literal: bool) -> None:
 def _check_loop_name(name: str) -> None:
     """Check the same of a variable that a loop or `read` sets, and whose value may be any text."""
     _check_name(name)
-    if (name.isupper() and "_" in name) or name in _PAGERS:
+    if _names_setting(name):
         raise _Uncertain
+
+
+def _names_setting(name: str) -> bool:
+    """Return whether a program may take its settings from a variable of this name."""
+    return (name.isupper() and "_" in name) or name in _PAGERS
 
 
 def _check_name(name: str) -> None:
     """Check that no shell runs or computes what is in a variable of this name."""
-    is_code = name in CODE_VARIABLES or name in _EVALUATED or name.startswith(CODE_VARIABLE_PREFIXES)
+    is_code = name in CODE_VARIABLES or name in _EVALUATED or name.upper().startswith(_CODE_PREFIXES)
     if is_code or not name.isidentifier():
         raise _Uncertain
