@@ -17,7 +17,6 @@ from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
 from cru.permissions import UnknownMode
 from cru.permissions.updates import take_update
-from cru.tools.protocol import ToolResult
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"
 
@@ -75,18 +74,6 @@ def test_hooks_hear_the_calls_of_scripts(tmp_path: Path) -> None:
     room = Room(tmp_path)
     room.parts.bus.registry.on("tool:before_call", lambda _event: cancel("not today"), owner="guard")
     assert "not today" in room(tools.call, "ls", {})[1]
-
-
-def test_a_batch_runs_together_and_answers_in_order(tmp_path: Path) -> None:
-    room = Room(tmp_path)
-    room.world.tools(
-        MadeTool("a", lambda args: f"a{args['n']}"), MadeTool("b", lambda _args: ToolResult("bad", is_error=True))
-    )
-    found, error = room(tools.batch, [{"tool": "a", "args": {"n": 1}}, {"tool": "b"}, {"tool": "a", "args": {"n": 2}}])
-    assert found == [{"result": "a1"}, {"err": "bad"}, {"result": "a2"}]
-    assert error is None
-    assert room(tools.batch, [{"args": {}}])[0] is None
-    assert room(tools.batch, {}) == ([], None)
 
 
 def test_tools_are_listed_with_their_schemas(tmp_path: Path) -> None:

@@ -62,7 +62,12 @@ def _decided_together(parts: Parts, calls: tuple[ToolCall, ...]) -> Sequence[Seq
     """
     if parts.bus.registry.looks_ahead("tool:before_call", "permission:requested"):
         return [calls]
-    return _group(calls, [(tool := parts.tools.find(call.name)) is not None and tool.parallel for call in calls])
+    return group_calls(parts, calls, [call.name for call in calls])
+
+
+def group_calls(parts: Parts, calls: Iterable[T], names: Sequence[str]) -> list[list[T]]:
+    """Cut calls of these tools into groups that may be decided and run side by side."""
+    return _group(calls, [(tool := parts.tools.find(name)) is not None and tool.parallel for name in names])
 
 
 async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[ToolOutcome]) -> Halt | None:

@@ -50,11 +50,14 @@ def list_() -> Values:
 
 
 async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None = None) -> Values:
-    """tools.batch({{tool, args}, ...}, {session}?) -> {{result} or {err}, ...} in the same order; they run at the same time.
+    """tools.batch({{tool, args}, ...}, {session}?) -> {{result} or {err}, ...} in the same order. Neighbours that may run side by
+    side in a reply of the model (docs/turn.md) do; any other call is decided when those before it have run.
 
     Example: cru.tools.batch({{tool="no_such_tool"}})[1].result --> nil
     """
     import asyncio
+
+    from cru.engine.batch import group_calls
 
     where = "cru.tools.batch"
     try:
@@ -63,7 +66,8 @@ async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None =
         named = [(text(where, "tool", item.get("tool")), table(where, "args", item.get("args"))) for item in tables]
     except BadArgument as error:
         return Values((None, error.message))
-    done = await asyncio.gather(*(call(name, args) for name, args in named))
+    groups = group_calls(host().parts, named, [name for name, _ in named])
+    done = [result for group in groups for result in await asyncio.gather(*(call(*each) for each in group))]
     return Values(([{"result": result} if error is None else {"err": error} for result, error in done], None))
 
 
