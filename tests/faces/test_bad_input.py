@@ -95,6 +95,20 @@ def test_a_rule_that_cannot_be_read_takes_no_other_with_it(home: HomeDir, text: 
     assert run.code != 0 and UNREADABLE[text] in run.err and not model.requests
 
 
+@pytest.mark.parametrize(
+    "text", ['permissions = ["bash:rm *"]', "permissions = 5", '[[permissions]]\ndeny = ["bash:rm *"]']
+)
+def test_rules_in_no_table_are_a_lost_guard(home: HomeDir, text: str) -> None:
+    """They were taken for a setting that counts once the project is trusted."""
+    (home.project / ".cru").mkdir()
+    (home.project / ".cru" / "config.toml").write_text(f"{text}\n")
+    assert "`permissions`: expected a table" in cru("hi", home=home).err
+    with server([]) as model:
+        home.configure(url=model.url)
+        run = cru("--strict-hooks", "hi", home=home)
+    assert run.code == 3 and "`permissions`: expected a table" in run.err and not model.requests
+
+
 def test_a_config_that_is_not_text_is_named(home: HomeDir) -> None:
     home.configure("")
     (home.cru / "config.toml").write_bytes(b"model = '\xff'\n")

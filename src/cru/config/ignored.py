@@ -22,6 +22,9 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
         allowed, alone = UNTRUSTED.get(key, ()), JUDGED_ALONE.get(key, ())
         if alone and isinstance(value, list):
             continue
+        if allowed and not isinstance(value, dict):
+            kept[key] = value  # rules are meant: their room reports what it cannot read
+            continue
         if not (allowed or alone) or not isinstance(value, dict):
             ignored.append((key,))
             continue

@@ -83,9 +83,11 @@ def parse_rule(text: str, source: str = "", origin: LayerRules | GrantOrigin | N
 
 def drop_unreadable(layer: Layer) -> tuple[Layer, list[str]]:
     """Return the layer of a project without the rules that cannot be read, and a sentence for each: the other rules still refuse."""
-    table = layer.data.get("permissions")
+    table = layer.data.get("permissions", {})
     if not isinstance(table, dict):
-        return layer, []
+        data = {key: value for key, value in layer.data.items() if key != "permissions"}
+        where = f"{layer.place(('permissions',))}: `permissions`"
+        return replace(layer, data=data), [f"{where}: expected a table with lists of rules: the setting is ignored"]
     kept: dict[str, object] = {}
     problems = []
     for key, rules in table.items():
