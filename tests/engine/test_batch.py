@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,56 @@ def test_a_guard_knows_what_the_calls_before_it_did(tmp_path: Path) -> None:
     world.tools(MadeTool("deploy", deploy)).run("go")
     assert done == ["deploy"]
     assert world.results() == ["deployed", "Blocked by ext: there was one", "Blocked by ext: there was one"]
+
+
+def _make_repository(folder: Path) -> None:
+    for name in ("objects", "refs"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main")
+
+
+def _set_hooks(folder: Path) -> None:
+    (folder.parent / ".git").mkdir()
+    (folder.parent / ".git/config").write_text(f"[core]\nhooksPath = {folder.name}\n")
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "nothing": (lambda _folder: None, ""),
+    "git takes hooks from the folder": (_set_hooks, "git runs what it says"),
+    "the folder is a repository": (_make_repository, "git runs what it says"),
+    "the folder leads out of the project": (
+        lambda folder: folder.symlink_to(folder.parents[1]),
+        "is outside the project",
+    ),
+}
+"""What a call makes of a folder into which the next one writes, and why that one is refused then."""
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("ahead", [True, False])
+def test_rules_know_what_the_calls_before_it_did_although_handlers_look_ahead(
+    tmp_path: Path, name: str, ahead: bool
+) -> None:
+    change, why = CHANGES[name]
+
+    def hear(_event: Event) -> None:
+        pass
+
+    hear.ahead = ahead  # type: ignore[attr-defined]
+    script = 'call: change {}\ncall: write {"file_path": "f/config", "content": "x"}\n---\ntext: end\n'
+
+    def work(_args: dict[str, Any]) -> str:
+        change(tmp_path / "project/f")
+        return "changed"
+
+    world = World(tmp_path, script, Ext({"tool:before_call": hear}), settings={"mode": "auto"})
+    write = world.session.parts.tools.find("write")
+    assert write is not None
+    world.tools(MadeTool("change", work), write).run("go")
+    assert world.results()[0] == "changed"
+    assert (tmp_path / "project/f/config").exists() == (not why)
+    assert not why or world.results()[1].startswith("Not allowed by policy")
+    assert not ahead or why in world.results()[1]
 
 
 def test_handlers_hear_finished_calls_one_at_a_time(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cru.engine import limits, log_writer, tool_call
+from cru.engine import limits, log_writer, permission, tool_call
 from cru.engine.loop_guard import CallKey
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext, context_texts
@@ -19,6 +20,7 @@ from cru.values.messages import ToolCall
 
 T = TypeVar("T")
 NOT_RUN = "not run: halted by {by}"
+_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class Halt(Struct, frozen=True):
@@ -101,11 +103,13 @@ async def _run_all(parts: Parts, batch: list[PreparedCall], outcomes: list[ToolO
     """Run them in the model's order; neighbours that may run at the same time do."""
     finishing = asyncio.Lock()
     halt: Halt | None = None
-    for group in [batch] if len(batch) == 1 else _run_together(batch):
+    for number, group in enumerate([batch] if len(batch) == 1 else _run_together(batch)):
         if halt is not None:
             for prepared in group:
                 _log_not_run(parts, prepared.call, halt.by)
             continue
+        if number:
+            group = [_judge_again(parts, prepared) for prepared in group]
         if len(group) == 1:
             new = [await tool_call.run(parts, group[0])]
         else:
@@ -115,6 +119,19 @@ async def _run_all(parts: Parts, batch: list[PreparedCall], outcomes: list[ToolO
             if outcome.answer.halt and halt is None:
                 halt = Halt(outcome.halted_by, outcome.answer.reason or f"halted by {outcome.halted_by}")
     return halt
+
+
+def _judge_again(parts: Parts, prepared: PreparedCall) -> PreparedCall:
+    """Refuse a call that was decided before others ran, if rules or the mode are stricter about it now: one of these may have made its file
+    one that git runs, or a repository of the folder that it works in."""
+    if prepared.judged is None:
+        return prepared
+    question, earlier = prepared.judged
+    verdict = permission.judge(parts, question)
+    if _STRICTNESS[verdict.decision] <= _STRICTNESS[earlier]:
+        return prepared
+    content = permission.render_refusal(FailureKind.POLICY, f"a call before it changed what it does: {verdict.reason}")
+    return replace(prepared, may_run=False, failure_kind=FailureKind.POLICY, content=content)
 
 
 def _run_together(batch: list[PreparedCall]) -> list[list[PreparedCall]]:

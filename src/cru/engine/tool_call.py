@@ -59,6 +59,7 @@ class PreparedCall(Struct, frozen=True):
     content: what the model reads if it may not
     failure_kind: why it came to nothing; None: it may run, or a handler did it instead
     paths: what it touches, as given by the model
+    judged: if it may run, what rules and the mode have judged, and what they said
     real_paths: where these led when it was decided
     origin: who calls: model, user, script, hook or command
     """
@@ -76,6 +77,7 @@ class PreparedCall(Struct, frozen=True):
     terminates: bool = False
     paths: tuple[tuple[Access, str], ...] = ()
     real_paths: tuple[str, ...] = ()
+    judged: tuple[PermissionQuestion, str] | None = None
     origin: str = "model"
 
 
@@ -139,7 +141,7 @@ async def decide(
     )
     question = PermissionQuestion(
         call.name, kind, args, call.id, origin=origin, prompt_file=before.prompt_file, changed_by=changed_by,
-        before=_describe_before(parts, tool, before) if changed_by and before.valid else "",
+        before=call_arguments.describe_call(parts, tool, before.args) if changed_by and before.valid else "",
     )  # fmt: skip
     return await _decide_announced(parts, prepared, question, outcome, checked)
 
@@ -170,12 +172,6 @@ async def _decide_announced(
     return await _get_permission(parts, prepared, question)
 
 
-def _describe_before(parts: Parts, tool: Tool | None, call: ToolBeforeCall) -> str:
-    from cru.engine.call_arguments import describe_call
-
-    return describe_call(parts, tool, call.args)
-
-
 async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
     verdict = permission.judge(parts, question)
     if verdict.decision == "deny":
@@ -192,7 +188,8 @@ async def _get_permission(parts: Parts, prepared: PreparedCall, question: Permis
         return _refuse(prepared, decision)
     paths, real, env = question.paths, _real_paths(parts, question.paths), prepared.env
     env = env and permission.without_outside(parts, question, env, prepared.decided_by)
-    return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=real, env=env)
+    judged = (question, verdict.decision)
+    return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=real, judged=judged, env=env)
 
 
 async def _decide_rewritten(
