@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.engine.support import Ext, World
+from tests.engine.support import Ext, Person, World
 
 from cru.events.answers import Answer, Change
 from cru.events.stamp import Event
+from cru.permissions import PermissionReply, PermissionSubject
 
 # case: (what the model wrote, what guards read); ROOT and HOME stand for the project's root and the user's home
 SPELLINGS: dict[str, tuple[str, str]] = {
@@ -91,3 +92,32 @@ def test_a_command_is_not_taken_for_a_path(place: Path) -> None:
         "go"
     )
     assert read == ["true ./a/../b"]
+
+
+class SlowPerson(Person):
+    """Answers when something else has put a link where the file was to be."""
+
+    def __init__(self, link: Path, target: Path) -> None:
+        super().__init__(PermissionReply("once"))
+        self._link, self._target = link, target
+
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        self._link.symlink_to(self._target)
+        return await super().ask(subject)
+
+
+@pytest.mark.parametrize("answers", ["a person", "a handler"])
+def test_an_answer_is_about_the_file_to_which_the_path_led_when_it_was_judged(place: Path, answers: str) -> None:
+    link, target = place / "project/x.txt", place / "elsewhere/x.txt"
+
+    def allow(_event: Event) -> Answer:
+        link.symlink_to(target)
+        return Answer(decision="allow")
+
+    handlers = {"permission:requested": allow} if answers == "a handler" else {}
+    person = SlowPerson(link, target)
+    world = World(place, write("x.txt"), Ext(handlers), settings={"mode": "ask"}, asker=person)
+    world.run("go")
+    assert len(person.questions) == (answers == "a person")
+    assert "leads elsewhere now" in world.results()[0]
+    assert not target.exists()

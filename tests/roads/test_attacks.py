@@ -13,7 +13,9 @@ def results(log: list[dict[str, object]]) -> list[str]:
     return [str(e["content"]) for e in log if e["entry_type"] == "tool_result"]
 
 
-@pytest.mark.parametrize(("is_decided_ahead", "why"), [(False, "Not allowed by policy"), (True, "leads elsewhere now")])
+@pytest.mark.parametrize(
+    ("is_decided_ahead", "why"), [(False, "Not allowed by policy"), (True, "a call before it changed")]
+)
 def test_a_link_made_by_a_call_of_the_same_reply_does_not_move_a_write(
     tmp_path: Path, is_decided_ahead: bool, why: str
 ) -> None:

@@ -173,6 +173,7 @@ async def _decide_announced(
 
 
 async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
+    real = _real_paths(parts, question.paths)  # as they are judged: a question may take its time
     verdict = permission.judge(parts, question)
     if verdict.decision == "deny":
         refusal = PermissionDecision("policy", FailureKind.POLICY, verdict.reason)
@@ -186,7 +187,7 @@ async def _get_permission(parts: Parts, prepared: PreparedCall, question: Permis
         )
     if not decision.granted:
         return _refuse(prepared, decision)
-    paths, real, env = question.paths, _real_paths(parts, question.paths), prepared.env
+    paths, env = question.paths, prepared.env
     env = env and permission.without_outside(parts, question, env, prepared.decided_by)
     judged = (question, verdict.decision)
     return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=real, judged=judged, env=env)
