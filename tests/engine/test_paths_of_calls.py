@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, Person, World
 
+from cru.engine.parts import FileChanges
 from cru.events.answers import Answer, Change
 from cru.events.stamp import Event
 from cru.permissions import PermissionReply, PermissionSubject
+from cru.revisions.keeper import ChangeKeeper
 
 # case: (what the model wrote, what guards read); ROOT and HOME stand for the project's root and the user's home
 SPELLINGS: dict[str, tuple[str, str]] = {
@@ -121,3 +123,19 @@ def test_an_answer_is_about_the_file_to_which_the_path_led_when_it_was_judged(pl
     assert len(person.questions) == (answers == "a person")
     assert "leads elsewhere now" in world.results()[0]
     assert not target.exists()
+
+
+def test_a_link_that_appears_while_earlier_commands_are_recorded_is_not_followed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, target = place / "project/x.txt", place / "elsewhere/x.txt"
+
+    async def settle(_keeper: ChangeKeeper) -> None:
+        link.symlink_to(target)
+
+    monkeypatch.setattr(ChangeKeeper, "settle", settle)
+    monkeypatch.setattr(FileChanges, "needs_record", lambda _changes, _tool, _root: True)
+    world = World(place, write("x.txt"), settings={"mode": "auto"})
+    world.run("go")
+    assert link.is_symlink() and not target.exists()
+    assert "leads elsewhere now" in world.results()[0]

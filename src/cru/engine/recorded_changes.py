@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 Arguments = dict[str, object]
 
 
+async def settle_commands(parts: Parts, tool: Tool) -> None:
+    """Wait until what earlier commands changed is recorded: else what this call writes would count as theirs."""
+    keeper = None if tool.kind == "shell" else parts.services.changes.keeper()
+    if keeper is not None:
+        await keeper.settle()
+
+
 async def run_recorded(
     parts: Parts, tool: Tool, args: Arguments, running: ToolContext, paths: tuple[tuple[Access, str], ...]
 ) -> ToolResult:
-    """Run a tool; raises what it raises. Of a command the work tree is looked at, of other tools the files that they said they would
-    write are kept."""
+    """Run a tool, after `settle_commands`; raises what it raises. Of a command the work tree is looked at, of other tools the files
+    that they said they would write are kept."""
     why = _why_unknown(args) if tool.kind == "shell" else ""
     if tool.kind == "shell" and not why and only_reads(tool.subject(args)):
         return await tool.run(args, running)
@@ -28,7 +35,6 @@ async def run_recorded(
         return await tool.run(args, running)
     if tool.kind == "shell":
         return await _run_command(parts, keeper, tool, args, running, why)
-    await keeper.settle()  # else what this call writes would count as the command's
     if getattr(tool, "keeps_files", False):
         return await tool.run(args, running)
     from cru.revisions.records import ChangedBy

@@ -255,17 +255,19 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
 async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
     from cru.engine.call_arguments import report_failure
 
-    # handlers may have taken their time since the first look
-    if _real_paths(parts, prepared.paths) != prepared.real_paths:
-        return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(prepared.call.id, text))  # noqa: E731
     secrets = SecretVariables() if prepared.origin == "user" else parts.secrets
     env = {**(secrets.without(parts.env) if secrets.names else parts.env), **prepared.env}
     context = ToolContext(prepared.call.id, parts.root, parts.store.folder, env, emit, parts.tool_services, secrets)
     try:
-        if parts.services.changes.needs_record(tool, parts.root):
-            from cru.engine.recorded_changes import run_recorded
+        if is_recorded := parts.services.changes.needs_record(tool, parts.root):
+            from cru.engine.recorded_changes import run_recorded, settle_commands
 
+            await settle_commands(parts, tool)
+        # handlers and the records of earlier commands may have taken their time since the first look
+        if _real_paths(parts, prepared.paths) != prepared.real_paths:
+            return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
+        if is_recorded:
             result = await run_recorded(parts, tool, prepared.args, context, prepared.paths)
         else:
             result = await tool.run(prepared.args, context)
