@@ -15,7 +15,8 @@ from tests.engine import test_undo
 from tests.engine.test_undo import write
 
 from cru.events.stream import CommandSaid
-from cru.revisions.work_tree import _read_batch, _read_sizes, find_git, read_head
+from cru.revisions.git_output import read_batch, read_sizes
+from cru.revisions.work_tree import find_git, read_head
 from cru.shell.readers import only_reads
 
 MINE = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": os.environ["PATH"], "HOME": "/nowhere"}
@@ -103,6 +104,26 @@ def test_all_that_a_command_did_is_taken_back_and_comes_again(tmp_path: Path) ->
     desk.type("/redo")
     assert work_tree(root) == changed
     assert look(root / ".git") == repo, "the person's repository is as it was"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--assume-unchanged",), id="assumed unchanged"),
+        pytest.param(("--skip-worktree",), id="not in the work tree"),
+        pytest.param(("--index-version", "4", "--skip-worktree"), id="names packed"),
+    ],
+)
+def test_files_that_git_is_asked_to_overlook_come_back(tmp_path: Path, words: tuple[str, ...]) -> None:
+    root = repository(tmp_path / "project")
+    (root / "kept").write_text("settings of my own\n")
+    git(root, "update-index", *words, "kept", "gone")
+    before, repo = work_tree(root), look(root / ".git")
+    desk = Desk(tmp_path, script(bash("echo broken > kept; rm gone")))
+    desk.a.unlink()
+    before.pop("a", None)
+    desk.type("go", "/undo")
+    assert work_tree(root) == before and look(root / ".git") == repo
 
 
 def test_between_commands_and_tools_the_first_state_counts(tmp_path: Path) -> None:
@@ -329,9 +350,9 @@ def test_only_what_certainly_reads_counts_as_reading(command: str, reads: bool) 
 
 def test_what_git_prints_is_read() -> None:
     debug = b"a b\0  ctime: 1:2\n  dev: 1\tino: 2\n  size: 7\tflags: 0\nc\0  ctime: 1:2\n  size: 0\tflags: 1\n"
-    assert list(_read_sizes(debug).items()) == [("a b", 7), ("c", 0)]
-    assert _read_batch(b"aa blob 3\nx\ny\nbb missing\ncc blob 0\n\n") == {"aa": b"x\ny", "cc": b""}
-    assert _read_sizes(b"") == {} and _read_batch(b"") == {}
+    assert list(read_sizes(debug).items()) == [("a b", 7), ("c", 0)]
+    assert read_batch(b"aa blob 3\nx\ny\nbb missing\ncc blob 0\n\n") == {"aa": b"x\ny", "cc": b""}
+    assert read_sizes(b"") == {} and read_batch(b"") == {}
 
 
 def test_head_is_read_from_loose_and_packed_refs(tmp_path: Path) -> None:

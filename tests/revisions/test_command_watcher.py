@@ -14,7 +14,7 @@ from cru.revisions import StoreFailed, commands
 from cru.revisions.commands import LONG_LIST, MOST_FILES, CommandWatcher
 from cru.revisions.records import ChangedBy, ChangeOrigin, CommandLook, PathState
 
-TAKE_IN, LOOK, DETAILS = ["add", "ls-files"], ["ls-files"], ["diff-files", "cat-file"]
+TAKE_IN, LOOK, DETAILS, FLAGS = ["add", "ls-files"], ["ls-files"], ["diff-files", "cat-file"], ["ls-files"]
 
 
 @pytest.fixture(autouse=True)
@@ -107,10 +107,10 @@ def test_repositories_inside_and_files_that_are_not_checked_out_are_left_alone(p
     assert [change.path for change in place.store.changes()] == [str(place.root / "kept")]
 
 
-def test_ten_quick_commands_run_git_four_times_and_each_has_its_line(place: Place) -> None:
+def test_ten_quick_commands_share_a_look_and_each_has_its_line(place: Place) -> None:
     with place.running() as runner:
         runner.run(place.play(*(append("kept", f"{number}\n") for number in range(10))))
-        assert place.git_runs() == TAKE_IN and place.watcher.is_looking and not place.looks()
+        assert place.git_runs() == FLAGS + TAKE_IN and place.watcher.is_looking and not place.looks()
         runner.run(place.watcher.settle())
     assert place.git_runs() == LOOK + DETAILS and not place.watcher.is_looking
     assert place.looks() == [(f"call_{number}", "") for number in range(1, 11)]
@@ -121,7 +121,7 @@ def test_ten_quick_commands_run_git_four_times_and_each_has_its_line(place: Plac
 
 def test_a_look_runs_git_once_and_more_only_for_files_that_it_does_not_know(place: Place) -> None:
     rounds: list[tuple[Command, list[str]]] = [
-        (nothing, TAKE_IN + LOOK),
+        (nothing, FLAGS + TAKE_IN + LOOK),
         (append("kept"), LOOK + DETAILS),
         (append("kept"), LOOK),
         (nothing, LOOK),
@@ -144,7 +144,7 @@ def test_a_long_list_of_changes_is_taken_in_again_and_forgets_nothing(place: Pla
             append(f"many-{number}")(root)
 
     with place.running() as runner:
-        for runs in (TAKE_IN + LOOK + TAKE_IN, LOOK + DETAILS + TAKE_IN, LOOK + DETAILS + TAKE_IN):
+        for runs in (FLAGS + TAKE_IN + LOOK + TAKE_IN, LOOK + DETAILS + TAKE_IN, LOOK + DETAILS + TAKE_IN):
             runner.run(place.play(many))
             runner.run(place.watcher.settle())
             assert place.git_runs() == runs

@@ -18,6 +18,7 @@ from cru.process.child import Program
 from cru.process.errors import StartError
 from cru.process.run import AT_ONCE, run_program
 from cru.revisions import RevisionError
+from cru.revisions.git_output import read_batch, read_entries, read_sizes
 
 PREFIX, LIVE = "git-", "live"
 MOST_LISTED = 64 << 20
@@ -132,29 +133,38 @@ class PrivateIndex:
 
     async def take_in(self) -> None:
         """From now on changes are told against how the work tree is now. Raises LookFailed."""
+        is_new = self._lock < 0
         try:
-            if self._lock < 0:
+            if is_new:
                 self._make()
         except OSError as error:
             raise LookFailed(f"{error.filename or self._folder}: {error.strerror or error}") from error
-        await self._drop_repositories()
+        await self._clean_index(is_new)
         await self._git("add", "--all", "--", ".")
 
-    async def _drop_repositories(self) -> None:
-        """Out of the index: to compare an entry that is a repository, git asks what has changed in there, with the settings in there, which
-        name programs. One that is not in it is taken in as no more than its commit."""
+    async def _clean_index(self, is_new: bool) -> None:
+        """Remove from the index what would make git run programs, or overlook files.
+
+        To compare an entry that is a repository, git asks what has changed in there, with the settings in there, which name programs. One
+        that is not in the index is taken in as no more than its commit. Files that are marked `assume-unchanged` or `skip-worktree` are
+        changed by commands like others. A new index is a copy of the user's, so it may have such marks.
+        """
         try:
-            if _GITLINK_MODE not in read_regular(self._folder / "index", LARGEST_INDEX):
-                return
+            has_repositories = _GITLINK_MODE in read_regular(self._folder / "index", LARGEST_INDEX)
         except FileNotFoundError:
             return
         except OSError as error:
             raise LookFailed(f"{self._folder}: {error.strerror or error}") from error
-        listed = await self._git("ls-files", "-z", "--stage", "--", ".")
-        entries = [entry.partition(b"\t") for entry in listed.split(b"\0")]
-        names = b"".join(name + b"\0" for about, _, name in entries if about.startswith(b"%o " % GITLINK))
-        if names:
-            await self._git("update-index", "-z", "--force-remove", "--stdin", stdin=names)
+        if not (is_new or has_repositories):
+            return
+        listed = read_entries(await self._git("ls-files", "-z", "-v", "--stage", "--", "."))
+        for words, names in {
+            ("--force-remove",): [name for _, mode, name in listed if mode == GITLINK],
+            ("--no-assume-unchanged",): [name for tag, _, name in listed if tag.islower()],
+            ("--no-skip-worktree",): [name for tag, _, name in listed if tag in b"Ss"],
+        }.items():
+            if names:
+                await self._git("update-index", "-z", *words, "--stdin", stdin=b"".join(name + b"\0" for name in names))
 
     async def changed(self) -> tuple[list[str], list[str]]:
         """Return the files that are not as they were taken in, and those that are new; absolute paths. Raises LookFailed."""
@@ -207,7 +217,7 @@ class PrivateIndex:
         batch = await self._git(
             "cat-file", "--batch", stdin="\n".join(sorted({file.object for file in known})).encode() + b"\n", most=most
         )
-        objects = _read_batch(batch)
+        objects = read_batch(batch)
         return {
             file.object: objects[file.object]
             for file in known
@@ -218,7 +228,7 @@ class PrivateIndex:
     async def _sizes(self, files: Iterable[IndexedFile]) -> dict[str, int]:
         """Of each file its size in the work tree when it was taken in, by its path below the top."""
         names = self._pathspecs([file.file for file in files])
-        return _read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *names))
+        return read_sizes(await self._git("ls-files", "-z", "--debug", "--full-name", "--", *names))
 
     async def ignored(self) -> list[str]:
         """Return the files that git ignores, and with a / at their end the folders of which it ignores everything. Raises LookFailed."""
@@ -336,33 +346,6 @@ def _read(path: Path) -> bytes:
 def _read_line(path: Path) -> str:
     """Raises OSError, UnicodeDecodeError."""
     return read_regular(path, LARGEST_SETTINGS).decode().strip()
-
-
-def _read_sizes(listed: bytes) -> dict[str, int]:
-    """Of `ls-files --debug`: the size of each file when it was taken in."""
-    sizes: dict[str, int] = {}
-    name, _, rest = listed.partition(b"\0")
-    while rest:
-        _, _, after = rest.partition(b"  size: ")
-        size, _, _ = after.partition(b"\t")
-        sizes[os.fsdecode(name)] = int(size)
-        _, _, tail = after.partition(b"\n")
-        name, _, rest = tail.partition(b"\0")
-    return sizes
-
-
-def _read_batch(batch: bytes) -> dict[str, bytes]:
-    """Of `cat-file --batch`: the content of each object that is there."""
-    objects: dict[str, bytes] = {}
-    at = 0
-    while at < len(batch):
-        end = batch.index(b"\n", at)
-        name, kind, *size = batch[at:end].split(b" ")
-        at = end + 1
-        if kind == b"blob":
-            objects[name.decode()] = batch[at : at + int(size[0])]
-            at += int(size[0]) + 1
-    return objects
 
 
 def _hold(path: Path) -> int:
