@@ -43,6 +43,11 @@ def round_of(*calls: ToolCall) -> tuple[Message, ...]:
         ("null", {"_raw": "null"}),
         ('"text"', {"_raw": '"text"'}),
         ("[" * 100_000, {"_raw": "[" * 100_000}),
+        ('{"a":1e999}', {"_raw": '{"a":1e999}'}),
+        ('{"a":[-1e999]}', {"_raw": '{"a":[-1e999]}'}),
+        ('{"a":' + "9" * 5000 + "}", {"_raw": '{"a":' + "9" * 5000 + "}"}),
+        ('{"a":12345678901234567890}', {"a": 12345678901234567890}),
+        ('{"a":"\\ud83d"}', {"_raw": '{"a":"\\ud83d"}'}),
     ],
 )
 def test_arguments_go_out_as_an_object(arguments: str, expected: dict[str, object]) -> None:

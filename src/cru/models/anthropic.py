@@ -38,7 +38,6 @@ from cru.values.messages import (
 VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}
 _encode = msgspec.json.encode
-_decode_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def endpoint(base_url: str) -> str:
@@ -128,7 +127,7 @@ class _TurnNotation:
         if message.content.strip():
             blocks.append({"type": "text", "text": message.content})
         for call in encoding.valid_calls(message.calls, NAME_CHARACTERS) if message.calls else ():
-            arguments = _decode_object(call.arguments or "{}")
+            arguments = encoding.decode_object(call.arguments or "{}")
             blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
         if blocks and message.role == "assistant":
             blocks[:0] = [t.data for t in message.thinking if t.provider == self._provider and t.data]

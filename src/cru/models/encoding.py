@@ -58,7 +58,7 @@ def table_of(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+decode_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[ToolCall]:
@@ -69,7 +69,7 @@ def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[Too
                 if not text or len(text) > LONGEST_NAME or text.strip(characters):
                     raise ValueError(text)
             if call.arguments:
-                _decode_object(call.arguments)
+                decode_object(call.arguments)  # its values, too: numbers may be out of range
     except (ValueError, RecursionError):  # msgspec's DecodeError is a ValueError
         from cru.models.valid_history import valid_call
 
