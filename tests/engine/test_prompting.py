@@ -9,9 +9,12 @@ from tests.engine.support import Ext, World, always, once, payload
 
 from cru.contexts.inbox import InboxMessage
 from cru.engine.attachments import BadAttachment, read_attachment
+from cru.engine.round import ModelReply, ReplyCall
 from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
+from cru.tools.arguments import decode_object
+from cru.tools.protocol import ArgumentError
 from cru.values.messages import RESOLVED
 
 ONE = "loop: yes\ntext: ok\n"
@@ -241,6 +244,18 @@ def test_a_reply_that_is_cut_by_its_length_says_so(tmp_path: Path, api: dict[str
     assert words in told and "[api]" in told
     world.run("more")
     assert len([text for text in world.notices() if "cut off" in text]) == 1
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "refusal", "stop", "tool_calls"])
+def test_a_call_that_is_cut_before_its_arguments_does_not_run(reason: str) -> None:
+    parts = {0: ReplyCall("a", "ls"), 1: ReplyCall("b", "reset", ["{}"]), 2: ReplyCall("c", "reset")}
+    *whole, last = ModelReply(parts=parts, reason=reason).calls("x")
+    assert [decode_object(call.arguments) for call in whole] == [{}, {}]
+    if reason in ("stop", "tool_calls"):
+        assert decode_object(last.arguments) == {}
+    else:
+        with pytest.raises(ArgumentError, match="not valid JSON"):
+            decode_object(last.arguments)
 
 
 def test_a_file_without_an_end_is_not_read_to_its_end() -> None:

@@ -14,7 +14,7 @@ from tests.models.wire import delta, finish, sse
 
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply
-from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable
+from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.values.messages import End, Text, Thought, ToolCall
 
 CALL = {"index": 0, "id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"x"}'}}
@@ -46,6 +46,12 @@ def raw(*frames: str) -> bytes:
         ({"choices": None, "object": "error"}, BrokenReply, "error"),
         ({"errors": ["first", "second"]}, BrokenReply, "first"),
         ({"error": ["first"]}, BrokenReply, "first"),
+        ({"error": {"code": "503", "message": "busy"}}, ModelUnavailable, "503: busy"),
+        ({"error": {"code": "429", "message": "slow down"}}, ModelUnavailable, "429: slow down"),
+        ({"error": {"code": 200, "message": "boom"}}, BrokenReply, "p: boom"),
+        ({"error": {"code": -32000, "message": "boom"}}, BrokenReply, "p: boom"),
+        ({"error": {"code": 1, "message": "prompt exceeds the context window"}}, ContextTooLong, "window"),
+        ({"error": {"code": -32000, "message": "prompt exceeds the context window"}}, ContextTooLong, "window"),
         ({"error": 7}, BrokenReply, "7"),
         ({"choices": [{"index": 0, "error": {"message": "host died", "code": 502}}]}, ModelUnavailable, "host died"),
         ({"choices": [{"index": 0, "delta": {}, "error": "host died"}]}, BrokenReply, "host died"),
@@ -85,6 +91,10 @@ def test_a_server_that_knows_no_reasons_has_finished_with_its_end_mark() -> None
         {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"},
         {"usage": {"prompt_tokens": 1, "completion_tokens": 2}},
         {"error": None},
+        {"error": ""},
+        {"error": {}},
+        {"error": {"code": 0, "message": "", "type": ""}},
+        {"choices": [{"index": 0, "delta": {}, "error": ""}]},
         {"error": False},
         {"code": 200},
     ],
@@ -100,10 +110,12 @@ def test_events_about_the_request_are_no_errors(event: Any) -> None:
         [{"type": "error", "message": "overloaded"}],
         [{"type": "failed", "code": 529}],
         [{"type": "message_stop"}],
+        [{"type": "message_delta", "delta": {"stop_reason": "error"}}, {"type": "message_stop"}],
+        [{"type": "message_delta", "delta": {"stop_reason": "ABORTED"}}, {"type": "message_stop"}],
         [{"type": "message_delta", "delta": {"stop_reason": None}}, {"type": "message_stop"}],
     ],
 )
-def test_a_message_without_a_stop_reason_is_no_reply(events: list[dict[str, Any]]) -> None:
+def test_a_message_without_a_good_stop_reason_is_no_reply(events: list[dict[str, Any]]) -> None:
     with pytest.raises(ModelError):
         read_anthropic(sse(START, *block(0, {"type": "text", "text": "half"}), *events, done=False))
 
@@ -182,6 +194,15 @@ def part(index: int | None, identity: str | None = None, name: str | None = None
         ([part(0, "a", "ls", '{"a":1}'), part(0, "a", "ls", '{"a":2}')], ['ls {"a":1}', 'ls {"a":2}']),
         ([part(0, "a", "ls", '{"a":'), part(0, "a", "ls", '{"b":1}'), part(0, "a", "ls", "}")], ['ls {"a":{"b":1}}']),
         ([part(0, "a", "ls", '{"a":'), part(0, "b", "ls", "1"), part(0, "c", "ls", "}")], ['ls {"a":1}']),
+        (
+            [part(0, "a", "ls", '{"a'), part(0, "b", "ls", '{"b'), part(0, "a", None, '":1}'), part(0, "b", "ls", '":2}')],
+            ['ls {"a":1}', 'ls {"b":2}'],
+        ),
+        (
+            [part(None, "a", "ls", "{"), part(None, "b", "cat", "{"), part(None, "a", "ls", "}"), part(None, "b", None, "}")],
+            ["ls {}", "cat {}"],
+        ),
+        ([part(0, "a", "ls", "{}"), part(0, "b", "cat", "{}"), part(0, "a", "ls", "{}")], ["ls {}", "cat {}"]),
         ([part(0, "a", "ba"), part(0, None, "sh"), part(0, None, None, "{}")], ["bash {}"]),
         ([part(0, "a", "ba"), part(0, "a", "bash"), part(0, "a", "bash", "{}")], ["bash {}"]),
         ([part(0, "a", "ls", "{"), part(0, None, "ls", "}"), part(0, None, "ls", "")], ["ls {}"]),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cru.engine.fallback import FailedTry
     from cru.values.delays import Delayed
 
+CUT_REASONS = ("length", "content_filter", "refusal")
 NO_MEMORY = "no memory is left for the request and its reply"
 
 
@@ -81,13 +82,15 @@ class ModelReply(Struct):
         """The calls in the model's order; one without an id, or with one that was used before it, gets its own."""
         calls: list[ToolCall] = []
         seen: set[str] = set()
+        # without arguments, the last call of a reply that was cut is not known to have none: what is no JSON does not run
+        empty = {max(self.parts, default=0): "{"} if self.reason in CUT_REASONS else {}
         for index in sorted(self.parts):
             part = self.parts[index]
             call_id = part.id
             if not call_id or call_id in seen:
                 call_id = f"{prefix}_{index}"
             seen.add(call_id)
-            calls.append(ToolCall(call_id, part.name, "".join(part.arguments) or "{}"))
+            calls.append(ToolCall(call_id, part.name, "".join(part.arguments) or empty.get(index, "{}")))
         return tuple(calls)
 
 

@@ -18,7 +18,7 @@ from cru.models.encoding import (
     assemble,
 )
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
+from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
 from cru.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
 from cru.values.messages import (
     CallPart,
@@ -296,6 +296,7 @@ class AnthropicReply:
         """The End. Raises BrokenReply if the server never said that it had finished."""
         if not self._reason:
             raise unfinished_error(self._facts)
+        check_reason(self._facts, self._reason)
         counts = self._counts
         read, written = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
         usage = Usage((counts.input_tokens or 0) + read + written, counts.output_tokens or 0, read, written)

@@ -104,17 +104,34 @@ def error_for_status(facts: RequestFacts, status: int, body: bytes, size: int = 
 
 
 def to_error_object(error: ErrorObject | str | None) -> ErrorObject | None:
-    return ErrorObject(error) if isinstance(error, str) else error
+    """Return the error that a field `error` holds. None if it is empty: some servers send it with every event."""
+    if isinstance(error, str):
+        error = ErrorObject(error)
+    return error if error and (error.message or error.code or error.type or error.metadata) else None
 
 
 def error_for_object(facts: RequestFacts, error: ErrorObject) -> ModelError:
     """The error that an `error` object inside a 200 reply stands for."""
-    status = _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
-    if isinstance(error.code, int) and (400 <= error.code < 600 or not status):
-        status = error.code if error.code < 600 else 0
+    code = str(error.code)
+    is_status = len(code) == 3 and code.isdecimal() and 400 <= int(code) < 600
+    status = int(code) if is_status else _STATUS_OF_TYPE.get(error.type or code, 0)
     failure = error_for(facts, status, error)
     failure.status = status
     return failure
+
+
+_FAILED_REASONS = (
+    *("error", "abort", "aborted", "cancelled", "canceled", "failed", "timeout", "network_error", "model_error"),
+    *("server_error", "insufficient_system_resource", "malformed_function_call"),
+)
+"""Reasons (lower case) with which replies end that are not whole."""
+
+
+def check_reason(facts: RequestFacts, reason: str) -> None:
+    """Raise the ModelError that a finish reason stands for, if it is one of an error."""
+    if reason.lower() in _FAILED_REASONS:
+        text = f"the provider stopped with an error (finish_reason `{reason}`)"
+        raise error_for_object(facts, ErrorObject(text))
 
 
 def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: str = "") -> ModelError:

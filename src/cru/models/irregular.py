@@ -113,8 +113,6 @@ def raise_unlabelled_error(facts: RequestFacts, data: bytes, *, known_kinds: boo
     is_error = value.get("object") == "error" or has_bad_kind or code not in _GOOD_CODES
     if not is_error and not text:
         return
-    if isinstance(code, str) and code.isdecimal() and len(code) == 3:
-        code = int(code)
     raise error_for_object(
         facts,
         ErrorObject(

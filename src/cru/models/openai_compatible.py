@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.models import encoding
 from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
 from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
+from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
 from cru.models.protocol import ID_CHARACTERS, RequestBody, Say, tell_dropped
 from cru.values.messages import (
     CallPart,
@@ -191,11 +191,6 @@ def _decode(data: bytes | str) -> _Chunk:
     return _chunk_decoder().decode(data)
 
 
-_FAILED_REASONS = (
-    *("error", "abort", "aborted", "cancelled", "canceled", "failed", "timeout", "network_error", "model_error"),
-    *("server_error", "insufficient_system_resource", "malformed_function_call"),
-)
-"""Finish reasons (lower case) of replies that are not whole."""
 _CALL_REASONS = ("stop", "function_call", "tool_calls")
 
 
@@ -294,11 +289,9 @@ class OpenAIReply:
 
     def _finish(self, choice: _ReplyChoice) -> None:
         self._reason = choice.finish_reason or ""
-        failure = to_error_object(choice.error)
-        if failure is None and self._reason.lower() in _FAILED_REASONS:
-            failure = ErrorObject(f"the provider stopped with an error (finish_reason `{self._reason}`)")
-        if failure is not None:
+        if failure := to_error_object(choice.error):
             raise error_for_object(self._facts, failure)
+        check_reason(self._facts, self._reason)
 
     def _think(self, part: Part, deltas: list[Delta]) -> None:
         if self._thinking is None:
@@ -350,6 +343,8 @@ class _Calls:
             arguments = "" if arguments is None else _encode(arguments).decode()
         wire = -1 if call.index is None else call.index
         slot = self._slots.get(wire)
+        if slot is not None and call.id and self._known[slot].id != call.id:
+            slot = self._by_id.get(call.id, slot)  # fragments of parallel calls that share an index may alternate
         if slot is None and not name and self._known:
             slot = self._continued(call)
         if slot is not None:
