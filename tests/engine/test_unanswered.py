@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,21 @@ def test_messages_of_other_contexts_are_not_lost(tmp_path: Path) -> None:
     assert (
         text.startswith("next\n\n") and "[From: alice] the build is red\n[end of messages]" in text and "go" not in text
     )
+
+
+@pytest.mark.parametrize("report_fails", [True, False])
+@pytest.mark.parametrize("prompt_fails", [True, False])
+def test_reports_of_background_work_are_not_lost_and_replace_no_prompt(
+    tmp_path: Path, prompt_fails: bool, report_fails: bool
+) -> None:
+    replies = [ERROR if prompt_fails else "text: yes\n", ERROR if report_fails else "text: seen\n", "text: last\n"]
+    world = World(tmp_path, "by: order\n" + "---\n".join(replies))
+    world.run("go")
+    world.session.submit("task 1 found the defect", source="task")
+    asyncio.run(world.session.run())
+    world.run("next")
+    assert [text for role, text in world.said() if role == "user"] == ["go", "task 1 found the defect", "next"]
+    assert told(world) == []
 
 
 def test_another_process_sees_the_same_conversation(tmp_path: Path) -> None:

@@ -15,12 +15,13 @@ from cru.contexts.inbox import InboxMessage
 from cru.engine import log_writer
 from cru.engine.history import IMAGES, PROMPT_SOURCES
 from cru.engine.parts import Parts
-from cru.engine.turn import Prompt, stop_for
+from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
 
 RETRY = ("error", "interrupted")
+REPORT: PromptSource = "task"
 SHOWN = 60  # characters of a prompt in a notice
 
 
@@ -40,9 +41,10 @@ def supersede(parts: Parts, prompt: Prompt, pending: PendingContext) -> tuple[En
     """Return the log entries that go before a new prompt: one if the prompt before it has no answer (decision 137).
 
     What hooks put beside that prompt, and the messages of other contexts that it took, go with the next one: nothing brings them again.
+    A report of background work replaces no prompt, because the user did not send it, and is not replaced, because it comes only once.
     """
-    earlier = None if prompt.ref else find_unanswered(parts.store.visible())
-    if earlier is None:
+    earlier = None if prompt.ref or prompt.source == REPORT else find_unanswered(parts.store.visible())
+    if earlier is None or earlier.metadata["source"] == REPORT:
         return ()
     carried = dict.fromkeys((*_carried(parts.store.visible(), earlier), *pending.context))
     pending.context[:] = list(carried)
