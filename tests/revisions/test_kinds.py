@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
-from tests.revisions.git_place import Command, Place, append, link, mode, remove, write
+from tests.revisions.git_place import Command, Place, append, link, mode, origin, remove, write
 
 from cru.revisions import commands
 from cru.revisions.records import ChangedBy, ChangeOrigin
@@ -142,3 +144,37 @@ def test_undo_lets_nobody_read_what_the_umask_keeps_private(tmp_path: Path, umas
         runner.run(place.watcher.settle())
     place.move(backwards=True)
     assert (place.root / "kept").stat().st_mode & 0o777 == then
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "content"),
+    [
+        (0o600, 0o644, "other\n"),
+        (0o600, None, ""),
+        (0o755, 0o600, "other\n"),
+        (0o644, 0o755, "kept\n"),
+        (0o4711, None, ""),
+    ],
+)
+def test_undo_gives_content_and_mode_back_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: int, now: int | None, content: str
+) -> None:
+    """A kill or a power cut in between must not leave a private file that all may read."""
+    place, appeared = Place(tmp_path), list[int]()
+    file = place.root / "kept"
+    file.chmod(then)
+    begun = place.keeper.begin([str(file)], origin("write", "prompt"))
+    file.unlink() if now is None else file.write_text(content)
+    if now is not None:
+        file.chmod(now)
+    place.keeper.end(begun)
+
+    def replace(source: str, target: str, **folders: int) -> None:
+        appeared.append(stat.S_IMODE(os.stat(source, dir_fd=folders["src_dir_fd"]).st_mode))
+        os.rename(source, target, **folders)
+
+    monkeypatch.setattr("cru.files.atomic.os.replace", replace)
+    steps = plan(place.store, summarize(place.store.changes()), backwards=True)
+    place.store.keep(str(file))
+    assert not apply(place.store, steps, ChangeOrigin(ChangedBy.UNDO)).failed
+    assert appeared[-1] == then == stat.S_IMODE(file.stat().st_mode) and file.read_text() == "kept\n"

@@ -37,6 +37,7 @@ def replace_file(
     in_place: bool = False,
     sync: bool = True,
     no_links: bool = False,
+    mode: int | None = None,
 ) -> None:
     """Write through a temporary file in the same folder, then rename it. Raises OSError; the old content is
     then still there, unless it could only be written in place.
@@ -47,6 +48,7 @@ def replace_file(
     make_folders: missing folders are made, private ones if the file is
     in_place: the owner is kept, and a file that no rename can replace is written to directly
     sync: the new content survives a power cut; without it the caller adds the path to `unsynced`, or could do without the file
+    mode: all of the file's permission bits, whatever the umask and the file before: they appear with the content
     no_links: no folder on the way may have become a link since the path, absolute, was resolved
     """
     path = _link_target(path, follow)
@@ -61,25 +63,27 @@ def replace_file(
             path.parent.mkdir(parents=True, exist_ok=True)
         folder = open_folder(path.parent, 0, None)
     try:
-        _replace(folder, path.name, data, new_mode, keep_mode, in_place, sync)
+        _replace(folder, path.name, data, new_mode, keep_mode, in_place, sync, mode)
     finally:
         os.close(folder)
 
 
-def _replace(folder: int, name: str, data: bytes, new_mode: int, keep_mode: bool, in_place: bool, sync: bool) -> None:
+def _replace(
+    folder: int, name: str, data: bytes, new_mode: int, keep_mode: bool, in_place: bool, sync: bool, mode: int | None
+) -> None:
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         old = None
     try:
         temporary = _write_temporary(
-            folder, name, data, new_mode, old if keep_mode else None, keep_owner=in_place, sync=sync
+            folder, name, data, new_mode, old if keep_mode else None, keep_owner=in_place, sync=sync, exact=mode
         )
         _rename(folder, temporary, name)
     except OSError as error:
         if not in_place or old is None or error.errno not in _NO_RENAME:
             raise
-        _write_in_place(folder, name, data, sync)
+        _write_in_place(folder, name, data, sync, mode)
     if sync:
         _sync_folder(folder)
 
@@ -147,21 +151,31 @@ def _link_target(path: Path, follow: bool) -> Path:
 
 
 def _write_temporary(
-    folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None, *, keep_owner: bool = False, sync: bool
+    folder: int,
+    name: str,
+    data: bytes,
+    mode: int,
+    old: os.stat_result | None,
+    *,
+    keep_owner: bool = False,
+    sync: bool,
+    exact: int | None = None,
 ) -> str:
-    """The new content beside the file, with the bits of the old one; its name."""
+    """Write the new content beside the file, with the bits `exact` or those of the old one. Return its name."""
     _remove_stale_temporaries(folder, name)
     temporary = f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
     if len(os.fsencode(temporary)) > _LONGEST_NAME:
         temporary = f".{os.urandom(6).hex()}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
+    bits = exact if exact is not None or old is None else stat.S_IMODE(old.st_mode)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if bits is None else PRIVATE, dir_fd=folder)
     try:
         if old is not None:
             created = os.fstat(fd)
             if keep_owner and (created.st_uid, created.st_gid) != (old.st_uid, old.st_gid):
                 os.fchown(fd, old.st_uid, old.st_gid)
-            os.fchmod(fd, stat.S_IMODE(old.st_mode))
         write_all(fd, data)
+        if bits is not None:
+            os.fchmod(fd, bits)  # after the writing, which would clear the bits that make a program run as its owner
         if sync:
             os.fsync(fd)
     except BaseException:
@@ -185,10 +199,12 @@ def _unlink(folder: int, name: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _write_in_place(folder: int, name: str, data: bytes, sync: bool) -> None:
+def _write_in_place(folder: int, name: str, data: bytes, sync: bool, mode: int | None) -> None:
     fd = os.open(name, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         write_all(fd, data)
+        if mode is not None:
+            os.fchmod(fd, mode)
         if sync:
             os.fsync(fd)
     finally:

@@ -247,9 +247,11 @@ def put(file: str, state: PathState, data: bytes) -> None:
         return
     if path.is_symlink():
         path.unlink()
-    replace_file(path, data, new_mode=0o666, in_place=True, follow=False, no_links=True)
-    # a file of which the mode is not known was not executable, and must not inherit that from the file that it replaces
-    path.chmod(path.stat().st_mode & 0o7666 if state.mode == ANY_MODE else state.mode)
+    mode: int | None = state.mode
+    if state.mode == ANY_MODE:
+        # it was not executable, and must not inherit that from the file that it replaces
+        mode = path.stat().st_mode & 0o7666 if path.exists() else None
+    replace_file(path, data, new_mode=0o666, in_place=True, follow=False, no_links=True, mode=mode)
 
 
 def _remove_empty(folder: os.PathLike[str], count: int) -> None:
