@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from tests.kit.growth import assert_linear
 from tests.models.harness import Harness
 from tests.models.test_encode import PROVIDERS, model_of
 
+from cru.models.valid_history import join_neighbours
 from cru.values.messages import Message, Request, ToolCall, ToolSpec
 
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 
 def sent(provider: str, *messages: Message, tools: tuple[ToolSpec, ...] = ()) -> Any:
@@ -75,7 +79,16 @@ def test_names_go_out_with_the_characters_that_servers_take(name: str, expected:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize(
-    ("first", "second"), [("", "c1"), ("a b", "a|b"), ("x" * 200, "x" * 201), ("call_1", "call-1"), ("é", "è")]
+    ("first", "second"),
+    [
+        ("", "c1"),
+        ("a b", "a|b"),
+        ("x" * 200, "x" * 201),
+        ("chatcmpl-tool-" + "0" * 32, "chatcmpl-tool-" + "0" * 31 + "1"),
+        ("x" * 41, "x" * 42),
+        ("call_1", "call-1"),
+        ("é", "è"),
+    ],
 )
 def test_ids_go_out_valid_and_different_and_their_results_with_them(provider: str, first: str, second: str) -> None:
     _, asked, *results = sent(provider, *round_of(ToolCall(first, "ls"), ToolCall(second, "ls")))["messages"]
@@ -86,11 +99,13 @@ def test_ids_go_out_valid_and_different_and_their_results_with_them(provider: st
         ids = [call["id"] for call in asked["tool_calls"]]
         found = [result["tool_call_id"] for result in results]
     assert ids == found and len(set(ids)) == 2
-    assert all(NAME.fullmatch(identity) for identity in ids)
+    assert all(ID.fullmatch(identity) for identity in ids)
 
 
-def test_ids_that_a_model_wants_back_are_kept() -> None:
-    assert chat(*round_of(ToolCall("functions.ls:0", "ls")))[1]["tool_calls"][0]["id"] == "functions.ls:0"
+@pytest.mark.parametrize("identity", ["functions.ls:0", "functions.mcp__files__create_or_replace:0", "c" * 40])
+def test_ids_that_a_model_wants_back_are_kept(identity: str) -> None:
+    asked, result = chat(*round_of(ToolCall(identity, "ls")))[1:]
+    assert asked["tool_calls"][0]["id"] == result["tool_call_id"] == identity
 
 
 @pytest.mark.parametrize(
@@ -132,6 +147,17 @@ def test_roles_alternate_and_every_call_has_its_result(messages: str, roles: str
 
 def test_joined_texts_keep_their_order() -> None:
     assert chat(Message("user", "one"), Message("user", 'tw"o')) == [{"role": "user", "content": 'one\n\ntw"o'}]
+    texts = [Message("assistant", "a"), Message("assistant", "b"), Message("assistant", "", (ToolCall("c", "ls"),))]
+    joined, result = chat(*texts, Message("tool", "r", call_id="c"))
+    assert joined["content"] == "a\n\nb" and joined["tool_calls"][0]["id"] == result["tool_call_id"] == "c"
+
+
+@pytest.mark.slow
+def test_joining_a_row_costs_no_more_than_its_length() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        return partial(join_neighbours, [b'{"role":"user","content":"a text of some length"}'] * size)
+
+    assert_linear(prepare, 4_000)
 
 
 @pytest.mark.parametrize(
@@ -215,12 +241,10 @@ def test_ids_that_repeat_go_out_different_and_their_results_with_them(provider: 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_long_ids_that_repeat_stay_within_what_servers_take(provider: str) -> None:
-    for identity in ("x" * 64, "y" * 200, "a b", ""):
+    for identity in ("x" * 64, "x" * 40, "x" * 39, "y" * 200, "a b", ""):
         request = Request("m1", messages=tuple(conversation(*[identity or ","] * 3)))
         calls, results = ids_of(provider, model_of(provider).encode(request).join())
-        assert (
-            calls == results and len(set(calls)) == len(calls) and all(NAME.fullmatch(identity) for identity in calls)
-        )
+        assert calls == results and len(set(calls)) == len(calls) and all(ID.fullmatch(identity) for identity in calls)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import Struct
 
-from cru.models.protocol import LONGEST_NAME, NAME_CHARACTERS, RequestBody, Say
+from cru.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS, RequestBody, Say
 from cru.values.messages import Image, Message, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
@@ -65,9 +65,10 @@ def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[Too
     """The calls of a message with ids, names and arguments that every server takes; the same object if they are so already."""
     try:
         for call in calls:
-            for text, characters in ((call.id, id_characters), (call.name, NAME_CHARACTERS)):
-                if not text or len(text) > LONGEST_NAME or text.strip(characters):
-                    raise ValueError(text)
+            if not call.name or len(call.name) > LONGEST_NAME or call.name.strip(NAME_CHARACTERS):
+                raise ValueError(call.name)
+            if not call.id or len(call.id) > LONGEST_ID or call.id.strip(id_characters):
+                raise ValueError(call.id)
             if call.arguments:
                 decode_object(call.arguments)  # its values, too: numbers may be out of range
     except (ValueError, RecursionError):  # msgspec's DecodeError is a ValueError
@@ -79,7 +80,7 @@ def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[Too
 
 def valid_id(identity: str, characters: str) -> str:
     """The id of a call as servers take it."""
-    if identity and len(identity) <= LONGEST_NAME and not identity.strip(characters):
+    if identity and len(identity) <= LONGEST_ID and not identity.strip(characters):
         return identity
     from cru.models import valid_history
 

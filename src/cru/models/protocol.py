@@ -137,6 +137,8 @@ NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 ID_CHARACTERS = NAME_CHARACTERS + ".:"
 """Of ids of calls in OpenAI's language: some models want their own `functions.ls:0` back."""
 LONGEST_NAME = 64
+LONGEST_ID = 40
+"""Characters of an id of a call, as OpenAI takes them, also behind routers; vLLM makes ids of 46."""
 
 
 def tell_dropped(announced: set[str], say: Say, provider: str, name: str) -> None:

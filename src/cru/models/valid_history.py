@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_
+from typing import Any
 from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
-from cru.models.protocol import LONGEST_NAME, NAME_CHARACTERS
+from cru.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS
 from cru.values.messages import Message, ToolCall
 
 _encode = msgspec.json.encode
@@ -30,9 +31,12 @@ def valid_call(call: ToolCall, id_characters: str) -> ToolCall:
 
 def valid_id(identity: str, characters: str) -> str:
     """Return the id of a call as servers take it. Ids that differ stay different."""
-    if identity and len(identity) <= LONGEST_NAME and not identity.strip(characters):
+    longest = (
+        LONGEST_NAME if ":" in identity else LONGEST_ID
+    )  # models that want their own ids back count calls behind a colon
+    if identity and len(identity) <= longest and not identity.strip(characters):
         return identity
-    return f"{_replaced(identity, characters)[:40] or 'call'}_{crc32(identity.encode('utf-8', 'replace')):08x}"
+    return f"{_replaced(identity, characters)[: LONGEST_ID - 9] or 'call'}_{crc32(identity.encode('utf-8', 'replace')):08x}"
 
 
 class UniqueIds:
@@ -114,30 +118,32 @@ def match_results(
 def join_neighbours(elements: Sequence[bytes]) -> list[bytes]:
     """Make one message of neighbours with one role: templates of local models refuse conversations whose roles do not alternate."""
     joined: list[bytes] = []
+    row: list[dict[str, Any]] = []
+    rows: dict[int, list[dict[str, Any]]] = {}
     for element in elements:
-        merged = _merge(joined[-1], element) if joined else None
-        if merged is None:
+        message = msgspec.json.decode(element)
+        if not row or not _may_join(row[-1], message):
+            row = []
             joined.append(element)
-        else:
-            joined[-1] = merged
+        row.append(message)
+        if len(row) > 1:
+            rows[len(joined) - 1] = row
+    for at, row in rows.items():
+        joined[at] = _encode({**row[-1], "content": _join([message["content"] for message in row])})
     return joined
 
 
-def _merge(first: bytes, second: bytes) -> bytes | None:
-    """One message of two; None if their roles differ, or if the first has more than a text."""
-    old, new = msgspec.json.decode(first), msgspec.json.decode(second)
-    if old["role"] != new["role"] or old.keys() != {"role", "content"} or old["role"] == "tool":
-        return None
-    before, after = old["content"], new["content"]
-    if isinstance(before, str) and isinstance(after, str):
-        content: object = f"{before}\n\n{after}"
-    else:
-        content = [*_parts(before), *_parts(after)] if after else before
-    return _encode({**new, "content": content})
+def _may_join(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """Return whether two messages have one role, and the first is only a text or parts."""
+    return first["role"] == second["role"] != "tool" and first.keys() == {"role", "content"}
 
 
-def _parts(content: object) -> list[object]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+def _join(contents: list[Any]) -> object:
+    contents = [content for content in contents if content is not None]
+    if all(isinstance(content, str) for content in contents):
+        return "\n\n".join(contents)
+    parts = [content if isinstance(content, list) else [{"type": "text", "text": content}] for content in contents]
+    return [part for each in parts for part in each]
 
 
 def valid_schema(schema: dict[str, object]) -> dict[str, object]:
