@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.vault.support import open_vault
+from tests.vault.support import open_vault, write_notes
 
-from cru.vault import BadQuery
+from cru.vault import BadQuery, VaultSettings
 from cru.vault.search import full_text
 from cru.vault.search.full_text import BEGIN, END, search
+from cru.vault.search.modes import SearchMode
 from cru.vault.search.query import parse_search
+from cru.vault.vault import Vault
 
 NOTES = {
     "retry.md": "---\ntags: [net/http]\nstatus: open\n---\n# Backoff\nThe retry policy doubles its wait. Größe matters.",
@@ -117,3 +120,30 @@ def test_a_long_note_that_repeats_a_word_is_shown_where_it_is_first(tmp_path: Pa
         [hit] = search(index.connection, parse_search("word"))
         assert hit.snippet.startswith("…") and f"Before the {BEGIN}word{END} {BEGIN}word{END}" in hit.snippet
         assert len(hit.snippet) < 500
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("localhost:8080", ["server.md"]),
+        ("where is localhost:8080", ["server.md"]),
+        ("std::vector", ["server.md"]),
+        ("std::vector::at server", ["server.md"]),
+        ("Failed:connection refused", ["server.md"]),
+        ('failed:"connection refused"', ["server.md"]),
+        ("localhost:80", []),
+        ("https://example.com/guide", ["server.md"]),
+        ("status:open", ["task.md"]),
+        ("status:refused", []),
+        ("STATUS:open", ["task.md"]),
+        ("server -localhost:8080", ["server.md"]),
+        ("title:server", ["server.md"]),
+    ],
+)
+def test_a_colon_is_a_property_only_where_a_note_has_it(tmp_path: Path, query: str, paths: list[str]) -> None:
+    text = "# Server\nIt runs at localhost:8080, see https://example.com/guide: `std::vector::at` failed: connection refused."
+    write_notes(tmp_path / "notes", {"server.md": text, "task.md": "---\nstatus: open\n---\nStatus refused."})
+    vault = Vault(tmp_path / "notes", tmp_path / "home", VaultSettings())
+    with closing(vault):
+        vault.update()
+        assert [hit.path for hit in vault.search_notes(query, mode=SearchMode.TEXT).hits] == paths

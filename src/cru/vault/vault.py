@@ -213,7 +213,7 @@ class Vault:
 
     def search(self, text: str, limit: int = 20) -> list[Hit]:
         """By words. Raises BadQuery."""
-        return self._search_text(parse_search(text), limit)
+        return self._search_text(parse_search(text, self._has_property), limit)
 
     def search_notes(
         self, text: str, limit: int = 20, mode: SearchMode | None = None, may_show: Callable[[str], bool] | None = None
@@ -224,7 +224,7 @@ class Vault:
         mode: None for that of the settings, or by words if it cannot be had
         may_show: whether a note of that path counts; None if all do
         """
-        query = parse_search(text)
+        query = parse_search(text, self._has_property)
         chosen = mode or self.default_mode()
         if chosen is SearchMode.TEXT or not query.match:
             return self._search_words(query, limit, may_show)
@@ -272,6 +272,11 @@ class Vault:
         """Those of these notes that a search by meaning finds."""
         with self._lock:
             return embedded_notes(self._index.connection, ids)
+
+    def _has_property(self, key: str) -> bool:
+        with self._lock:
+            sql = "SELECT EXISTS (SELECT 1 FROM properties WHERE key = ?)"
+            return bool(self._index.connection.execute(sql, (key,)).fetchone()[0])
 
     def _search_text(self, query: SearchQuery, limit: int) -> list[Hit]:
         with self._lock:

@@ -4,7 +4,7 @@ it), `path:folder/`, `title:word`, and `key:value` of the front matter or an inl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -106,8 +106,11 @@ class _Terms:
         return tuple(each for each, is_exact in self._terms if is_exact or not exact_only)
 
 
-def parse_search(text: str) -> SearchQuery:
-    """Raises BadQuery."""
+def parse_search(text: str, has_property: Callable[[str], bool] = lambda key: True) -> SearchQuery:
+    """Return what a text looks for. Raises BadQuery.
+
+    has_property: whether a note has this folded key; `localhost:8080` is a phrase where none has `localhost`
+    """
     terms = _Terms()
     excluded: list[str] = []
     filters: list[Filter] = []
@@ -117,7 +120,7 @@ def parse_search(text: str) -> SearchQuery:
         if token["word"] == "OR" and terms:
             joins_next = True
             continue
-        if condition := _filter(token):
+        if condition := _filter(token, has_property):
             filters.append(condition)
             continue
         term = _term(token)
@@ -152,7 +155,7 @@ def _tokens(text: str) -> list[re.Match[str]]:
     return tokens
 
 
-def _filter(token: re.Match[str]) -> Filter | None:
+def _filter(token: re.Match[str], has_property: Callable[[str], bool]) -> Filter | None:
     key, value = token["key"], (token["value"] or "").strip('"')
     is_not = bool(token["not"])
     if token["tag"] or key == "tag":
@@ -161,9 +164,13 @@ def _filter(token: re.Match[str]) -> Filter | None:
         return None
     if key == "path":
         return Filter(FilterKind.PATH, "", fold(value.lstrip("/")), is_not)
-    if not value.startswith("//"):  # an address
-        return Filter(FilterKind.PROPERTY, fold(key.strip()), fold(value), is_not)
-    return None
+    name = fold(key.strip())
+    is_address = value.startswith("//")
+    return (
+        Filter(FilterKind.PROPERTY, name, fold(value), is_not)
+        if not is_address and (is_not or has_property(name))
+        else None
+    )
 
 
 def _term(token: re.Match[str]) -> str:
@@ -182,4 +189,6 @@ def _term(token: re.Match[str]) -> str:
 
 
 def _written(token: re.Match[str]) -> str:
-    return token["phrase"] or token["word"] or (token["value"] or "").strip('"')
+    value = (token["value"] or "").strip('"')
+    is_only_value = (token["key"] or "title") in _COLUMNS or value.startswith("//")
+    return token["phrase"] or token["word"] or (value if is_only_value else f"{token['key']}:{value}")
