@@ -17,8 +17,12 @@ from cru.contexts.store import FileContext
 from cru.engine import NothingToUndo, UndoRefused
 from cru.engine.rebuild import decode_trace_line, rebuild_request
 from cru.engine.recorder import RequestLine
+from cru.engine.undo import carry_out, plan_undo
 from cru.events.stream import CommandSaid
+from cru.files import unsynced
 from cru.permissions.gate import PermissionReply
+from cru.revisions import restore
+from cru.revisions.records import PathState
 from cru.values.messages import Entry
 
 
@@ -69,6 +73,23 @@ def desk(tmp_path: Path) -> Desk:
     desk = Desk(tmp_path)
     desk.run("first", "second")
     return desk
+
+
+def test_what_undo_replaces_is_durable_before_it_is_replaced(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut in between would leave neither the user's change nor a copy of it."""
+    desk.a.write_text("my own words\n")
+    pending: list[list[str]] = []
+    really_put = restore.put
+
+    def put(file: str, state: PathState, data: bytes) -> None:
+        pending.append([path for path in unsynced if "/blobs/" in path])
+        really_put(file, state, data)
+
+    parts = desk.session.parts
+    planned = plan_undo(parts, 2)
+    monkeypatch.setattr(restore, "put", put)
+    carry_out(parts, planned, overwrite=True)
+    assert pending == [[], []] and desk.files()["a"] == "zero\n"
 
 
 def test_undo_and_redo_take_messages_and_files_together(desk: Desk) -> None:

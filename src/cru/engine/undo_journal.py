@@ -22,8 +22,15 @@ JOURNAL = "undo.jsonl"
 
 @contextmanager
 def journal(parts: Parts, steps: Sequence[Step], origin: ChangeOrigin) -> Iterator[None]:
-    """Keep the steps on disk while the block changes files and logs the anchor. Raises StoreUnwritable before the block."""
+    """Keep the steps on disk while the block changes files and logs the anchor. What the files hold now is durable before the block, also
+    what someone else wrote, so a power cut can be rolled back. Raises StoreFailed and StoreUnwritable before the block."""
     path = parts.store.folder / JOURNAL
+    keeper = parts.services.changes.keeper()
+    assert keeper is not None  # there are steps
+    with keeper.store.writing():
+        for step in steps:
+            keeper.store.keep(step.file)
+    parts.store.sync()
     # the anchor becomes the last entry of the log, so another last entry means that everything was done
     begun = replace(origin, prompt=parts.store.entries()[-1].id)
     changes = [make_change(step.file, step.current, step.target, begun) for step in steps]
