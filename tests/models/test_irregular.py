@@ -15,7 +15,7 @@ from tests.models.wire import delta, finish, sse
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
-from cru.values.messages import End, Text, Thought, ToolCall
+from cru.values.messages import End, Text, Thought, ThoughtBlock, ToolCall
 
 CALL = {"index": 0, "id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"x"}'}}
 NULL = {"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": None}]}
@@ -239,6 +239,15 @@ def test_complete_arguments_are_looked_for_a_limited_number_of_times() -> None:
             reply.read(json.dumps(delta(tool_calls=[part(0, None, None, piece)])).encode())
     (known,) = reply._calls._known
     assert known.checks == 64 and len("".join(known.pieces)) == 1006
+
+
+def test_encrypted_blocks_with_ids_of_their_own_are_kept_apart() -> None:
+    """Gemini signs each of several calls, all with index 0, and takes a joined signature for a corrupted one."""
+    parts = [("a", "s1"), (None, "s2"), ("b", "t1"), ("b", "t2"), ("", "t3")]
+    details = [{"type": "reasoning.encrypted", "index": 0, "id": identity, "data": data} for identity, data in parts]
+    deltas = read(sse(*(delta(reasoning_details=[each]) for each in details), finish()))
+    [kept] = [d.block.data["reasoning_details"] for d in deltas if isinstance(d, ThoughtBlock)]
+    assert [(each["id"], each["data"]) for each in kept] == [("a", "s1s2"), ("b", "t1t2t3")]
 
 
 # ---- frames without content, fields of another type ----

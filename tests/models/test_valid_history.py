@@ -14,7 +14,7 @@ from tests.models.harness import Harness
 from tests.models.test_encode import PROVIDERS, model_of
 
 from cru.models.valid_history import join_neighbours
-from cru.values.messages import Message, Request, ToolCall, ToolSpec
+from cru.values.messages import Message, Request, Thinking, ToolCall, ToolSpec
 
 ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
@@ -106,6 +106,22 @@ def test_ids_go_out_valid_and_different_and_their_results_with_them(provider: st
 def test_ids_that_a_model_wants_back_are_kept(identity: str) -> None:
     asked, result = chat(*round_of(ToolCall(identity, "ls")))[1:]
     assert asked["tool_calls"][0]["id"] == result["tool_call_id"] == identity
+
+
+@pytest.mark.parametrize("identity", ["tool_mcp__files__create_or_replace_mL716LwhunURIXx4", "call 1", "c1"])
+def test_signatures_name_their_calls_by_the_ids_that_go_out(identity: str) -> None:
+    block = {"type": "reasoning.encrypted", "data": "s", "id": identity}
+    details = [{"type": "reasoning.text", "text": "hm"}, block, {**block, "id": "rs_1"}]
+    thinking = (Thinking("openai", "hm", {"reasoning_details": details}),)
+    one_round = [
+        Message("user", "go"),
+        Message("assistant", "", (ToolCall(identity, "ls"),), thinking=thinking),
+        Message("tool", "x", call_id=identity),
+    ]
+    found = [message for message in chat(*one_round, *one_round) if "tool_calls" in message]
+    ids = [message["tool_calls"][0]["id"] for message in found]
+    assert [message["reasoning_details"][1]["id"] for message in found] == ids and len(set(ids)) == 2
+    assert all(message["reasoning_details"][::2] == details[::2] for message in found)
 
 
 @pytest.mark.parametrize(

@@ -98,18 +98,25 @@ class OpenAICompatibleModel(PictureAdapter):
             return _encode({"role": "tool", "tool_call_id": identity, "content": message.content})
         if message.role == "user":
             return _encode({"role": "user", "content": message.content})
-        if not message.content and not message.calls:
-            return b""
+        return self._reply(message) if message.content or message.calls else b""
+
+    def _reply(self, message: Message) -> bytes:
         encoded: dict[str, object] = {"role": "assistant", "content": message.content or None}
-        for thinking in message.thinking:
+        calls = encoding.valid_calls(message.calls, ID_CHARACTERS)
+        all_thinking = message.thinking
+        if all_thinking and calls is not message.calls:
+            from cru.models.valid_history import rename_in_thinking
+
+            all_thinking = rename_in_thinking(message, calls)
+        for thinking in all_thinking:
             if thinking.provider == self.provider:
                 for key, value in thinking.data.items():
                     encoded[key] = encoded[key] + value if key in encoded else value
-        if message.calls:
-            encoded["tool_calls"] = calls = []
-            for call in encoding.valid_calls(message.calls, ID_CHARACTERS):
+        if calls:
+            encoded["tool_calls"] = written = []
+            for call in calls:
                 function = {"name": call.name, "arguments": call.arguments or "{}"}
-                calls.append({"id": call.id, "type": "function", "function": function})
+                written.append({"id": call.id, "type": "function", "function": function})
         return _encode(encoded)
 
 

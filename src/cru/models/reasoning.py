@@ -35,9 +35,13 @@ class ThinkingParts:
             deltas.append(Thought(text))
 
     def _detail(self, detail: dict[str, object]) -> None:
-        """Fragments of one block have one type and index; their texts are joined, other fields are taken over."""
+        """Fragments of one block have one type and index, and no two ids; their texts are joined, other fields are taken over."""
         last = self._details[-1] if self._details else None
-        if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
+        if (
+            last is None
+            or any(last.get(key) != detail.get(key) for key in ("type", "index"))
+            or (last.get("id") and detail.get("id") not in (None, "", last["id"]))
+        ):
             last = {}
             self._details.append(last)
         for key, value in detail.items():
@@ -47,7 +51,7 @@ class ThinkingParts:
                     before.pieces.append(value)
                 else:
                     last[key] = _Growing(value)
-            elif value is not None or key not in last:
+            elif value not in (None, "") or key not in last:
                 last[key] = value
 
     def block(self, provider: str) -> list[Delta]:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS
-from cru.values.messages import Message, ToolCall
+from cru.values.messages import Message, Thinking, ToolCall
 
 _encode = msgspec.json.encode
 _NO_RESULT = "There is no result of this call."
@@ -65,7 +65,9 @@ class UniqueIds:
             return message if sent == message.call_id else replace(message, call_id=sent)
         self._open.update((call.id, []) for call in message.calls)
         calls = tuple(self._rename_call(call) for call in message.calls)
-        return message if all(map(is_, calls, message.calls)) else replace(message, calls=calls)
+        if all(map(is_, calls, message.calls)):
+            return message
+        return replace(message, calls=calls, thinking=rename_in_thinking(message, calls))
 
     def _rename_call(self, call: ToolCall) -> ToolCall:
         """Return the call with the first free id of `ID`, `ID_2`, `ID_3`, …; its results have that from here on."""
@@ -77,6 +79,23 @@ class UniqueIds:
         self._used.add(identity)
         self._open[call.id].append(identity)
         return call if identity == call.id else replace(call, id=identity)
+
+
+def rename_in_thinking(message: Message, calls: Sequence[ToolCall]) -> tuple[Thinking, ...]:
+    """Return the reasoning of a message with the ids that its calls have now: signatures of Gemini name the call that they belong to."""
+    ids = {old.id: new.id for old, new in zip(message.calls, calls, strict=True)}
+
+    def rename(detail: object) -> object:
+        if isinstance(detail, dict) and isinstance(detail.get("id"), str) and detail["id"] in ids:
+            return {**detail, "id": ids[detail["id"]]}
+        return detail
+
+    return tuple(
+        replace(thinking, data={**thinking.data, key: [rename(detail) for detail in details]})
+        if isinstance(details := thinking.data.get(key := "reasoning_details"), list)
+        else thinking
+        for thinking in message.thinking
+    )
 
 
 def _replaced(text: str, characters: str) -> str:
