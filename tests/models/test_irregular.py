@@ -12,7 +12,7 @@ from tests.models.test_anthropic import read as read_anthropic
 from tests.models.test_openai_compatible import read
 from tests.models.wire import delta, finish, sse
 
-from cru.models.failures import RequestFacts
+from cru.models.failures import RequestFacts, error_for_status
 from cru.models.openai_compatible import OpenAIReply
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.values.messages import End, Text, Thought, ThoughtBlock, ToolCall
@@ -39,6 +39,18 @@ def raw(*frames: str) -> bytes:
         ({"detail": "overloaded"}, BrokenReply, "overloaded"),
         ({"detail": [{"loc": ["body"], "msg": "bad"}]}, BrokenReply, "bad"),
         ({"code": 503}, ModelUnavailable, "503"),
+        (
+            {"error": {"message": "it broke", "type": None, "param": None, "code": "500"}},
+            ModelUnavailable,
+            "500: it broke",
+        ),
+        (
+            {"error": {"message": "slow down", "type": "throttling_error", "code": "429"}},
+            ModelUnavailable,
+            "429: slow down",
+        ),
+        ({"error": {"message": "no such model", "code": "404"}}, ModelRefused, "404: no such model"),
+        ({"error": {"message": "boom", "code": "1261"}}, BrokenReply, "boom"),
         ({"status_code": 429, "msg": "slow down"}, ModelUnavailable, "slow down"),
         ({"type": "overloaded_error"}, ModelUnavailable, "overloaded_error"),
         ({"type": "error", "text": "it broke"}, BrokenReply, "it broke"),
@@ -65,6 +77,21 @@ def test_an_error_is_one_wherever_it_stands(event: Any, kind: type[ModelError], 
     with pytest.raises(kind, match=says) as caught:
         read(sse(delta(content="half"), delta(tool_calls=[CALL]), event))
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("body", "is_wrong"),
+    [
+        ({"error": {"message": "No connected db.", "type": "no_db_connection", "param": None, "code": "400"}}, True),
+        ({"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}, True),
+        ([{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}], True),
+        ({"code": "Client specified an invalid argument", "error": "Incorrect API key provided: sk***xx."}, True),
+        ({"error": {"message": "invalid argument: the key of a tool", "code": "400"}}, False),
+    ],
+)
+def test_a_wrong_key_that_is_answered_with_400_is_named(body: Any, is_wrong: bool) -> None:
+    error = error_for_status(RequestFacts("p", "m", "TEST_KEY"), 400, json.dumps(body).encode())
+    assert type(error) is ModelRefused and ("the key came from TEST_KEY" in error.hint) == is_wrong
 
 
 @pytest.mark.parametrize("event", [NULL, {**NULL, "choices": [{**NULL["choices"][0], "delta": {}}]}])
@@ -229,6 +256,24 @@ def test_calls_of_blocks_with_one_index_are_told_apart() -> None:
     piece = {"type": "input_json_delta", "partial_json": "{}"}
     found = calls_of(read_anthropic(sse(START, *(e for use in uses for e in block(0, use, piece)), *STOP, done=False)))
     assert found == [ToolCall("t1", "ls", "{}"), ToolCall("t2", "ls", "{}")]
+
+
+@pytest.mark.parametrize("identity", ["t1", ""])
+def test_calls_of_blocks_with_one_id_are_told_apart(identity: str) -> None:
+    uses: list[dict[str, Any]] = [
+        {"type": "tool_use", "id": identity, "name": name, "input": {}} for name in ("ls", "pwd")
+    ]
+    piece = {"type": "input_json_delta", "partial_json": "{}"}
+    events = [event for index, use in enumerate(uses) for event in block(index, use, piece)]
+    found = calls_of(read_anthropic(sse(START, *events, *STOP, done=False)))
+    assert [f"{call.name} {call.arguments}" for call in found] == ["ls {}", "pwd {}"]
+    assert len({call.id for call in found}) == 2 and all(call.id for call in found)
+
+
+def test_a_block_that_begins_twice_is_one_call() -> None:
+    begin, *rest = block(0, {"type": "tool_use", "id": "t1", "name": "ls", "input": {}}, *PIECES)
+    found = calls_of(read_anthropic(sse(START, begin, begin, *rest, *STOP, done=False)))
+    assert found == [ToolCall("t1", "ls", '{"path":"x"}')]
 
 
 def test_complete_arguments_are_looked_for_a_limited_number_of_times() -> None:

@@ -105,6 +105,12 @@ def test_openai_lists_without_order_so_the_newest_come_first() -> None:
             r"does not accept the key \(401: bad key \*\*\*\)",
         ),
         (status(403), KeyRefused, r"does not accept the key \(403\)"),
+        (
+            status(400, '{"error":{"message":"No connected db.","type":"no_db_connection","param":null,"code":"400"}}'),
+            KeyRefused,
+            r"does not accept the key \(400: No connected db\.\)",
+        ),
+        (status(400, '{"error": {"message": "no such parameter"}}'), ListUnavailable, "answered 400"),
         (status(404, "nothing here"), ListUnavailable, "answered 404"),
         (status(500, '{"error": "\\u001b[31mtired"}'), ListUnavailable, r"answered 500: \[31mtired"),
         (whole("<html>"), ListUnavailable, "its answer is no JSON"),

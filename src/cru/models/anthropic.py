@@ -344,13 +344,19 @@ class AnthropicReply:
         return []
 
     def _call(self, index: int, block: _ContentBlock) -> list[Delta]:
-        if block.id and block.id in self._ids:
-            return []
+        known = self._calls.get(index)
+        if block.id and known is not None and self._ids[known] == block.id:
+            return []  # the server began the block once more
+        identity = block.id
+        if not identity or identity in self._ids:
+            from cru.models.irregular import new_call_id
+
+            identity = new_call_id()
         slot = self._calls[index] = len(self._ids)
         self._ids.append(block.id)
         if block.input:
             self._inputs[slot] = _encode(block.input).decode()
-        return [CallPart(slot, block.id, block.name)]
+        return [CallPart(slot, identity, block.name)]
 
     def _delta(self, index: int, delta: _Delta) -> list[Delta]:
         if delta.type == "text_delta":

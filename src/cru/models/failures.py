@@ -18,6 +18,9 @@ from cru.models.protocol import (
 _FORBIDDEN = ("content_filter", "content_policy_violation", "moderation_blocked", "requires moderation", "was flagged")
 """Codes and sentences (lower case) by which providers say that their rules forbid what a request holds."""
 
+_WRONG_KEY = ("api key not valid", "incorrect api key", "invalid api key", "invalid_api_key", "no_db_connection")
+"""Words (lower case) of Gemini, of xAI, and of a LiteLLM that knows its master key only and has no database of others."""
+
 _STATUS_OF_TYPE = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -150,6 +153,11 @@ def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: st
     return _error_of_status(facts, status, error, message)
 
 
+def is_wrong_key(status: int, text: str) -> bool:
+    """Return whether a server that answers with this status and text does not know the key. Some answer 400 then, not 401."""
+    return status in (401, 403) or (status == 400 and any(word in text.lower() for word in _WRONG_KEY))
+
+
 def _too_long(message: str) -> ContextTooLong:
     return ContextTooLong(
         message, "a shorter prompt may fit; `/compact` shortens the conversation; `/clear` starts from nothing"
@@ -157,7 +165,7 @@ def _too_long(message: str) -> ContextTooLong:
 
 
 def _error_of_status(facts: RequestFacts, status: int, error: ErrorObject, message: str) -> ModelError:
-    if status in (401, 403):
+    if is_wrong_key(status, f"{error.code} {error.type} {error.message}"):
         return ModelRefused(message, _key_hint(facts))
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return OutOfCredit(message, f"the account of {facts.provider} has no credit left for this request")

@@ -143,6 +143,13 @@ def add_unseen(
     return text if text.startswith(known_text) else known_text + text
 
 
+def new_call_id() -> str:
+    """Return an id for a call to which the server gave none, or one that another call of the reply has."""
+    from os import urandom
+
+    return f"call_{urandom(8).hex()}"
+
+
 _MOST_CHECKS = 64
 """How often the arguments of one call are tested for being complete: each test reads all of them."""
 

@@ -378,13 +378,11 @@ class _Calls:
         slot = self._slots[wire] = len(self._known)
         taken = self._by_id.setdefault(identity, slot) != slot
         self._known.append(CallSoFar(identity, name, [arguments] if arguments else []))
-        return CallPart(slot, _new_call_id() if taken or not identity else identity, name, arguments)
+        if taken or not identity:
+            from cru.models.irregular import new_call_id
 
-
-def _new_call_id() -> str:
-    from os import urandom
-
-    return f"call_{urandom(8).hex()}"
+            identity = new_call_id()
+        return CallPart(slot, identity, name, arguments)
 
 
 def _to_usage(usage: _OpenAIUsage) -> Usage:
