@@ -30,12 +30,13 @@ class Harness:
         limits: TimeLimits | None = None,
         reply_limits: ReplyLimits | None = None,
         clock: Callable[[], float] = monotonic,
+        key: str = KEY,
     ) -> None:
         self.said: list[str] = []
         self.waits: list[float] = []
         self.transport = Transport(limits)
-        asked = RequestFacts(provider, "m1", "TEST_API_KEY", KEY)
-        headers = {"authorization": f"Bearer {KEY}"}
+        asked = RequestFacts(provider, "m1", "TEST_API_KEY", key)
+        headers = {"authorization": f"Bearer {key}"}
         is_anthropic = provider == "anthropic"
         url = anthropic_endpoint(base_url) if is_anthropic else openai_endpoint(base_url)
         exchange = Exchange(
