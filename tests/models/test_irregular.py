@@ -94,6 +94,44 @@ def test_a_wrong_key_that_is_answered_with_400_is_named(body: Any, is_wrong: boo
     assert type(error) is ModelRefused and ("the key came from TEST_KEY" in error.hint) == is_wrong
 
 
+JINJA = (
+    "Unable to generate parser for this template. Jinja Exception: Conversation roles must alternate user/assistant/..."
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "hint"),
+    [
+        (400, JINJA, "--chat-template"),
+        (500, "Conversation roles must alternate user/assistant/user/assistant/...", "--chat-template"),
+        (400, 'Error rendering prompt with jinja template: "Tool call IDs should be ..."', "--chat-template"),
+        (400, "default chat template is no longer allowed, so you must provide a chat template", "--chat-template"),
+        (
+            500,
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+            "images = false",
+        ),
+        (404, "No endpoints found that support image input", "images = false"),
+        (400, "Invalid content type. image_url is only supported by certain models.", "images = false"),
+        (400, "Failed to deserialize the JSON body: unknown variant `image_url`, expected `text`", "images = false"),
+        (400, "mock is not a multimodal model", "images = false"),
+        (400, "Model does not support images", "images = false"),
+        (404, "no such model", "model id"),
+    ],
+)
+def test_what_a_server_cannot_take_is_not_asked_again(status: int, text: str, hint: str) -> None:
+    error = error_for_status(RequestFacts("p", "m"), status, json.dumps({"error": {"message": text}}).encode())
+    assert type(error) is ModelRefused and not error.retryable
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_be_taken_later_is_asked_again(status: int) -> None:
+    text = "too many requests with image input" if status == 429 else "the image of the container is gone"
+    error = error_for_status(RequestFacts("p", "m"), status, json.dumps({"error": {"message": text}}).encode())
+    assert type(error) is ModelUnavailable and error.retryable
+
+
 @pytest.mark.parametrize("event", [NULL, {**NULL, "choices": [{**NULL["choices"][0], "delta": {}}]}])
 def test_a_server_that_gives_reasons_and_gave_none_has_not_finished(event: Any) -> None:
     with pytest.raises(BrokenReply, match="ended early"):

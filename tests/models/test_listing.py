@@ -61,6 +61,7 @@ def test_openrouter_lists_for_everybody_so_its_key_is_looked_at_by_itself() -> N
 ROWS: list[tuple[Any, ListedModel | None]] = [
     ({"id": "m", "display_name": "The M", "max_input_tokens": 7}, ListedModel("m", "The M", 7)),
     ({"id": "m", "meta": {"n_ctx_train": 4096}}, ListedModel("m", "", 4096)),
+    ({"id": "m", "meta": {"n_ctx": 2048, "n_ctx_train": 4096}}, ListedModel("m", "", 2048)),
     ({"id": "m", "context_length": "many", "created": "now"}, ListedModel("m")),
     (
         {"id": "m", "pricing": {"prompt": "0.000001", "completion": "0.000002", "input_cache_read": "0.0000001"}},

@@ -21,6 +21,25 @@ _FORBIDDEN = ("content_filter", "content_policy_violation", "moderation_blocked"
 _WRONG_KEY = ("api key not valid", "incorrect api key", "invalid api key", "invalid_api_key", "no_db_connection")
 """Words (lower case) of Gemini, of xAI, and of a LiteLLM that knows its master key only and has no database of others."""
 
+_NOT_TAKEN: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("jinja", "roles must alternate", "chat template"),
+        "the model's chat template does not take this conversation: start the server with one that knows tools "
+        "(llama.cpp: `--chat-template chatml`)",
+    ),
+    (
+        (
+            "image input",
+            "not support image",
+            "only supported by certain models",
+            "variant `image_url`",
+            "not a multimodal model",
+        ),
+        '`/undo` removes the prompt with the image; `images = false` in [models."NAME"] sends the names of images instead',
+    ),
+)
+"""Words (lower case) of errors that asking again would only repeat, whatever their status, and the next step."""
+
 _STATUS_OF_TYPE = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -169,6 +188,10 @@ def _error_of_status(facts: RequestFacts, status: int, error: ErrorObject, messa
         return ModelRefused(message, _key_hint(facts))
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return OutOfCredit(message, f"the account of {facts.provider} has no credit left for this request")
+    text = message.lower()
+    for words, hint in _NOT_TAKEN:
+        if status != 429 and any(word in text for word in words):
+            return ModelRefused(message, hint)
     if status == 404:
         return ModelRefused(message, f"is the model id {facts.model!r} right, and base_url?")
     if is_retryable_status(status):

@@ -144,10 +144,12 @@ def add_unseen(
 
 
 def new_call_id() -> str:
-    """Return an id for a call to which the server gave none, or one that another call of the reply has."""
+    """Return an id for a call to which the server gave none, or one that another call of the reply has.
+
+    Chat templates of Mistral refuse ids that are not nine letters and digits."""
     from os import urandom
 
-    return f"call_{urandom(8).hex()}"
+    return f"c{urandom(4).hex()}"
 
 
 _MOST_CHECKS = 64

@@ -1,7 +1,7 @@
 """What a provider has: its list of models, and whether it accepts a key.
 
 Sources: https://platform.openai.com/docs/api-reference/models, https://docs.anthropic.com/en/api/models-list,
-https://openrouter.ai/docs/api-reference/list-available-models; windows of vLLM (`max_model_len`) and llama.cpp (`meta.n_ctx_train`)."""
+https://openrouter.ai/docs/api-reference/list-available-models; windows of vLLM (`max_model_len`) and llama.cpp (`meta.n_ctx`)."""
 
 from __future__ import annotations
 
@@ -143,7 +143,12 @@ def _read_row(row: object) -> ListedModel | None:
 
 def _window(row: dict[str, Any]) -> int | None:
     about = row.get("meta")
-    sizes = [row.get(name) for name in _WINDOWS] + ([about.get("n_ctx_train")] if isinstance(about, dict) else [])
+    sizes = [row.get(name) for name in _WINDOWS]
+    if isinstance(about, dict):
+        sizes += [
+            about.get("n_ctx"),
+            about.get("n_ctx_train"),
+        ]  # what llama.cpp serves may be less than the model was trained for
     return next((size for size in sizes if type(size) is int and 0 < size <= MOST_TOKENS), None)
 
 
