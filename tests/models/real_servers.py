@@ -18,6 +18,9 @@ from tests.models.harness import KEY
 PROGRAMS = Path(os.environ.get("BENCH_HOME") or Path.home() / ".cache" / "cru-bench") / "py"
 LITELLM = PROGRAMS / "litellm" / "bin" / "litellm"
 LLAMA = PROGRAMS / "llama" / "bin" / "python"
+LLAMA_SERVER = Path(__file__).parents[1] / "programs" / "llama_server.py"
+TEMPLATES = Path(__file__).parents[1] / "data" / "chat_templates"
+WINDOW = 2048
 START = 300.0
 """Seconds: LiteLLM imports for 10 seconds on an idle machine."""
 END = 60.0
@@ -78,6 +81,22 @@ def litellm(models: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
             wait_until(lambda: running.poll() is not None or _answers(port), START, "the proxy")
             assert running.poll() is None, (folder / "log").read_text()[-2000:]
             yield f"http://127.0.0.1:{port}/v1"
+
+
+@contextmanager
+def llama(
+    template: str, pieces: Sequence[str | None], keys: Sequence[str] = ()
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A llama.cpp server whose model says `pieces`, with a template of tests/data/chat_templates. Yields its base URL and its process."""
+    with own_folder() as folder:
+        (folder / "template.jinja").write_bytes((TEMPLATES / f"{template}.jinja").read_bytes())
+        (folder / "pieces.json").write_bytes(msgspec.json.encode(pieces))
+        words = [str(LLAMA), str(LLAMA_SERVER), "template.jinja", "pieces.json", str(WINDOW), *keys]
+        with process(words, folder) as running:
+            assert running.stdout is not None
+            address = running.stdout.readline().strip()
+            assert address.startswith("http"), (folder / "log").read_text()[-2000:]
+            yield f"{address}/v1", running
 
 
 def _answers(port: int) -> bool:
