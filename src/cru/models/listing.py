@@ -90,7 +90,7 @@ async def _get(transport: Transport, provider: str, url: str, headers: dict[str,
         )
     except NetError as error:
         raise ListUnavailable(f"{_server(provider, url)} does not answer: {error.message}", error.hint) from error
-    if is_wrong_key(page.status, page.body.decode("utf-8", "replace")):
+    if is_wrong_key(page.status, page.body[:4096].decode("utf-8", "replace")):
         text = "wants a key" if not headers.keys() & {"authorization", "x-api-key"} else "does not accept the key"
         who = _server(provider, url) if provider in COMPATIBLE else provider
         raise KeyRefused(f"{who} {text} ({page.status}{_words(page.body, headers)})")
