@@ -325,6 +325,8 @@ class KeptServers(KeyEnvironment):
         ([], {}, ""),
         (["http://h/v1"], {"base_url": "http://other/v1"}, "http://other/v1"),
         (["http://h/v1"], {"model": "openai:gpt-5"}, PROVIDERS["openai"].base_url),
+        (["http://h/v1"], {"model": "openai_compatible:m"}, "http://h/v1"),
+        (["http://h/v1"], {"model": "openai_compatible:m", "base_url": "http://other/v1"}, "http://other/v1"),
     ],
 )
 def test_the_one_server_whose_key_is_kept_is_asked(kept: list[str], settings: dict[str, Any], address: str) -> None:
@@ -332,8 +334,14 @@ def test_the_one_server_whose_key_is_kept_is_asked(kept: list[str], settings: di
     assert find_address("", given, KeptServers(*kept)) == address
 
 
+def test_of_several_servers_whose_keys_are_kept_none_is_guessed() -> None:
+    with pytest.raises(NoModel, match="needs the setting base_url"):
+        find_address("", ModelSettings(model="openai_compatible:m"), KeptServers("http://h/v1", "http://i/v1"))
+
+
 def test_what_is_missing_after_a_login_is_the_name_of_a_model() -> None:
-    with pytest.raises(NoModel, match=r"no model is named for \S+ \(`cru login` has kept a key for it\)"):
+    with pytest.raises(NoModel, match=r"no model is named for \S+ \(`cru login` has kept a key for it\)") as caught:
         asyncio.run(
             choose_model(ModelSettings(), KeptServers("http://h/v1"), Path("/nonexistent"), print, servers=NOBODY)
         )
+    assert "`cru models list openai_compatible` shows its models" in caught.value.hint

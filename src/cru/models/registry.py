@@ -80,7 +80,7 @@ async def choose_model(
             providers.refuse_misspelt(identity)
         provider = provider or providers.provider_at(base_url)
         if not identity:
-            raise NoModelNamed(f"no model is named for {provider} ({why})", _model_hint(models_folder))
+            raise NoModelNamed(f"no model is named for {provider} ({why})", _model_hint(provider, models_folder))
         _require_key(provider, base_url, settings, env)
         return chosen(provider, identity, base_url, f"{source}; {why}")
     return await _choose_unconfigured(identity, models_folder, say, chosen, servers)
@@ -174,7 +174,9 @@ def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, st
     if settings.base_url and (not own or providers.same_host(own, settings.base_url)):
         return settings.base_url, "the setting base_url"
     if provider in COMPATIBLE:
-        raise NoModel(f"{provider}: needs the setting base_url", "write it as http://host:port/v1")
+        if not (kept := _kept_address(env))[0]:
+            raise NoModel(f"{provider}: needs the setting base_url", "write it as http://host:port/v1")
+        return kept
     if provider:
         return own, f"the prefix {provider}:"
     if settings.api_key or env.get(providers.OWN_KEY):
@@ -183,10 +185,13 @@ def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, st
         if env.get(row.key_variable):
             source = providers.source_of(row.key_variable, env)
             return row.base_url, f"{source} is set" if source == row.key_variable else f"there is a key in {source}"
+    return _kept_address(env)
+
+
+def _kept_address(env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the address of the only server that `cru login` has kept a key for, and why it is used; "" if there is none, or several."""
     kept = env.servers() if isinstance(env, providers.KeyEnvironment) else {}
-    if len(kept) == 1:
-        return next(iter(kept.values())), "`cru login` has kept a key for it"
-    return "", ""
+    return (next(iter(kept.values())), "`cru login` has kept a key for it") if len(kept) == 1 else ("", "")
 
 
 def find_address(name: str, settings: ModelSettings, env: Mapping[str, str]) -> str:
@@ -268,11 +273,11 @@ def _usable_weights(models_folder: Path) -> list[str]:
     return [name for name in WEIGHTS if weights_path(name, models_folder).exists()]
 
 
-def _model_hint(models_folder: Path) -> str:
-    local = "".join(f", local:{name}" for name in _usable_weights(models_folder))
+def _model_hint(provider: str, models_folder: Path) -> str:
+    local = "".join(f" or local:{name}" for name in _usable_weights(models_folder))
     return (
-        "set `model` in config.toml, CRU_MODEL, or --model; for example openrouter:anthropic/claude-sonnet-4.5, "
-        f"openai:gpt-5, anthropic:claude-sonnet-4-5, ollama:qwen3{local}"
+        f"`cru models list {provider}` shows its models\n"
+        f"choose one with `cru -m NAME`{local}, or for one run with --model NAME"
     )
 
 
