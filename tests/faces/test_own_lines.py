@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit import Call, HomeDir, Reply, Status, pty, server
 
-from cru.faces.cli.terminal.words import wrap_words
+from cru.values.words import wrap_words
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,8 @@ from cru.faces.cli.terminal.words import wrap_words
         ("1234567890", ["1234567890"]),
         ("  one two three", ["  one two", "  three"]),
         ("one  two three", ["one  two", "three"]),
-        ("see https://example.org/a/b c", ["see", "https://example.org/a/b", "c"]),
+        ("see https://example.org/a/b c", ["see https://example.org/a/b c"]),
+        ("see https://example.org/a/b cde f", ["see https://example.org/a/b", "cde f"]),
         ("a `cru -c x` b", ["a", "`cru -c x`", "b"]),
         ("run `cru doctor --offline` now", ["run `cru", "doctor", "--offline`", "now"]),
         ("one `two three", ["one `two", "three"]),

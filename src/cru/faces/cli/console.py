@@ -135,7 +135,7 @@ def break_at_words(text: str, fd: int, hang: int = 0) -> str:
         return text
     if not columns or (text.isascii() and max(map(len, text.split("\n"))) <= columns):
         return text
-    from cru.faces.cli.terminal.words import wrap_words
+    from cru.values.words import wrap_words
 
     return wrap_words(text, columns, hang)
 

@@ -12,7 +12,7 @@ _COMMANDS = ("resume with: ", "this conversation: ")
 
 def wrap_words(text: str, columns: int, hang: int = 0) -> str:
     """Break each line that takes more than `columns` columns at blanks. Its further rows are indented as the line is, and by `hang`
-    more blanks. A word that is longer than a row is left whole, for the terminal to break."""
+    more blanks. A word that is longer than a row stands where it would, for the terminal to break."""
     return "\n".join(row for line in text.split("\n") for row in _rows(line, columns, hang))
 
 
@@ -23,7 +23,8 @@ def _rows(line: str, columns: int, hang: int) -> list[str]:
     rows: list[str] = []
     row = ""
     for blanks, word in _words(line, columns - len(indent)):
-        if row.strip() and _width(row + blanks + word) > columns:
+        is_long = _width(word) > columns - len(indent)
+        if row.strip() and not is_long and (_width(row) % columns or columns) + _width(blanks + word) > columns:
             rows.append(row)
             row = indent + word
         else:
