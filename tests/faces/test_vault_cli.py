@@ -233,7 +233,7 @@ def test_a_damaged_index_costs_nothing(here: HomeDir) -> None:
 def test_the_graph_is_a_page_without_network_in_which_notes_are_data(here: HomeDir) -> None:
     (here.path / "notes" / "Evil.md").write_text(f"---\ntitle: {json.dumps(HOSTILE)}\n---\n[[Home]]\n")
     file = here.project / "graph.html"
-    assert ran(here, "graph", "-o", "graph.html") == f"{file}  (5 notes, 5 links)\n"
+    assert ran(here, "graph", "-o", "graph.html") == f"{file}  (5 notes, 3 links)\n"
     page = file.read_text()
     assert page.count("<script") == 2 and HOSTILE not in page and not re.search(r"(src|href)=|https?://", page)
     content = json.loads(page.partition('id="data">')[2].partition("</script>")[0])

@@ -50,7 +50,8 @@ def write_graph(vault: Vault, file: Path, *, is_svg: bool) -> dict[str, int]:
             f"{file} cannot be written: {error.strerror or error}", "-o FILE chooses another one"
         ) from error
     notes = sum(not note.title.startswith("#") or bool(note.path) for note in drawing.notes)
-    return {"notes": notes, "links": len(drawing.links), "left_out": drawing.left_out}
+    links = sum(bool(drawing.notes[end].path) for _, end in drawing.links)  # the others lead to tags
+    return {"notes": notes, "links": links, "left_out": drawing.left_out}
 
 
 def draw(vault: Vault, most: int) -> Drawing:
