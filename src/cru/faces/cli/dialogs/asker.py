@@ -109,10 +109,12 @@ class TerminalAsker:
             self._write(text)
             was_typing = await self._stray.settle()
             by_key = takes_keys(subject) and not was_typing  # who was typing ends an answer with Enter
-            hint = f"  {describe_choices(subject, by_key, _has_more(subject))} > "
+            # a row ends behind a choice, never in one, nor before the prompt
+            choices = describe_choices(subject, by_key, _has_more(subject)).replace(" ", "\0").replace(",\0", ", ")
+            hint = f"  {choices}\0> "
             if was_typing and takes_keys(subject):
                 hint = f"  {ENTER_ENDS}\n{hint}"
-            hint = self._own(hint)
+            hint = self._own(hint).replace("\0", " ")
             answer = await (self._take_key(subject, hint) if by_key else self._take_line(subject, hint))
             if answer is None or isinstance(answer, PermissionReply):
                 return answer
