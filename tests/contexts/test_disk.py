@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.contexts.support import fresh, run, said
+from tests.kit.sandbox import needs_mounts
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tmpfs and dropping capabilities needs root")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="dropping capabilities needs root")
 
 _FULL = """
 import json, os, sys
@@ -60,7 +61,7 @@ print(json.dumps(out))
 """
 
 
-@needs_root
+@needs_mounts
 def test_a_full_disk_is_an_error_with_a_hint_and_nothing_is_damaged(tmp_path: Path) -> None:
     mount = f'mount -t tmpfs -o size=128k none {tmp_path} && exec "$@"'
     out = msgspec.json.decode(run(_FULL, tmp_path, wrap=("unshare", "-m", "sh", "-c", mount, "sh")))
@@ -92,7 +93,7 @@ print(home.delete("other"), home.names(), home.current)
 """
 
 
-@needs_root
+@needs_mounts
 @pytest.mark.parametrize(("lacking", "size"), [("bytes", "size=128k"), ("files", "size=1m,nr_inodes=50")])
 def test_on_a_full_disk_a_context_can_be_deleted(tmp_path: Path, lacking: str, size: str) -> None:
     mount = f'mount -t tmpfs -o {size} none {tmp_path} && exec "$@"'

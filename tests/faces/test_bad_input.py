@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit import Call, Done, Drop, HomeDir, Reply, Status, cru, server
+from tests.kit.sandbox import needs_mounts
 
 # Root may write anywhere; without these capabilities it may not.
 PLAIN = "setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search"
@@ -247,7 +248,7 @@ def on_small_disk(home: HomeDir, command: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.skipif(not ROOT or not shutil.which("unshare"), reason="needs a mount of its own")
+@needs_mounts
 def test_a_full_disk_ends_the_turn_with_the_way_to_resume_and_a_readable_log(home: HomeDir) -> None:
     with server([Reply("word " * 20_000), Reply("short")]) as model:
         home.configure(url=model.url)

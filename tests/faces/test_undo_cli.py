@@ -12,6 +12,7 @@ import pytest
 from tests.kit import HomeDir, cru, kill_at, pty, start
 from tests.kit.faults import SPACE, Disk, Fault, run_with
 from tests.kit.run import program
+from tests.kit.sandbox import needs_mounts
 
 from cru.revisions.store import find_stores
 
@@ -207,7 +208,7 @@ def test_on_a_disk_that_fails_the_tool_works_and_it_is_told_once(desk: HomeDir, 
 
 
 @pytest.mark.sample(1)
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tmpfs needs root")
+@needs_mounts
 @pytest.mark.parametrize(("options", "why"), [("size=64k", "No space left on device"), ("ro", "Read-only file system")])
 def test_where_nothing_can_be_kept_for_real_the_tool_works(desk: HomeDir, options: str, why: str) -> None:
     (desk.project / "a").write_bytes(os.urandom(100_000))

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tests.kit.sandbox import needs_mounts
 from tests.tools.box import Box, in_child, unprivileged
 
 from cru.tools import files
@@ -329,9 +330,8 @@ def test_a_writable_file_in_a_closed_folder_is_written_in_place(tmp_path: Path) 
 
 
 @pytest.mark.slow
+@needs_mounts
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount")
     disk = tmp_path / "project"
     disk.mkdir()
     prepare = f"mount -t tmpfs -o size=64k none '{disk}' && printf old >'{disk}/a' && " + '"$@" && '
