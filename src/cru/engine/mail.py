@@ -1,6 +1,8 @@
-"""Sending to another context, with its two events, for the tool `send_message`."""
+"""Messages between contexts: sending one, with its two events, for the tool `send_message`, and those that a prompt took."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,6 +12,7 @@ from cru.contexts.inbox import InboxMessage
 from cru.events.bus import Bus, Outcome
 from cru.events.payloads import InboxSending, InboxSent
 from cru.tools.protocol import ToolError
+from cru.values.messages import RESOLVED, Entry
 
 INBOX = "inbox"
 
@@ -67,3 +70,16 @@ def _deliver(home: Home, message: InboxMessage) -> str:
 def _describe_delivery(to: str, by: str) -> str:
     """What the model reads of a message that was delivered."""
     return f"Message sent to {to}" + ("" if by == INBOX else f" by {by}")
+
+
+def context_beside(entries: Sequence[Entry], prompt: Entry, inbox_end: str) -> Iterator[str]:
+    """Yield what the log has beside a prompt: the messages of other contexts that it took, and context of hooks.
+
+    inbox_end: the line with which such messages end
+    """
+    resolutions = [e for e in entries if e.entry_type == RESOLVED and e.metadata.get("ref") == prompt.id]
+    for resolution in resolutions:
+        block, mark, _ = resolution.content.partition(f"\n{inbox_end}")
+        if resolution.metadata.get("inbox") and mark:
+            yield block + mark
+    yield from resolutions[-1].metadata.get("context", ()) if resolutions else ()

@@ -46,20 +46,13 @@ def supersede(parts: Parts, prompt: Prompt, pending: PendingContext) -> tuple[En
     earlier = None if prompt.ref or prompt.source == REPORT else find_unanswered(parts.store.visible())
     if earlier is None or earlier.metadata["source"] == REPORT:
         return ()
-    carried = dict.fromkeys((*_carried(parts.store.visible(), earlier), *pending.context))
+    from cru.engine.mail import context_beside
+
+    carried = dict.fromkeys((*context_beside(parts.store.visible(), earlier, INBOX_CLOSE), *pending.context))
     pending.context[:] = list(carried)
     if prompt.text != earlier.content:
         parts.bus.stream.warn(f"“{shorten(earlier.content)}” had no answer; it is not sent with your next prompt")
     return (log_writer.entry(RESOLVED, metadata={"ref": earlier.id, "blocked": True, "reason": UNANSWERED}),)
-
-
-def _carried(entries: Sequence[Entry], earlier: Entry) -> Iterator[str]:
-    resolutions = [e for e in entries if e.entry_type == RESOLVED and e.metadata.get("ref") == earlier.id]
-    for resolution in resolutions:
-        block, mark, _ = resolution.content.partition(f"\n{INBOX_CLOSE}")
-        if resolution.metadata.get("inbox") and mark:
-            yield block + mark
-    yield from resolutions[-1].metadata.get("context", ()) if resolutions else ()
 
 
 def describe_unfinished(entries: Sequence[Entry]) -> str:

@@ -124,20 +124,7 @@ def write_error(text: str) -> None:
 def say(text: str) -> None:
     """A line on stderr."""
     erase_prompt()
-    write_error(f"{break_at_words(printable(text), 2)}\n")
-
-
-def break_at_words(text: str, fd: int, hang: int = 0) -> str:
-    """Break lines at words that are longer than a row of the terminal `fd` (`wrap_words`). Elsewhere they stay whole."""
-    try:
-        columns = os.get_terminal_size(fd).columns
-    except OSError:  # no terminal
-        return text
-    if not columns or (text.isascii() and max(map(len, text.split("\n"))) <= columns):
-        return text
-    from cru.values.words import wrap_words
-
-    return wrap_words(text, columns, hang)
+    write_error(f"{printable(text)}\n")
 
 
 def complain(message: str, hint: str = "") -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.contexts.home import Home, private_parents
 from cru.faces.cli.console import ExitStatus, await_input, say
-from cru.faces.cli.flags import CHAT_FLAGS, RUN_OPTION_FLAGS, Parsed, UsageProblem, flag_behind
+from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import (
     config_text,
     context_name,
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from cru.app.start import Start
     from cru.events.payloads import Attachment
 
+# Operations that only say how this run works: a chat may follow them.
+RUN_OPTION_FLAGS = ("-C", "-U")
+# The same on a terminal alone: without one it has done its work.
+CHAT_FLAGS = (*RUN_OPTION_FLAGS, "-c")
 # Of those after which the model is not asked, the ones that open the run's own context.
 CURRENT_FLAGS = ("-l", "-d", "-g", "-n", "-p", "-P")
 LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:", b"llamacpp:", b"vllm:")

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, is_dumb_terminal, say, write_error
-from cru.faces.cli.terminal.keyboard import (
-    LEAVE_PASTE,
-    MARK_PASTE,
-    has_typed,
-    input_mode,
-    read_typed_lines,
-    restore_mode,
-)
+from cru.faces.cli.terminal.keyboard import LEAVE_PASTE, MARK_PASTE, has_typed, input_mode, read_typed_lines
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import FrameType, TracebackType
 
 GREETING = "{where} Ctrl-C stops, Ctrl-D leaves, /help says more."
 WHERE, UNKEPT = "cru in the context {name}.", "cru: nothing of this chat is kept."
 PROMPT = "> "
-
-
-@contextmanager
-def hide_typing() -> Iterator[None]:
-    """Do not show what is typed while the chat starts; the prompt shows it. A signal that ends the process gives the terminal back."""
-    import signal
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        restore_mode()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, end)
-    with input_mode(0, "unshown"):
-        yield
 
 
 class FirstPrompt:
