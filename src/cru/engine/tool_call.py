@@ -365,8 +365,8 @@ async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content:
 
 
 def _real_paths(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
-    """Return where paths lead now, links followed: a call of the same reply may have put a link there since it was decided."""
-    return tuple([os.path.realpath(parts.root / os.path.expanduser(path)) for _, path in paths])
+    """Return where paths lead now, links followed, for a link may come there meanwhile. One with a NUL leads nowhere and is refused."""
+    return tuple([p if "\0" in p else os.path.realpath(parts.root / os.path.expanduser(p)) for _, p in paths])
 
 
 def _injects_of(answer: Answer) -> tuple[Inject, ...]:
