@@ -63,9 +63,8 @@ main()
 
 
 class Limits(Struct, frozen=True):
-    """first: modules of the first tool call. calls, system_calls: per round, on the main thread; these depend a little on how answers
-    arrive, so their limits are above what was measured (572 to 578 calls on a busy machine; 56 and 53 system calls without waits of
-    threads for one another)."""
+    """first: modules of the first tool call. calls, system_calls: per round, on the main thread, without those that depend on how answers
+    arrive. Measured alone and beside busy loops: 584 to 585 calls, 46 to 53 system calls."""
 
     own: int
     modules: int
@@ -77,8 +76,8 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = {
-    "folder": Limits(103, 242, 419, 473_760, 19, 600, 68),
-    "repository": Limits(104, 243, 420, 476_902, 23, 600, 65),
+    "folder": Limits(103, 242, 419, 473_760, 19, 600, 60),
+    "repository": Limits(104, 243, 420, 476_902, 23, 600, 57),
 }
 """The repository needs `revisions`, whose store is there for its work tree."""
 PROCESSES = 1
@@ -107,7 +106,8 @@ def kind(request: pytest.FixtureRequest, home: HomeDir) -> str:
 
 def run(home: HomeDir, rounds: int, before: Sequence[str] = (), counts: bool = False) -> str:
     """Standard error of a run with so many calls of the shell tool."""
-    calls = [Reply(calls=[Call("bash", {"command": f"true {n}"})]) for n in range(rounds)]
+    # runs share a conversation, in which servers repeat no id
+    calls = [Reply(calls=[Call("bash", {"command": f"true {n}"}, id=f"call_{rounds}_{n}")]) for n in range(rounds)]
     with server([*calls, Reply("done")]) as model:
         home.configure('mode = "trust"\n', url=model.url)
         done = subprocess.run(
@@ -167,7 +167,13 @@ def test_a_round_makes_no_more_system_calls_and_processes_than_now(home: HomeDir
         texts = [file.read_text() for file in traces.iterdir()]
         program = "".join(chr(b) if b < 128 else f"\\{b:o}" for b in os.fsencode(sys.executable))  # as strace writes it
         (main,) = (text for text in texts if text.startswith(f'execve("{program}"'))
-        counts.append((len(main.splitlines()), len(texts)))
+        # how often threads wait for one another, or the loop for what comes in pieces, depends on how busy the machine is
+        done = [
+            line
+            for line in main.splitlines()
+            if not line.startswith(("futex(", "epoll_wait(", "recvfrom(", "---", "+++"))
+        ]
+        counts.append((len(done), len(texts)))
     (few, few_processes), (many, many_processes) = counts
     assert few < many <= few + 20 * LIMITS[kind].system_calls
     assert many_processes - few_processes == 20 * PROCESSES

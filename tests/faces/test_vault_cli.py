@@ -251,7 +251,7 @@ def test_the_graph_as_svg_is_well_formed(here: HomeDir) -> None:
 
 def test_a_graph_that_cannot_be_written_is_told(here: HomeDir) -> None:
     os.mkdir(here.project / "taken")
-    failed(here, "graph", "-o", "taken")
+    assert "taken" in failed(here, "graph", "-o", "taken").err
 
 
 @pytest.mark.parametrize(

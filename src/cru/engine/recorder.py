@@ -102,7 +102,7 @@ class BodyHash:
 
 class Recorder:
     """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once. What cannot be
-    written is missing there; `warn` is told once: a full disk must not end a turn because of its records.
+    written is missing there; `warn` is called once: a full disk must not end a turn because of its records.
 
     clock: Unix seconds
     waits: of the turn, not written yet; a list to append to, since a method would be one more on the path of each call

@@ -48,7 +48,7 @@ def replace_file(
     make_folders: missing folders are made, private ones if the file is
     in_place: the owner is kept, and a file that no rename can replace is written to directly
     sync: the new content survives a power cut; without it the caller adds the path to `unsynced`, or could do without the file
-    mode: all of the file's permission bits, whatever the umask and the file before: they appear with the content
+    mode: all of the file's permission bits, independent of the umask and of the file before; they appear with the content
     no_links: no folder on the way may have become a link since the path, absolute, was resolved
     """
     path = _link_target(path, follow)

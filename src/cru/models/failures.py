@@ -38,7 +38,7 @@ _NOT_TAKEN: tuple[tuple[tuple[str, ...], str], ...] = (
         '`/undo` removes the prompt with the image; `images = false` in [models."NAME"] sends the names of images instead',
     ),
 )
-"""Words (lower case) of errors that asking again would only repeat, whatever their status, and the next step."""
+"""Words (lower case) of errors that a second request would only repeat, and the next step. Their status does not matter."""
 
 _STATUS_OF_TYPE = {
     "overloaded_error": 529,

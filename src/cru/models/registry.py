@@ -169,7 +169,7 @@ def _resolve_alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias
 
 
 def resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
-    """Return where requests go and what decided it; "" if nothing did. A named provider has its own address, whatever `base_url` is."""
+    """Return where requests go and what decided it; "" if nothing did. A named provider keeps its own address beside a `base_url`."""
     own = PROVIDERS[provider].base_url if provider else ""
     if settings.base_url and (not own or providers.same_host(own, settings.base_url)):
         return settings.base_url, "the setting base_url"

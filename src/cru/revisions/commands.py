@@ -308,7 +308,7 @@ def _stamp_of_ignored(path: str, before: Stamp) -> Stamp | None:
 def _mode_before(indexed: int, after: PathState) -> int:
     """Guess the permission bits from those behind the command: git knows only whether a file can be executed.
 
-    Nobody gets a permission to read that the umask withholds from new files.
+    No permission is given that the umask withholds from new files.
     """
     is_program = bool(indexed & 0o111)
     if after.kind is not FileKind.FILE:

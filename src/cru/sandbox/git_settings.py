@@ -13,7 +13,7 @@ from hashlib import sha256
 from cru.files import is_inside
 
 PASSED = frozenset({".cache", ".tox", ".venv", "__pycache__", "node_modules"})
-"""Folders in which nobody starts git, so that nothing is looked for in them."""
+"""Folders in which git is not started, so that nothing is looked for in them."""
 _SECTION = re.compile(r'\[([A-Za-z0-9-]+)(?: "([^"]*)")?\]\s*')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*))?")
 _VALUE = re.compile(r'"[^"]*"|[^"#;\r]*')

@@ -43,7 +43,7 @@ _DATA_PROGRAMS = (PLAIN_PROGRAMS - names("[ break continue curl exit printf retu
     "chgrp chmod chown cksum column df du expand file fold free join lsof nl nproc od paste pgrep pkill ps readlink "
     "realpath sha1sum sha512sum strings sync tac truncate which"
 )
-"""Programs that run nothing, whatever words, options and input they get."""
+"""Programs that run nothing, with any words, options and input."""
 _LITERAL_PROGRAMS = names("base64 break continue curl find iconv return rg sed shift sort uniq wget")
 """Programs of which an option may run something, or an operand may be a file that is written: each word must be literal."""
 _SUBCOMMANDS = {
@@ -54,7 +54,7 @@ _SUBCOMMANDS = {
     ),
     "podman": names("images inspect kill logs ps restart rm rmi stop"),
 }
-"""What such a program does without running anything, whatever stands behind it. Hooks of git are files, see `_DOCUMENT`."""
+"""What such a program does without running anything, with any words behind it. Hooks of git are files, see `_DOCUMENT`."""
 _LITERAL_SUBCOMMANDS = {
     "git": names("blame cherry-pick diff fetch log merge pull push rebase rev-list revert shortlog show stash"),
     "npm": names("list ls outdated remove rm uninstall view"),
@@ -73,7 +73,7 @@ _MOVERS = names("base64 cp curl find iconv ln mv rg sed sort uniq wget")
 _COPIERS = names("base64 cp curl iconv")
 """Programs that may write their input to a file."""
 _FOLDERS = r"(?:(?!(?i:bin|sbin|etc|hooks|cron[\w.-]*|[\w.-]*\.d)/)[\w+@%,=-][\w.+@%,=-]*/)*"
-"""Folders whose files no program runs, or reads as settings, whatever they are called."""
+"""Folders whose files no program runs, or reads as settings, under any name."""
 _WORK_FOLDER = re.compile(rf"(?:~/|/)?(?:\.{{1,2}}/)*{_FOLDERS}")
 _DOCUMENT = re.compile(
     rf"(?:/tmp/|\./)?{_FOLDERS}(?!CMakeLists|requirements)"

@@ -138,7 +138,7 @@ def await_input(what: str, hint: str) -> None:
 
     try:
         is_ready = bool(select.select([0], [], [], 1.0)[0])
-    except (OSError, ValueError):  # closed: whoever reads it finds that out
+    except (OSError, ValueError):  # closed: the next reader finds that out
         return
     if not is_ready:
         complain(f"waiting for {what} on standard input", hint)

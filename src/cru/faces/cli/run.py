@@ -273,7 +273,7 @@ def _chat(parsed: Parsed, name: str) -> int:
 
 
 def _turn(parsed: Parsed, text: str, typed: str, results: FlagResults) -> int:
-    """Ask. What a tool gave is no command, whatever it begins with, and names no image; nothing after -- is a command. Piped text beside
+    """Ask. The output of a tool is never a command and names no image; nothing after -- is a command. Piped text beside
     words is material: only the words name images."""
     from cru.faces.cli.session_run import PromptRequest, one_shot
 

@@ -15,7 +15,7 @@ MARK = "made by `cru plugin types`; make it anew after an update of cru"
 
 
 class NotWritten(CruError):
-    """A file of types that cannot be written, or that somebody else wrote."""
+    """A file of types that cannot be written, or that cru did not write."""
 
 
 def write_types(folder: Path) -> int:
