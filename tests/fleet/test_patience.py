@@ -103,3 +103,20 @@ def test_reads_that_work_do_not_report_a_full_disk_as_usable_again(tmp_path: Pat
 
     assert asyncio.run(asyncio.wait_for(run(), 60)) == "written"
     assert [call.args[0] is None for call in events.unavailable.call_args_list] == [False, True]
+
+
+def test_a_worker_that_ends_while_a_failed_beat_sleeps_reports_a_usable_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "FIRST_WAIT", 300)
+    queue, events = queue_at(tmp_path), MagicMock()
+    registry = closed_later(WorkerRegistry(queue, tmp_path / "workers", 5.0))
+    monkeypatch.setattr(registry, "beat", MagicMock(side_effect=QueueUnavailable("gone")))
+
+    async def run() -> None:
+        fleet = FleetWorker(queue, registry, MagicMock(), WorkerLimits(once=True, beat=0.0), events)
+        await fleet.run()
+        await fleet.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert [call.args[0] is None for call in events.unavailable.call_args_list] == [False, True]

@@ -79,7 +79,7 @@ class FleetWorker:
         self._is_claiming = False  # both belong to the thread
         self._stopping = asyncio.Event()
         self._is_ending = False
-        self._failing = 0  # calls that have failed and are tried again: on a full disk others work
+        self._is_gone = False  # a call has failed, and none that failed has worked since: on a full disk others work
         self._given_up: QueueUnavailable | None = None
 
     @property
@@ -102,28 +102,29 @@ class FleetWorker:
         patience is over: then what runs is ended, too."""
         loop = asyncio.get_running_loop()
         wait, begin, has_failed = FIRST_WAIT, loop.time(), False
-        try:
-            while True:
-                try:
-                    value = await loop.run_in_executor(self._thread, work, *arguments)
-                    break
-                except QueueUnavailable as error:
-                    if 0 < self._limits.patience < loop.time() - begin and not self._is_ending:
-                        self._given_up = _give_up(error, self._limits.patience)
-                        self.end()
-                    if self._is_ending:
-                        raise self._given_up or error from error
-                    if not self._failing:
-                        self._events.unavailable(error)
-                    self._failing += not has_failed
-                    has_failed = True
-                    await asyncio.sleep(wait)
-                    wait = min(2 * wait, LONGEST_WAIT)
-        finally:
-            self._failing -= has_failed
-        if has_failed and not self._failing:
-            self._events.unavailable(None)
+        while True:
+            try:
+                value = await loop.run_in_executor(self._thread, work, *arguments)
+                break
+            except QueueUnavailable as error:
+                if 0 < self._limits.patience < loop.time() - begin and not self._is_ending:
+                    self._given_up = _give_up(error, self._limits.patience)
+                    self.end()
+                if self._is_ending:
+                    raise self._given_up or error from error
+                if not self._is_gone:
+                    self._events.unavailable(error)
+                self._is_gone = has_failed = True
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+        if has_failed:
+            self._note_back()
         return value
+
+    def _note_back(self) -> None:
+        if self._is_gone:
+            self._is_gone = False
+            self._events.unavailable(None)
 
     async def run(self) -> None:
         """Work until the end. Raises WorkerReplaced, and QueueUnavailable if it could not even begin or leave."""
@@ -138,6 +139,7 @@ class FleetWorker:
             if beats.done():
                 beats.result()
             await self.call(self._registry.leave)
+            self._note_back()  # the one that failed may still sleep
         finally:
             if self._running:  # the queue was given up
                 self.end()
