@@ -27,10 +27,9 @@ from msgspec import Struct
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 from tests.kit.home import HomeDir
 
-from cru.sandbox.backends import backend_path
+from cru.sandbox.backends import backend_path, describe_default
 from cru.sandbox.detect import detect
 from cru.sandbox.memory import CACHE, DetectionRecord
-from cru.sandbox.texts import describe_default
 from cru.values.errors import CruError
 
 RUNNERS = {"sh": ("sh", "-e"), "python": (sys.executable,)}

@@ -18,10 +18,9 @@ from cru.extensions.hooks import ENV_FOLDER
 from cru.files.search_path import own_env
 from cru.permissions.paths import PathRoots, named_secrets, resolve
 from cru.sandbox import VARIABLE, SandboxSettings, SandboxTable
-from cru.sandbox.backends import BACKENDS, backend_path
+from cru.sandbox.backends import BACKENDS, backend_path, describe_limits
 from cru.sandbox.memory import DetectionMemory
 from cru.sandbox.on_demand import SandboxOnDemand
-from cru.sandbox.texts import describe_limits
 from cru.tasks import FOLDER as TASK_FOLDER
 from cru.tools.builtin import BuiltInTool
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 
-GUIDES = os.path.join(os.path.dirname(__file__), "guide")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGES = os.path.dirname(os.path.dirname(_HERE))
+"""The folder that cru is imported from."""
+AGENTS, PLUGINS = os.path.join(_HERE, "agents"), os.path.join(_HERE, "plugins")
+GUIDES = os.path.join(_HERE, "guide")
 """Pages for models that extend cru; they may be read without a question."""
-TOUR = os.path.join(os.path.dirname(__file__), "tour.txt")
+TOUR = os.path.join(_HERE, "tour.txt")
 """A script that stands in for a model, for who has none yet."""
 
 BASE = (

@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cru.engine import Interrupted
-from cru.events.calling import SCOPE, Scope, begin, cancels
 from cru.events.stream import Stream
+from cru.values.cancellation import SCOPE, Scope, begin, cancels
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import context_texts, place_inject
 from cru.engine.turn import stop_for
 from cru.events.answers import Answer
-from cru.events.calling import check
 from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
 from cru.events.stamp import FRAME
 from cru.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
+from cru.values.cancellation import check
 from cru.values.messages import (
     CallPart,
     End,

@@ -24,7 +24,6 @@ from cru.engine.prompts import context_texts
 from cru.engine.system_prompt import guides_of_call
 from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
 from cru.events.bus import Outcome
-from cru.events.calling import check
 from cru.events.payloads import (
     FailureKind,
     OutputCached,
@@ -37,6 +36,7 @@ from cru.events.payloads import (
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
+from cru.values.cancellation import check
 from cru.values.messages import ToolCall
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from cru.events import TooDeep
 from cru.events.answers import PASS, Answer
-from cru.events.calling import check
 from cru.events.catalog import BY_TYPE, EventRow
 from cru.events.chain import Chain
 from cru.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, Unjournalled
 from cru.events.registry import Handler, HandlerFunction, HandlerRegistry
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import DeltaQueue, Published, Stream
+from cru.values.cancellation import check
 
 P = TypeVar("P", bound=Struct)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Coroutine
-from contextvars import ContextVar, copy_context
+from collections.abc import Awaitable
 from copy import deepcopy
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -162,42 +161,6 @@ def describe_error(raised: BaseException) -> str:
         return f"{type(raised).__name__}, whose text cannot be made ({type(again).__name__})"
 
 
-def from_outside(raised: BaseException) -> bool:
-    """Whether the work is being ended (Ctrl-C, a cancelled task, a closed coroutine), rather than other people's code having raised
-    this by hand."""
-    if isinstance(raised, asyncio.CancelledError):
-        return _is_cancelled()
-    if isinstance(raised, GeneratorExit):  # thrown in where the coroutine waits, and by hand further down
-        return raised.__traceback__ is None or raised.__traceback__.tb_next is None
-    return isinstance(raised, KeyboardInterrupt) and _is_pressed()
-
-
-def running_task() -> asyncio.Task[Any] | None:
-    """The task that runs now; None outside of any."""
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # no loop
-        return None
-
-
-def cancels() -> int:
-    """How often the running task was asked to end; 0 outside of any."""
-    task = running_task()
-    return 0 if task is None else task.cancelling()
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0 or is_over()
-
-
-def _is_pressed() -> bool:
-    """Whether Ctrl-C may raise something: while a session runs the loop hears of the signal instead."""
-    import signal
-
-    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def _no_bytes(value: Any, where: str) -> None:
     """Raises BadAnswer: as JSON they would become base64, which nobody asked for."""
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -222,70 +185,6 @@ async def _within(handler: Handler, work: Awaitable[Any]) -> Any:
 def _decoder() -> msgspec.json.Decoder[Answer]:
     return msgspec.json.Decoder(Answer)
 
-
-T = TypeVar("T")
-
-
-class Scope:
-    """One piece of work, and what it is part of. Tasks that are begun inside belong to it, too."""
-
-    __slots__ = ("_around", "_ended", "_left")
-
-    def __init__(self, around: Scope | None = None) -> None:
-        self._around = around
-        self._ended = self._left = False
-
-    @property
-    def over(self) -> bool:
-        """Whether it was asked to end: it may clean up, and begin nothing."""
-        return self._ended or (self._around is not None and self._around.over)
-
-    @property
-    def left(self) -> bool:
-        """Whether it did not end in time: no step of it is taken any more."""
-        return self._left or (self._around is not None and self._around.left)
-
-    def end(self) -> None:
-        self._ended = True
-
-    def leave(self) -> None:
-        self._ended = self._left = True
-
-
-SCOPE: ContextVar[Scope | None] = ContextVar("cru_scope", default=None)
-
-
-def begin(work: Coroutine[Any, Any, T], scope: Scope) -> asyncio.Task[T]:
-    """A task for this work, in its scope."""
-    context = copy_context()
-    context.run(SCOPE.set, scope)
-    return asyncio.get_running_loop().create_task(work, context=context)
-
-
-def is_over() -> bool:
-    """Whether what runs now was asked to end."""
-    scope = SCOPE.get()
-    return scope is not None and scope.over
-
-
-def is_interrupted() -> bool:
-    """Whether a signal that ends what runs waits for the event loop, which is kept from it by what runs now (faces/cli/event_loop.py)."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return bool(getattr(loop, "is_interrupted", False))
-
-
-def check() -> None:
-    """Raise CancelledError if what runs now was asked to end. Whatever begins something calls it: a dispatch, a tool call, a request, a
-    process."""
-    scope = SCOPE.get()
-    if scope is not None and scope.over:
-        raise asyncio.CancelledError
-
-
-# payloads for handlers -----------------------------------------------------------------------------------------------------------
 
 _FIXED = frozenset({str, int, float, bool, type(None)})
 

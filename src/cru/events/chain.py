@@ -17,7 +17,6 @@ from cru.events.calling import (
     await_answer,
     copy_payload,
     describe_error,
-    from_outside,
     in_thread,
     validate_answer,
 )
@@ -26,6 +25,7 @@ from cru.events.journal import HandlerRecord, SkipReason
 from cru.events.registry import Group, Handler, HandlerFunction
 from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
 from cru.events.stream import Stream
+from cru.values.cancellation import from_outside
 
 SLOW_MS = SLOW * 1000
 

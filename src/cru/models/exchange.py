@@ -21,7 +21,7 @@ from cru.models.failures import (
 )
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
 from cru.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
-from cru.net.time_limit import TimeLimit
+from cru.values.cancellation import TimeLimit
 from cru.values.messages import CallPart, Delta, Text, Thought
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -18,7 +18,14 @@ from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
 from cru.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
 from cru.sandbox import SandboxSettings
-from cru.sandbox.backends import BUBBLEWRAP, Detection
+from cru.sandbox.backends import (
+    BUBBLEWRAP,
+    Detection,
+    describe_failure,
+    describe_limits,
+    describe_missing,
+    describe_network,
+)
 from cru.sandbox.caches import SessionCaches
 from cru.sandbox.detect import CallFilter, command_line, detect, with_variables
 from cru.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
@@ -29,7 +36,6 @@ from cru.sandbox.profile import Profile, make_profile
 from cru.sandbox.programs import runtime_paths
 from cru.sandbox.refusals import looks_refused
 from cru.sandbox.repositories import find_risks
-from cru.sandbox.texts import describe_failure, describe_limits, describe_missing, describe_network
 
 if TYPE_CHECKING:
     from cru.sandbox.proxy import HostProxy

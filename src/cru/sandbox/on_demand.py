@@ -98,7 +98,7 @@ class SandboxOnDemand:
     def _tell(self, detection: Detection) -> None:
         """Before the first command. That nothing confines is told in each run to who has chosen a sandbox, and once in each project to who
         has not; what the default means, once."""
-        from cru.sandbox.texts import describe_default, describe_missing
+        from cru.sandbox.backends import describe_default, describe_missing
 
         self._memory.keep(detection)
         if not detection.backend:

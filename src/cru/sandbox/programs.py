@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from cru.bundled import PACKAGES
 from cru.files import is_inside
 from cru.files.login_home import login_home
 from cru.files.search_path import own_path
@@ -63,9 +64,8 @@ def _outermost(candidates: tuple[str, ...], opened: tuple[str, ...], home: str) 
 @lru_cache(maxsize=1)
 def runtime_paths() -> tuple[str, ...]:
     """Return the interpreter, its installation, the virtual environment, and the folder that cru is imported from."""
-    packages = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     folders = [part for prefix in (sys.prefix, sys.base_prefix) for part in _parts(os.path.abspath(prefix))]
-    return tuple(dict.fromkeys(_spellings([*folders, packages, *_executables()])))
+    return tuple(dict.fromkeys(_spellings([*folders, PACKAGES, *_executables()])))
 
 
 def _parts(prefix: str) -> Iterator[str]:

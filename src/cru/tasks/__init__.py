@@ -16,6 +16,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from cru.bundled import AGENTS
 from cru.values.errors import CruError
 
 FOLDER = "tasks"
@@ -97,7 +98,7 @@ DOCS: dict[str, str] = {
     "tasks.output_limit": "bytes of a background command's output that are kept on disk: the first half and the last one",
 }
 
-BUNDLED = Path(__file__).parents[1] / "bundled" / "agents"
+BUNDLED = Path(AGENTS)
 
 
 class CardOrigin(StrEnum):

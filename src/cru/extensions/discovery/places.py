@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.bundled import PLUGINS
 from cru.config.closest import closest, did_you_mean
 from cru.extensions import OWN_KEYS, PATH_VARIABLES
 from cru.extensions.discovery.files import (
@@ -29,7 +30,7 @@ from cru.files.regular import NOT_REGULAR
 from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 
-BUNDLED = Path(__file__).parents[2] / "bundled" / "plugins"
+BUNDLED = Path(PLUGINS)
 INIT, INIT_FILE = "init", "init.lua"
 """The user's own file, as a plugin."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")

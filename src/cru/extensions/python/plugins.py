@@ -14,7 +14,7 @@ from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 from cru.events import CancelledItself, EventError
-from cru.events.calling import describe_error, from_outside, running_task
+from cru.events.calling import describe_error
 from cru.events.cancellable import run_cancellable, taken_back
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
@@ -28,6 +28,7 @@ from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
 from cru.extensions.views import add_views
 from cru.namespace.host import HOST, Host, NamespaceError, Plugin, call, host
+from cru.values.cancellation import from_outside, running_task
 from cru.values.errors import CruError
 
 PREFIX = "cru_plugin_"

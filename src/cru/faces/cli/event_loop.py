@@ -104,7 +104,7 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[object, object,
         try:
             return loop.run_until_complete(task)
         except (SystemExit, KeyboardInterrupt) as raised:
-            from cru.events.calling import from_outside
+            from cru.values.cancellation import from_outside
 
             if from_outside(raised) or (task.done() and not task.cancelled() and task.exception() is raised):
                 raise

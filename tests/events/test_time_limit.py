@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from cru.net.time_limit import TimeLimit
+from cru.values.cancellation import TimeLimit
 
 
 async def _expire() -> None:
