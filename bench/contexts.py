@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cru.contexts.entries import new_id, now
 from cru.contexts.store import FileContext
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 REPEATS = 5
 APPENDS = 500
@@ -22,7 +22,7 @@ import sys, time
 from pathlib import Path
 from cru.contexts.store import FileContext
 from cru.engine import history
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 begin = time.process_time()
 context = FileContext(Path(sys.argv[1]))
 seen = context.visible()

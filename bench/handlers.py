@@ -23,7 +23,7 @@ from cru.events.payloads import MessageBeforeSend, ToolBeforeCall
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Origin
 from cru.extensions.lua.runtime import LuaVM
-from cru.values.messages import Message
+from cru.core.base.values.messages import Message
 
 TOOL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30, "description": "a call of one kilobyte"}, "call_1")
 LONG, SHORT = (

@@ -8,13 +8,13 @@ import os
 from pathlib import Path
 
 from cru.app import Start, build
+from cru.core.base.values.messages import ToolSpec
 from cru.events.answers import transform
 from cru.events.bus import Bus
 from cru.events.payloads import StreamingDelta, ToolCalled, ToolCompleted
 from cru.events.stamp import Event
 from cru.events.stream import Published
 from cru.tools.builtin import BuiltInTools
-from cru.values.messages import ToolSpec
 
 PATHS = ["docs", "src", "tests"]
 

@@ -16,7 +16,7 @@ ROWS = [text for text in HIDDEN if not any(char in "\r\u2028\u2029" for char in 
 
 def _escaped(text: str) -> str:
     """As it is shown in the middle of other letters."""
-    from cru.values.visible import mark_hidden
+    from cru.core.base.values.visible import mark_hidden
 
     return mark_hidden(f"x{text}y")
 

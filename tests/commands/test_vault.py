@@ -10,8 +10,8 @@ from tests.engine.support import World
 from tests.kit import cru, home
 from tests.vault.support import write_notes
 
+from cru.core.base.values.errors import CruError
 from cru.events.stream import CommandSaid
-from cru.values.errors import CruError
 
 NOTES = {
     "Home.md": "# Home\nSee [[Retry policy]] and [[Nowhere]].\n",

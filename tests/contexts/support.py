@@ -13,7 +13,7 @@ from tests.kit.closing import closed_later
 from cru.contexts import home, line_file
 from cru.contexts.entries import new_id, now
 from cru.contexts.store import FileContext
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 DATA = Path(__file__).parents[1] / "data" / "contexts"
 

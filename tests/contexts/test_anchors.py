@@ -15,7 +15,7 @@ from tests.kit.waiting import PATIENCE
 
 from cru.contexts import ContextError
 from cru.contexts.store import FileContext
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 
 def filled(tmp_path: Path) -> FileContext:

@@ -16,7 +16,7 @@ from cru.contexts.expiry import read_mark, set_mark
 from cru.contexts.home import Home
 from cru.contexts.presence import Presence
 from cru.contexts.store import FileContext
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 top, operation, objects = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "objects"
 CHANGES = {"os.rename", "os.remove", "os.truncate", "os.rmdir", "os.link", "os.mkdir"}

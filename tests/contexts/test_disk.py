@@ -20,7 +20,7 @@ from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 def attempt(call, *args):
     try:
@@ -77,7 +77,7 @@ _DELETE = """
 import sys
 from pathlib import Path
 from cru.contexts.home import Home
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 top, home = Path(sys.argv[1]), Home(Path(sys.argv[1]) / "home")
 for name in ("desk", "other"):
     home.open(name).append(Entry("1", 1, content="x" * 9000))
@@ -134,7 +134,7 @@ from pathlib import Path
 from cru.contexts import ContextError, StoreUnwritable
 from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 def attempt(call, *args):
     try:

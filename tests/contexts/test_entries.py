@@ -15,7 +15,7 @@ from cru.contexts.entries import (
     replace_surrogates,
     role_of,
 )
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 
 def test_an_entry_comes_back_as_it_was() -> None:

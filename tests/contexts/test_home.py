@@ -282,7 +282,7 @@ def test_a_text_that_is_a_link_stays_a_link(home: Home, tmp_path: Path) -> None:
 
 def test_the_transcript_holds_what_people_and_the_agent_said(home: Home) -> None:
     context = home.open("desk")
-    from cru.values.messages import Entry
+    from cru.core.base.values.messages import Entry
 
     entries = [
         said("hi"),
@@ -310,7 +310,7 @@ def test_every_setting_is_explained() -> None:
 
 _HOT = """
 import sys
-import cru.values, cru.values.messages
+import cru.core.base.values, cru.core.base.values.messages
 from pathlib import Path
 before = set(sys.modules)
 from cru.contexts.home import Home

@@ -12,7 +12,7 @@ from tests.contexts.support import again, fresh, said, start, texts
 
 from cru.contexts import ContextError, LogLost
 from cru.contexts.entries import encode
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 
 def test_what_was_appended_is_there_for_another_process(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ _LOOP = """
 import sys
 from pathlib import Path
 from cru.contexts.store import FileContext
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 context = FileContext(Path(sys.argv[1]))
 n = 0
 while True:

@@ -11,8 +11,8 @@ import pytest
 from tests.contexts.support import again, fresh, said, texts
 
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import Entry
 from cru.engine.history import History, project, visible_at
-from cru.values.messages import Entry
 
 KINDS = ("message",)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from tests.kit.closing import close_later
 
 from cru.app import SessionBundle, Start, build
+from cru.core.base.values.messages import Delta, Entry, Request, ToolSpec
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.events.answers import Answer
@@ -23,7 +24,6 @@ from cru.models.protocol import RequestBody
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.tools.builtin import ToolRegistry
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
-from cru.values.messages import Delta, Entry, Request, ToolSpec
 
 P = TypeVar("P", bound=Struct)
 Handlers = (

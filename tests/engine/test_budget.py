@@ -10,6 +10,7 @@ from tests.engine.support import Ext, MadeTool, Person, World, always
 
 from cru.app import SETTINGS
 from cru.config.layers import ConfigError, Layer, merge_layers
+from cru.core.base.values.messages import Usage
 from cru.engine.parts import EngineSettings
 from cru.engine.spending import (
     BudgetKind,
@@ -24,7 +25,6 @@ from cru.engine.turn import LegResult
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import AgentResponded
 from cru.permissions.gate import PermissionReply
-from cru.values.messages import Usage
 
 NO, YES = PermissionReply("no"), PermissionReply("once")
 ROUND = "usage: input=90 output=10{cost}\ncall: a {{}}\n---\n"

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.engine.support import Ext, Person, World, always
 
+from cru.core.base.values.messages import Entry
 from cru.events.answers import add_context, cancel, inject
 from cru.events.catalog import BY_TYPE, CATALOG
 from cru.events.stream import Published
 from cru.permissions.gate import PermissionReply
-from cru.values.messages import Entry
 
 BY_THE_COMMAND = {
     "context:switched": "`cru -c` tells it to the session that it builds next",

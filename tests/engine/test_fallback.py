@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from tests.engine.support import Ext, Handlers, MadeTool, World, always, payload
 
+from cru.core.base.values.messages import Delta, Text
 from cru.engine.round import NO_MEMORY
 from cru.engine.turn import LegResult
 from cru.events.answers import Answer, Inject, cancel, transform
 from cru.events.payloads import AgentResponded, StreamingDelta
 from cru.models.protocol import RequestBody
 from cru.models.scripted import ScriptedModel
-from cru.values.messages import Delta, Text
 
 FAILURES = {
     "429": "error: 429 slow down",

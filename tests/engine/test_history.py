@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.kit.closing import closed_later
 
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import Entry, Message, ToolCall
 from cru.engine import history
 from cru.engine.history import INTERRUPTED, History, visible_at, weight
-from cru.values.messages import Entry, Message, ToolCall
 
 SAMPLES = Path(__file__).parent.parent / "data" / "contexts"
 

@@ -12,6 +12,7 @@ import pytest
 from tests.engine.support import Ext, MadeTool, World, always
 from tests.kit.waiting import PATIENCE
 
+from cru.core.base.values.messages import LEG_ENDED
 from cru.engine import Interrupted
 from cru.engine.states import LegState
 from cru.engine.turn import LegResult
@@ -21,7 +22,6 @@ from cru.events.stamp import Event
 from cru.events.stream import ToolOutput
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.tools.protocol import ToolResult
-from cru.values.messages import LEG_ENDED
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
 
@@ -267,7 +267,7 @@ def test_after_an_interrupt_the_prompt_can_be_resumed(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_ends_the_run_with_its_error_and_frees_the_lock(tmp_path: Path) -> None:
-    from cru.values.errors import CruError
+    from cru.core.base.values.errors import CruError
 
     world = World(tmp_path, SCRIPT)
     store, real = world.built.store, world.built.store.append

@@ -6,6 +6,7 @@ import pytest
 
 from cru.contexts import ContextSettings
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import Span
 from cru.engine.guides import GuideReader
 from cru.engine.round import ModelReply, ReplyCall
 from cru.engine.system_prompt import (
@@ -16,7 +17,6 @@ from cru.engine.system_prompt import (
     PromptSources,
     build_sections,
 )
-from cru.values.messages import Span
 
 
 def spans(tmp_path: Path, username: str = "user", below: str = "") -> tuple[Span, ...]:

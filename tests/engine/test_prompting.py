@@ -8,6 +8,7 @@ import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
 from cru.contexts.inbox import InboxMessage
+from cru.core.base.values.messages import RESOLVED
 from cru.engine.attachments import BadAttachment, read_attachment
 from cru.engine.round import ModelReply, ReplyCall
 from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
@@ -15,7 +16,6 @@ from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, S
 from cru.events.stamp import Event
 from cru.tools.arguments import decode_object
 from cru.tools.protocol import ArgumentError
-from cru.values.messages import RESOLVED
 
 ONE = "loop: yes\ntext: ok\n"
 TOOLS = "call: ls {}\n---\ntext: ok\n---\ntext: ok again\n"

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from tests.engine.support import Ext, MadeTool, World, always, payload
 
+from cru.core.base.values.messages import Delta, Request, Text
 from cru.engine import rebuild, recorder
 from cru.engine.rebuild import NotInTrace
 from cru.engine.recorded_trace import RecordedTrace
@@ -20,7 +21,6 @@ from cru.events.answers import Answer, Change, Inject, add_context, transform
 from cru.events.stamp import Event
 from cru.models.protocol import RequestBody
 from cru.models.scripted import ScriptedModel
-from cru.values.messages import Delta, Request, Text
 
 FOUR = "loop: yes\ncall: ls {}\n---\ntext: looking\ncall: ls {}\ncall: nothing {}\n---\ntext: done\n"
 PROMPTS = ("one", "two", "three", "four")

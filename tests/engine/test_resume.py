@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, World, always
 
+from cru.core.base.values.messages import LEG_ENDED
 from cru.engine import NothingToResume
 from cru.engine.unfinished import GO_ON
 from cru.events.answers import add_context, cancel, halt, inject
 from cru.events.payloads import MessageReceived, SessionStarted, TurnComplete
-from cru.values.messages import LEG_ENDED
 
 THREE = "text: first\ncall: ls {}\ncall: ls {}\n---\ncall: ls {}\n---\ntext: the end\n"
 

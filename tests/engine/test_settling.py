@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
+from cru.core.base.values.messages import LEG_ENDED
 from cru.engine.turn import LegResult
 from cru.events.answers import Answer, Inject, cancel, halt, inject, transform
 from cru.events.payloads import InjectionPending, MessageReceived, SessionIdle, TurnComplete
 from cru.events.stamp import Event
-from cru.values.messages import LEG_ENDED
 
 LOOP = "loop: yes\ntext: said\n"
 

@@ -14,6 +14,7 @@ from tests.kit.closing import close_later
 from cru.commands.errors import BadCommand
 from cru.contexts.entries import apply_anchor
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import Entry
 from cru.engine import NothingToUndo, UndoRefused
 from cru.engine.rebuild import decode_trace_line, rebuild_request
 from cru.engine.recorder import RequestLine
@@ -23,7 +24,6 @@ from cru.files import unsynced
 from cru.permissions.gate import PermissionReply
 from cru.revisions import restore
 from cru.revisions.records import PathState
-from cru.values.messages import Entry
 
 
 def write(name: str, content: str) -> str:

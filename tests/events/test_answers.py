@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.events.world import CALL
 
+from cru.core.base.values.messages import Span
 from cru.events import BadAnswer
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject, add, apply, strength
 from cru.events.payloads import Attachment, LegStarted, MessageReceived, SystemPromptBuild, ToolsSelect
-from cru.values.messages import Span
 
 RECEIVED = MessageReceived("hello", (Attachment("a.txt", "A"), Attachment("b.txt", "B")))
 BUILD = SystemPromptBuild((Span("base", "bundled", "You are."), Span("notes", "file", "Note.")))

@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from tests.events.world import CALL, GATES, World, example
 from tests.kit.waiting import PATIENCE
 
+from cru.core.base.values.errors import CruError
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import EventRow
 from cru.events.payloads import Custom, MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
 from cru.events.stamp import FRAME, Event
-from cru.values.errors import CruError
 
 CALLED = ToolCalled("bash", {}, "c")
 

@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from cru.values.cancellation import TimeLimit
+from cru.core.base.values.cancellation import TimeLimit
 
 
 async def _expire() -> None:

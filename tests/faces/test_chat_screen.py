@@ -11,8 +11,8 @@ import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, pty, server, wait_until
 from tests.kit.processes import is_running, ticks
 
+from cru.core.base.values.messages import Usage
 from cru.faces.cli.terminal.size import rows_at_words
-from cru.values.messages import Usage
 
 WAIT = "until [ -e go ]; do sleep 0.01; done"
 

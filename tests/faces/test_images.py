@@ -15,11 +15,11 @@ import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server
 
 from cru.contexts.images import BadImage, check_image, keep_image, load_image
+from cru.core.base.values.image_formats import ImageFormat, identify
+from cru.core.base.values.messages import Entry
 from cru.engine.attachments import read_named_images
 from cru.engine.images import copy_images_of
 from cru.engine.unfinished import find_unfinished
-from cru.values.image_formats import ImageFormat, identify
-from cru.values.messages import Entry
 
 
 def png(width: int = 64, height: int = 48, shade: int = 0) -> bytes:

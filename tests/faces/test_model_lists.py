@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.kit import HomeDir, Reply, cru, pty, server
 
-from cru.values.messages import Usage
+from cru.core.base.values.messages import Usage
 
 LISTED = b"""{"data": [
     {"id": "big-1", "context_length": 200000, "name": "The Big One", "pricing": {"prompt": "0.000003", "completion": "0.000015"}},

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from cru.contexts.entries import encode
+from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry, FailureKind
 from cru.engine.call_outcomes import results_by_call
 from cru.faces.cli.chat.opening import read_opening
 from cru.faces.cli.operations.listing import render_log
 from cru.tasks.commands import describe_entry
-from cru.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry, FailureKind
 
 DID_NOT_RUN = [
     (FailureKind.HUMAN, "The user refused: no reason given"),

@@ -243,7 +243,7 @@ ENDLESS = """
 import sys
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.oq import command
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 command.SECONDS = 0.2
 try:

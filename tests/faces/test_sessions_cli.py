@@ -15,7 +15,7 @@ from cru.contexts.forks import ForkOrigin, create_fork
 from cru.contexts.glance import HEAD, TAIL, glance
 from cru.contexts.home import Home
 from cru.contexts.identity import read_meta
-from cru.values.messages import Entry
+from cru.core.base.values.messages import Entry
 
 SCRIPT = "loop: yes\n---\ntext: fine\n"
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from cru.values.messages import Usage
+from cru.core.base.values.messages import Usage
 
 
 class Received(Struct, frozen=True):

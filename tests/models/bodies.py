@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.models.harness import LS
 
-from cru.values.messages import Message, Request, Span, Thinking, ToolCall, ToolSpec
+from cru.core.base.values.messages import Message, Request, Span, Thinking, ToolCall, ToolSpec
 
 HASHES = Path(__file__).with_name("bodies.json")
 PROVIDERS = ("openai", "openai_compatible", "openrouter", "anthropic", "scripted", "local")

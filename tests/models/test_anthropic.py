@@ -8,11 +8,7 @@ import pytest
 from tests.models.harness import LS, Harness, calls_of, text_of
 from tests.models.wire import Step, broken_stream, serve, status, stream, whole
 
-from cru.models.anthropic import AnthropicReply, endpoint
-from cru.models.exchange import SseDecoder
-from cru.models.failures import RequestFacts
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
-from cru.values.messages import (
+from cru.core.base.values.messages import (
     Delta,
     End,
     Message,
@@ -25,6 +21,10 @@ from cru.values.messages import (
     ToolCall,
     Usage,
 )
+from cru.models.anthropic import AnthropicReply, endpoint
+from cru.models.exchange import SseDecoder
+from cru.models.failures import RequestFacts
+from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 
 
 def events(*items: dict[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ from tests.engine.support import World
 
 from cru.app import SETTINGS
 from cru.config.layers import ConfigError, Layer, merge_layers
+from cru.core.base.values.messages import Usage
 from cru.engine.model_pool import ModelPool
 from cru.events.bus import Bus
 from cru.events.payloads import ModelSelected
@@ -19,7 +20,6 @@ from cru.events.stream import Notice
 from cru.models import ModelSettings, price_of
 from cru.models.categories import find_problems, models_of
 from cru.models.protocol import NoModel
-from cru.values.messages import Usage
 
 
 def settings_of(**values: Any) -> ModelSettings:

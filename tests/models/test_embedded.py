@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.models.harness import LS, calls_of, text_of
 
+from cru.core.base.values.messages import CallPart, Delta, End, Message, Request, Span, ToolSpec
 from cru.models.protocol import ContextTooLong, ModelUnavailable, NoModel
 from cru.models.pull import weights_path
 from cru.models.tool_schema import LONGEST_STRING, call_schema, parse_call
-from cru.values.messages import CallPart, Delta, End, Message, Request, Span, ToolSpec
 
 FOLDER = Path(os.environ.get("CRU_TEST_MODELS", Path.home() / ".cru" / "models"))
 library = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed (extra `local`)")

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.models import bodies
 from tests.models.harness import LS, Harness
 
+from cru.core.base.values.messages import Message, Request, Span, Thinking, ToolCall
 from cru.engine.recorder import BodyHash
 from cru.models import encoding
 from cru.models.embedded import EmbeddedModel
 from cru.models.encoding import BLOCK_BYTES, ConversationEncoder, PlainNotation
 from cru.models.protocol import Model, RequestBody
 from cru.models.scripted import ScriptedModel
-from cru.values.messages import Message, Request, Span, Thinking, ToolCall
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 calls = st.builds(

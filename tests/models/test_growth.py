@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from cru.core.base.values.messages import CallPart, ThoughtBlock
 from cru.engine.round import ModelReply, _take
 from cru.models import anthropic, openai_compatible
 from cru.models.anthropic import AnthropicReply
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply
-from cru.values.messages import CallPart, ThoughtBlock
 
 FACTS = RequestFacts("anthropic", "m1")
 PIECES = 2000

@@ -9,19 +9,7 @@ from tests.kit.waiting import PATIENCE
 from tests.models.harness import KEY, LS, Harness, calls_of, request_of, text_of
 from tests.models.wire import Step, broken_stream, delta, finish, open_stream, serve, sse, status, stream, whole
 
-from cru.models.exchange import SseDecoder
-from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAIReply, endpoint
-from cru.models.protocol import (
-    BrokenReply,
-    ContentRefused,
-    ContextTooLong,
-    ModelError,
-    ModelRefused,
-    ModelUnavailable,
-    OutOfCredit,
-)
-from cru.values.messages import (
+from cru.core.base.values.messages import (
     CallPart,
     Delta,
     End,
@@ -34,6 +22,18 @@ from cru.values.messages import (
     ThoughtBlock,
     ToolCall,
     Usage,
+)
+from cru.models.exchange import SseDecoder
+from cru.models.failures import RequestFacts
+from cru.models.openai_compatible import OpenAIReply, endpoint
+from cru.models.protocol import (
+    BrokenReply,
+    ContentRefused,
+    ContextTooLong,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    OutOfCredit,
 )
 
 CALLS = sse(

@@ -13,6 +13,7 @@ import pytest
 from tests.engine.support import World
 from tests.namespace.support import Room
 
+from cru.core.base.values.messages import ToolCall
 from cru.engine.tool_call import decide
 from cru.events.payloads import Custom, LegStarted, SessionCompacted, ToolBatchCompleted
 from cru.namespace import fsm
@@ -20,7 +21,6 @@ from cru.namespace.fsm import guard
 from cru.namespace.fsm.definition import Guard
 from cru.namespace.fsm.workflows import find_workflows
 from cru.namespace.host import BadArgument
-from cru.values.messages import ToolCall
 
 GOOD: dict[str, Any] = {
     "name": "ship",

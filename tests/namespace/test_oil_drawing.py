@@ -10,6 +10,8 @@ import msgspec
 import pytest
 from tests.namespace.support import Room
 
+from cru.core.base.values.oil.layout import lay_out
+from cru.core.base.values.oil.wrap import columns_of
 from cru.events.stream import CommandSaid, Notice
 from cru.faces.cli.oil import drawing
 from cru.namespace.host import BadArgument
@@ -37,8 +39,6 @@ from cru.namespace.oil.nodes import (
     when,
 )
 from cru.namespace.oil.view import view_of
-from cru.values.oil.layout import lay_out
-from cru.values.oil.wrap import columns_of
 
 PLAIN: list[tuple[Callable[[], Node], int, str]] = [
     (lambda: text("a b c d e f"), 5, "a b c\nd e f"),

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from tests.kit import Call, Done, HomeDir, Received, Reply, Script, Status, cru, home, pty, server, start
 
-from cru.values.messages import Usage
+from cru.core.base.values.messages import Usage
 
 BUNDLED = Path(__file__).parents[2] / "src" / "cru" / "bundled" / "plugins"
 NAMES = ("auto-title", "context-monitor", "plan-mode", "ralph-loop", "todo-enforcer")

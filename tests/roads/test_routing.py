@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from tests.kit import Call, Drop, HomeDir, Received, Reply, Status, cru, pty, server
 
-from cru.values.messages import Usage
+from cru.core.base.values.messages import Usage
 
 CHAIN = 'model = "deep"\nrequest_tries = 1\n[categories]\ndeep = ["first", "second"]\n'
 PRICED = '[models."mock"]\ninput_price = 10_000\noutput_price = 0\n'

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, home, pty, server
 
-from cru.values.visible import mark_hidden, visible
+from cru.core.base.values.visible import mark_hidden, visible
 
 HIDDEN = (
     "\x1b[2J", "\x07", "\x9b31m", "\r", "\x7f", "\u202e", "\u2066", "\u200e", "\u061c", "\u200b", "\u2060", "\u2063", "\ufeff",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cru.core.base.values.messages import Entry
 from cru.tools.output import clean_outputs, clear_outputs
-from cru.values.messages import Entry
 
 DAY = 86400
 

@@ -7,9 +7,9 @@ import pytest
 from tests.tools.box import Box
 
 from cru.contexts.store import FileContext
+from cru.core.base.values.errors import CruError
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import ToolContext, ToolError, ToolResult
-from cru.values.errors import CruError
 
 
 class Store:

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from cru.core.base.values.messages import ToolSpec
 from cru.tools.builtin import TABLE, BuiltInTools, ToolRegistry
 from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolResult
-from cru.values.messages import ToolSpec
 
 
 class Other:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cru.core.base.values.visible import visible
 from cru.engine.parts import Parts
 from cru.tasks import CardPlaces
 from cru.tasks.discovery import list_notices
-from cru.values.visible import visible
 
 
 async def tell_cards(places: CardPlaces, parts: Parts) -> None:

@@ -15,6 +15,7 @@ from cru.contexts import ContextSettings, write_errors
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import Span
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
@@ -31,7 +32,6 @@ from cru.tasks.model_names import NamedModels
 from cru.tasks.subagent import ChildSession, ChildSpec, asker_for, choose_for
 from cru.tools.builtin import NarrowedTools
 from cru.tools.protocol import OUTPUT_FOLDER
-from cru.values.messages import Span
 
 
 class ChildBuilder(Struct):

@@ -8,6 +8,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import OfferedNote
+from cru.core.base.values.visible import visible
 from cru.engine.parts import Parts
 from cru.engine.turn import TYPED_SOURCES
 from cru.events.answers import PASS, Answer, add_context
@@ -15,9 +18,6 @@ from cru.events.payloads import MessageReceived, NotesSelect
 from cru.events.stamp import Event
 from cru.permissions.hidden_files import HiddenFiles
 from cru.tools.hidden import HiddenCount
-from cru.values.errors import CruError
-from cru.values.messages import OfferedNote
-from cru.values.visible import visible
 from cru.vault import NoEmbeddings
 from cru.vault.front_matter import read_front_matter
 from cru.vault.live import LiveVault

@@ -10,6 +10,7 @@ import msgspec
 from cru.app.mcp_prompts import add_prompts
 from cru.app.mcp_requests import SessionRequests
 from cru.app.start import Start
+from cru.core.base.values.mcp_names import PREFIX, note_owner, server_prefix
 from cru.engine.parts import Parts
 from cru.engine.states import LegState
 from cru.events.payloads import McpAttached, ToolDiscovered
@@ -26,7 +27,6 @@ from cru.mcp.ports import ServerRequests
 from cru.tools.mcp import OWNER, McpTool
 from cru.tools.mcp_search import SearchTool
 from cru.tools.web import sensitive_reason
-from cru.values.mcp_names import PREFIX, note_owner, server_prefix
 
 AFTER_REQUEST = 0.05
 """Seconds after the first request began: it is on its way then, and nothing here slows it down."""

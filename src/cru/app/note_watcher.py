@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.events import payloads as p
-from cru.values.errors import CruError
 from cru.vault.live import LiveVault
 from cru.vault.watch import MANY, FileEvent, is_note, watch_vault
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from cru.config.layers import Settings
 from cru.contexts.entries import LogProblem
 from cru.contexts.reported import report_once
+from cru.core.base.values.visible import visible
 from cru.engine.parts import Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.extensions.prompt_files.commands import FileCommands
@@ -21,7 +22,6 @@ from cru.extensions.prompt_files.skills import SkillList, SkillTool
 from cru.models import ModelSettings
 from cru.tasks import TaskTable
 from cru.tasks.model_names import NamedModels, choose_model
-from cru.values.visible import visible
 
 
 class PromptFilesHere(Struct, frozen=True):

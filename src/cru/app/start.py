@@ -20,6 +20,7 @@ from cru.config.layers import (
 )  # fmt: skip
 from cru.config.project_root import find_root
 from cru.contexts import ContextSettings
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
@@ -32,7 +33,6 @@ from cru.permissions import PermissionSettings
 from cru.sandbox.backends import sandbox_table
 from cru.tasks import CardPlaces, TaskTable
 from cru.tools.protocol import ToolSettings
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere

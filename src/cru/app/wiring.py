@@ -19,6 +19,7 @@ from cru.contexts.home import Home
 from cru.contexts.identity import is_name
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
+from cru.core.base.values.errors import CruError
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
@@ -42,7 +43,6 @@ from cru.permissions.paths import named_secrets, resolve
 from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere

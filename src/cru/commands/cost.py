@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cru.commands.context import CommandContext
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Usage
 from cru.engine import compaction
 from cru.engine.commands import CommandResult
 from cru.engine.recorded_usage import (
@@ -15,8 +17,6 @@ from cru.engine.recorded_usage import (
 )
 from cru.engine.spending import UsageTotals
 from cru.tasks.usage import of_turn, read_usages, sum_usages
-from cru.values.errors import CruError
-from cru.values.messages import Usage
 
 NOTHING = "nothing was asked of a model here yet"
 

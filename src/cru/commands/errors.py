@@ -8,7 +8,7 @@ CommandError (exit 2)
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class CommandError(CruError):

@@ -11,6 +11,8 @@ from msgspec import Struct
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.commands.mode import describe_sandbox
+from cru.core.base.values.mcp_names import PREFIX, own_name
+from cru.core.base.values.visible import fold_blanks, visible
 from cru.engine.call_arguments import normalize_paths
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
@@ -24,8 +26,6 @@ from cru.permissions.paths import PROTECTED_NAMES
 from cru.permissions.rules import OUTSIDE
 from cru.tools.builtin import TABLE, BuiltInTool
 from cru.tools.protocol import ArgumentError, Tool
-from cru.values.mcp_names import PREFIX, own_name
-from cru.values.visible import fold_blanks, visible
 
 VERBS = "test TOOL DETAIL, or revoke RULE"
 GUARDS = ("tool:before_call", "permission:requested")

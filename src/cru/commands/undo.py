@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.core.base.values.visible import visible
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.engine.undo import (
@@ -26,7 +27,6 @@ from cru.permissions.gate import PermissionSubject
 from cru.revisions.diff import diff_summary
 from cru.revisions.restore import summarize
 from cru.revisions.store import RevisionStore
-from cru.values.visible import visible
 
 LEAVE = "--leave"
 MOST_DIFF = 200_000

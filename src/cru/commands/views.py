@@ -36,8 +36,8 @@ async def view(context: CommandContext, words: str) -> CommandResult:
     opened = OpenView(views[name])
     if context.face.draws and context.session.parts.services.dialogs is not None:
         return await _open(opened)
+    from cru.core.base.values.oil.plain import plain_text
     from cru.events.stream import CommandSaid
-    from cru.values.oil.plain import plain_text
 
     drawn = await opened.draw(COLUMNS, ROWS)
     context.session.parts.bus.stream.tell(CommandSaid("view", plain_text(drawn), view=drawn))

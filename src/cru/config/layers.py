@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import Struct, ValidationError
 
+from cru.core.base.values.errors import CruError
 from cru.files import parse_toml
 from cru.files.regular import read_regular
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from pathlib import Path

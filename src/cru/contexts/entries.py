@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from cru.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 
 _CREATED, _COMPACTION, _ARCHIVAL = "context_created", "compaction", "archival"
 

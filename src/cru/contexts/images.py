@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 from cru.contexts import ContextError, os_error_text, write_errors
+from cru.core.base.values.image_formats import identify, name_other
+from cru.core.base.values.messages import Image
 from cru.files.regular import read_regular
-from cru.values.image_formats import identify, name_other
-from cru.values.messages import Image
 
 FOLDER = "images"
 MOST_BYTES = 3_932_160

@@ -21,9 +21,9 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
+from cru.core.base.values.messages import MESSAGE, Entry
 from cru.files import unsynced
 from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
-from cru.values.messages import MESSAGE, Entry
 
 _TAIL = 64
 _BLOCK = 1 << 18

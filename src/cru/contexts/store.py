@@ -33,7 +33,7 @@ from cru.contexts.identity import ensure_session_id, find_context, read_meta
 from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
 from cru.contexts.lock import ContextLock, clamp_heartbeat
 from cru.contexts.log import Log
-from cru.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
     from cru.contexts.copied import CopyLink

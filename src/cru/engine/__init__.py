@@ -18,7 +18,7 @@ EngineError
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class EngineError(CruError):

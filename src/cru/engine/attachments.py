@@ -49,7 +49,7 @@ def read_attachment(name: str, cwd: Path) -> Attachment:
 
 
 def _name_format(data: bytes) -> str:
-    from cru.values.image_formats import name_other
+    from cru.core.base.values.image_formats import name_other
 
     other = name_other(data)
     return f" that models take ({other})" if other else ""

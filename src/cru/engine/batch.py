@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.messages import ToolCall
 from cru.engine import limits, log_writer, permission, tool_call
 from cru.engine.loop_guard import CallKey
 from cru.engine.parts import Parts
@@ -16,7 +17,6 @@ from cru.engine.prompts import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import FailureKind, ToolBatchCompleted
-from cru.values.messages import ToolCall
 
 T = TypeVar("T")
 NOT_RUN = "not run: halted by {by}"

@@ -6,14 +6,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import ToolCall
 from cru.engine.parts import Parts
 from cru.events.answers import add
 from cru.events.bus import Outcome
 from cru.events.payloads import FailureKind, ToolBeforeCall
 from cru.tools.builtin import BuiltInTool
 from cru.tools.protocol import ArgumentError, Tool
-from cru.values.errors import CruError
-from cru.values.messages import ToolCall
 
 PATH_ARGUMENTS = frozenset({"file_path", "path"})
 """Arguments of built-in tools that are paths."""

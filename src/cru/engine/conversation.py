@@ -10,9 +10,9 @@ from msgspec import Struct
 from cru.contexts.entries import REDO, REDOES, UNDO, anchor_keeps, role_of
 from cru.contexts.forks import ForkOrigin, create_fork
 from cru.contexts.store import ContextStore
+from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 from cru.engine import NoSuchTurn
 from cru.engine.undo import is_beginning
-from cru.values.messages import ANCHOR, MESSAGE, Entry
 
 COMPACTION = "compaction"
 WORDS = 200

@@ -11,9 +11,9 @@ import msgspec
 
 from cru.contexts import StoreUnwritable
 from cru.contexts.line_file import LineFile, RecordLimits
+from cru.core.base.values.messages import Request
 from cru.engine.recorder import LineSink, Recorder
 from cru.models.protocol import RequestBody
-from cru.values.messages import Request
 
 REQUESTS, REPLIES = "request-log", "response-meta"
 FILES = {REQUESTS: "requests.jsonl", REPLIES: "response_meta.jsonl"}

@@ -13,8 +13,8 @@ from cru.contexts.home import Home
 from cru.contexts.identity import known_session_id
 from cru.contexts.state import CONTEXTS
 from cru.contexts.store import FileContext
+from cru.core.base.values.visible import visible
 from cru.engine.conversation import ConversationTurn, TurnState, list_turns
-from cru.values.visible import visible
 
 WORDS = 72
 """Characters of a prompt in a row."""

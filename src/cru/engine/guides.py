@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.core.base.values.messages import Span
 from cru.engine.system_prompt import ELSEWHERE, GuidePlaces, GuideSettings, ImportJudge, guide_span, read_guide
-from cru.values.messages import Span
 
 if TYPE_CHECKING:
     from cru.engine.guide_rules import GuideRule

@@ -13,8 +13,7 @@ from typing import Any, get_args
 import msgspec
 
 from cru.contexts.entries import anchor_keeps, apply_anchor
-from cru.engine.turn import PromptSource
-from cru.values.messages import (
+from cru.core.base.values.messages import (
     ANCHOR,
     MESSAGE,
     RESOLVED,
@@ -26,6 +25,7 @@ from cru.values.messages import (
     Thinking,
     ToolCall,
 )
+from cru.engine.turn import PromptSource
 
 # Prompts of these sources count only once they are resolved.
 PROMPT_SOURCES: frozenset[str] = frozenset(get_args(PromptSource))

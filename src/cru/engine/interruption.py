@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from cru.core.base.values.cancellation import SCOPE, Scope, begin, cancels
 from cru.engine import Interrupted
 from cru.events.stream import Stream
-from cru.values.cancellation import SCOPE, Scope, begin, cancels
 
 T = TypeVar("T")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Span, ToolCall, ToolSpec
 from cru.engine import log_writer
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt, supersede
@@ -13,8 +15,6 @@ from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
 from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong, ModelError
-from cru.values.errors import CruError
-from cru.values.messages import Span, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from cru.engine.compaction import Compactor

@@ -9,13 +9,7 @@ from typing import Any
 import msgspec
 
 from cru.contexts.entries import new_id
-from cru.engine.history import IMAGES, INPUT_TOKENS, INTERRUPTED
-from cru.engine.parts import Parts
-from cru.engine.turn import CONTINUATION_SOURCES, Prompt
-from cru.events.payloads import FailureKind
-from cru.events.stream import EntryLogged
-from cru.tools.protocol import ToolResult
-from cru.values.messages import (
+from cru.core.base.values.messages import (
     LEG_ENDED,
     MESSAGE,
     RESOLVED,
@@ -27,6 +21,12 @@ from cru.values.messages import (
     ToolCall,
     Usage,
 )
+from cru.engine.history import IMAGES, INPUT_TOKENS, INTERRUPTED
+from cru.engine.parts import Parts
+from cru.engine.turn import CONTINUATION_SOURCES, Prompt
+from cru.events.payloads import FailureKind
+from cru.events.stream import EntryLogged
+from cru.tools.protocol import ToolResult
 
 NOT_COUNTED = Usage()
 

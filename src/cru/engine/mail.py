@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from cru.contexts import ContextError
 from cru.contexts.home import Home
 from cru.contexts.inbox import InboxMessage
+from cru.core.base.values.messages import RESOLVED, Entry
 from cru.events.bus import Bus, Outcome
 from cru.events.payloads import InboxSending, InboxSent
 from cru.tools.protocol import ToolError
-from cru.values.messages import RESOLVED, Entry
 
 INBOX = "inbox"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from cru.core.base.values.messages import ToolCall
 from cru.engine.parts import Parts
 from cru.events.interrupted import CallInterrupted
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import ToolResult
-from cru.values.messages import ToolCall
 
 MARK = "[interrupted; above is what came until then, and it may have done more]"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 from msgspec import Struct, field
 
 from cru.contexts.store import ContextStore
+from cru.core.base.values.messages import Span
 from cru.engine.commands import Commands
 from cru.engine.history import History
 from cru.engine.recorder import Recorder
@@ -22,7 +23,6 @@ from cru.models.protocol import Model
 from cru.permissions.gate import Asker, Gate
 from cru.tools.builtin import ToolRegistry as Tools
 from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
-from cru.values.messages import Span
 
 if TYPE_CHECKING:
     from cru.engine.turn import TaskReport

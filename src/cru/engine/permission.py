@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.events.answers import PASS, Answer, PermissionUpdate, add
 from cru.events.bus import Outcome, without
@@ -23,7 +24,6 @@ from cru.events.payloads import (
 )
 from cru.permissions.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
 from cru.tools.protocol import Access, Tool
-from cru.values.errors import CruError
 
 REFUSALS = {
     FailureKind.POLICY: "Not allowed by policy: {reason}",

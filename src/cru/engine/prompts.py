@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Struct, field
 
 from cru.contexts.inbox import InboxMessage
+from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
 from cru.engine import log_writer
 from cru.engine.history import IMAGES, PROMPT_SOURCES
 from cru.engine.parts import Parts
 from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment, MessageReceived
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
 
 RETRY = ("error", "interrupted")
 REPORT: PromptSource = "task"
@@ -187,7 +187,7 @@ def _inbox(messages: Sequence[InboxMessage]) -> str:
 
 def _inbox_text(message: InboxMessage) -> str:
     """A message whose further lines are set in: only its own first line and the marks of the block begin at the edge."""
-    from cru.values.visible import set_in
+    from cru.core.base.values.visible import set_in
 
     sender = message.from_.translate(str.maketrans("[]", "()"))
     return f"[From: {sender}] {set_in(message.content)}"

@@ -6,10 +6,10 @@ import difflib
 import os
 from typing import Protocol
 
+from cru.core.base.values.visible import fold_blanks, visible
 from cru.engine.parts import Parts
 from cru.files.regular import read_regular
 from cru.tools.protocol import Access, ContinuingTool, Tool
-from cru.values.visible import fold_blanks, visible
 
 MOST = 256 * 1024
 """Bytes of a file, and of what is written, that are compared."""

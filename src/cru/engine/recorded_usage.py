@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from cru.contexts.entries import BROKEN
 from cru.contexts.record_files import RecordFiles
+from cru.core.base.values.messages import Usage
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_trace import FILE
 from cru.engine.spending import UsageTotals, format_cost
 from cru.models.prices import table_cost
-from cru.values.messages import Usage
 
 _REQUEST, _REPLY = b'{"k":"request",', b'{"k":"reply",'
 

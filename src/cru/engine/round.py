@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.engine import log_writer
-from cru.engine.history import BYTES_PER_TOKEN
-from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.prompts import context_texts, place_inject
-from cru.engine.turn import stop_for
-from cru.events.answers import Answer
-from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
-from cru.events.stamp import FRAME
-from cru.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
-from cru.values.cancellation import check
-from cru.values.messages import (
+from cru.core.base.values.cancellation import check
+from cru.core.base.values.messages import (
     CallPart,
     End,
     Message,
@@ -34,10 +25,19 @@ from cru.values.messages import (
     ToolSpec,
     Usage,
 )
+from cru.engine import log_writer
+from cru.engine.history import BYTES_PER_TOKEN
+from cru.engine.parts import Parts, ResolvedModel
+from cru.engine.prompts import context_texts, place_inject
+from cru.engine.turn import stop_for
+from cru.events.answers import Answer
+from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
+from cru.events.stamp import FRAME
+from cru.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
 
 if TYPE_CHECKING:
+    from cru.core.base.values.delays import Delayed
     from cru.engine.fallback import FailedTry
-    from cru.values.delays import Delayed
 
 CUT_REASONS = ("length", "content_filter", "refusal")
 NO_MEMORY = "no memory is left for the request and its reply"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Entry
 from cru.engine import Interrupted, history, settling
 from cru.engine.commands import CommandResult, split_command
 from cru.engine.interruption import InterruptibleWork
@@ -30,8 +32,6 @@ from cru.events.payloads import (
 )
 from cru.events.stream import CommandSaid, Notice, StateChanged
 from cru.tools.protocol import Tool
-from cru.values.errors import CruError
-from cru.values.messages import Entry
 
 if TYPE_CHECKING:
     from cru.engine.tool_call import ToolOutcome

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from cru.contexts import ContextHeld, StoreUnwritable
 from cru.contexts.entries import new_id
+from cru.core.base.values.messages import Entry, ToolCall
 from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts
 from cru.engine.tool_call import ToolOutcome
 from cru.tools.protocol import Tool
-from cru.values.messages import Entry, ToolCall
 
 BY_HAND = "command line"
 _NO_LIMIT = 1 << 60

@@ -10,7 +10,7 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.values.messages import Usage
+from cru.core.base.values.messages import Usage
 
 
 class BudgetLimits(Struct, frozen=True):

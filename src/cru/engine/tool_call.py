@@ -17,6 +17,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.cancellation import check
+from cru.core.base.values.messages import ToolCall
 from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
 from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
@@ -36,8 +38,6 @@ from cru.events.payloads import (
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
-from cru.values.cancellation import check
-from cru.values.messages import ToolCall
 
 if TYPE_CHECKING:
     from cru.engine.call_arguments import CheckedArguments

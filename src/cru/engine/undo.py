@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cru.contexts.entries import REDO, REDOES, UNDO
 from cru.contexts.store import ContextStore
+from cru.core.base.values.messages import MESSAGE, Entry
 from cru.engine import NothingToUndo, UndoRefused, history
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, PromptSource
@@ -18,7 +19,6 @@ from cru.engine.unkept_calls import find_unkept
 from cru.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.revisions.restore import RestoreResult, Step, StepKind, apply, plan, summarize
 from cru.revisions.store import RevisionStore
-from cru.values.messages import MESSAGE, Entry
 
 BEGINNINGS: tuple[PromptSource, ...] = ("user", "queue", "command", "inbox", "task")
 """Sources of prompts with which a turn begins."""

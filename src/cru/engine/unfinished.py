@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
+from cru.core.base.values.messages import LEG_ENDED, RESOLVED, Entry
 from cru.engine import log_writer
 from cru.engine.parts import CardMark
 from cru.engine.prompts import (
@@ -17,7 +18,6 @@ from cru.engine.prompts import (
     last_said,
 )
 from cru.engine.turn import Prompt, PromptSource
-from cru.values.messages import LEG_ENDED, RESOLVED, Entry
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 

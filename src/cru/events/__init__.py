@@ -12,7 +12,7 @@ EventError
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class EventError(CruError):

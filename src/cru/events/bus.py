@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from cru.core.base.values.cancellation import check
 from cru.events import TooDeep
 from cru.events.answers import PASS, Answer
 from cru.events.catalog import BY_TYPE, EventRow
@@ -18,7 +19,6 @@ from cru.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, U
 from cru.events.registry import Handler, HandlerFunction, HandlerRegistry
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import DeltaQueue, Published, Stream
-from cru.values.cancellation import check
 
 P = TypeVar("P", bound=Struct)
 

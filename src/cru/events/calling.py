@@ -13,11 +13,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.errors import CruError
 from cru.events import BadAnswer, TooSlow
 from cru.events.answers import LONGEST_NOTICE, OPERATIONS, PASS, STRENGTH, Answer, Change, cut
 from cru.events.registry import Handler
 from cru.events.stamp import Event
-from cru.values.errors import CruError
 
 ASYNC_LIMIT = 60.0
 DEEPEST_COPY, LARGEST = 20, 2**63 - 1

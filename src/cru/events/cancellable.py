@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Generator
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from cru.core.base.values.cancellation import SCOPE, Scope, begin, cancels, from_outside
 from cru.events import CancelledItself
 from cru.events.calling import SLOW, LastSlowStep
-from cru.values.cancellation import SCOPE, Scope, begin, cancels, from_outside
 
 GRACE = 1.5
 """Seconds in which cancelled code may clean up."""

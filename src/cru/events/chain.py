@@ -9,6 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.cancellation import from_outside
 from cru.events import BadAnswer
 from cru.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply, cut, stopped, strength
 from cru.events.calling import (
@@ -25,7 +26,6 @@ from cru.events.journal import HandlerRecord, SkipReason
 from cru.events.registry import Group, Handler, HandlerFunction
 from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
 from cru.events.stream import Stream
-from cru.values.cancellation import from_outside
 
 SLOW_MS = SLOW * 1000
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.values.messages import FailureKind as FailureKind
-from cru.values.messages import Image, Message, OfferedNote, Span, ToolCall, Usage
+from cru.core.base.values.messages import FailureKind as FailureKind
+from cru.core.base.values.messages import Image, Message, OfferedNote, Span, ToolCall, Usage
 
 
 class SessionStarted(Struct, frozen=True):

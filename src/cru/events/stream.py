@@ -19,7 +19,7 @@ from cru.events.payloads import AgentThinking, StreamingDelta
 from cru.events.stamp import FRAME, Frame, PayloadT, Stamp
 
 if TYPE_CHECKING:
-    from cru.values.oil.model import OilNode
+    from cru.core.base.values.oil.model import OilNode
 
 ALLOWANCE = 100_000
 """Characters that one owner may say to a person at once: a few hundred messages."""

@@ -13,7 +13,7 @@ ExtensionError
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class ExtensionError(CruError):

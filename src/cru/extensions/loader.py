@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cru.core.base.values.errors import CruError
 from cru.events.calling import describe_error
 from cru.extensions import OWN_KEYS
 from cru.extensions.discovery.files import DiscoveredPlugin
@@ -21,7 +22,6 @@ from cru.extensions.plugin_files import FileCopy, copy_of, describe_encoding, st
 from cru.extensions.stand_ins import guards_of
 from cru.namespace.callbacks import cancel_background, report_failure
 from cru.namespace.host import HOST, Host, Plugin, PluginSession, call
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory

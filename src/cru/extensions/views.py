@@ -13,7 +13,7 @@ from cru.extensions.tools import spec_entries
 from cru.namespace.host import HOST, Host, NamespaceError, Object, PluginSession, call
 
 if TYPE_CHECKING:
-    from cru.values.oil.model import OilNode
+    from cru.core.base.values.oil.model import OilNode
 
 VIEW_KEYS = ("desc", "fn", "handler")
 SECONDS = 5.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 T = TypeVar("T")
 

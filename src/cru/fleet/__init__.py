@@ -14,7 +14,7 @@ FleetError
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class FleetError(CruError):

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class McpError(CruError):

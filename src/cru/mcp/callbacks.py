@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.values.errors import CruError
 from cru.mcp.listing import clean_text
 from cru.mcp.ports import Elicitation, FormField, SamplingRequest, ServerRequests
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     import mcp_types

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from cru.config.layers import PROJECT, Settings
 from cru.config.positions import join_key
+from cru.core.base.values.mcp_names import server_prefix
 from cru.mcp import McpServer, McpSettings, McpTable
 from cru.mcp.accepted import AcceptedServers
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.foreign import find_servers, foreign_files
 from cru.mcp.references import find_secrets
-from cru.values.mcp_names import server_prefix
 
 
 class ConfiguredServers(Struct):

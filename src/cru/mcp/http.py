@@ -184,7 +184,7 @@ def _target(response: httpx2.Response) -> str:
     if not 300 <= response.status_code < 400 or not location:
         return ""
     from cru.config.secret import mask_url
-    from cru.values.visible import visible
+    from cru.core.base.values.visible import visible
 
     target = visible(mask_url(str(response.url.join(location))))
     return f": it leads to {target}, which is not followed; set that `url` if it is meant"

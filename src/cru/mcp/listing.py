@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.values.visible import visible
+from cru.core.base.values.visible import visible
 
 if TYPE_CHECKING:
     import mcp_types

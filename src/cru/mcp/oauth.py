@@ -54,7 +54,7 @@ class LoginListener:
         except TimeoutError as error:
             raise ServerUnavailable(f"nobody has logged in within {LOGIN_SECONDS:g} s") from error
         if "code" not in answer:
-            from cru.values.visible import visible
+            from cru.core.base.values.visible import visible
 
             why = visible(answer.get("error_description") or answer.get("error") or "no code came")[:300]
             raise ServerUnavailable(f"the login failed: {why}")

@@ -138,7 +138,7 @@ class StdioTransport:
 
     def last_words(self) -> str:
         """The last lines of standard error, as one."""
-        from cru.values.visible import visible
+        from cru.core.base.values.visible import visible
 
         lines = bytes(self._stderr).decode("utf-8", "replace").strip().splitlines()[-3:]
         return visible(" | ".join(line.strip() for line in lines))[-LAST_WORDS:]

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from cru.values.messages import Usage
+from cru.core.base.values.messages import Usage
 
 
 class ModelAlias(Struct, frozen=True):

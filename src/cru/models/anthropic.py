@@ -7,20 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 import msgspec
 from msgspec import Struct
 
-from cru.models import encoding
-from cru.models.anthropic_parameters import anthropic_parameters
-from cru.models.encoding import (
-    ConversationEncoder,
-    LastBytes,
-    LastValue,
-    PictureAdapter,
-    PictureSource,
-    assemble,
-)
-from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
-from cru.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
-from cru.values.messages import (
+from cru.core.base.values.messages import (
     CallPart,
     Delta,
     End,
@@ -34,6 +21,19 @@ from cru.values.messages import (
     Usage,
     system_text,
 )
+from cru.models import encoding
+from cru.models.anthropic_parameters import anthropic_parameters
+from cru.models.encoding import (
+    ConversationEncoder,
+    LastBytes,
+    LastValue,
+    PictureAdapter,
+    PictureSource,
+    assemble,
+)
+from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
+from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
+from cru.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
 
 VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.values.messages import Image, Message, ToolCall, ToolSpec
 from cru.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS, RequestBody, Say
-from cru.values.messages import Image, Message, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from cru.models.images import ImageWriter

@@ -10,6 +10,8 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.values.cancellation import TimeLimit
+from cru.core.base.values.messages import CallPart, Delta, Text, Thought
 from cru.models.failures import (
     MOST_EVENT_BYTES,
     MOST_LINE_BYTES,
@@ -21,8 +23,6 @@ from cru.models.failures import (
 )
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
 from cru.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
-from cru.values.cancellation import TimeLimit
-from cru.values.messages import CallPart, Delta, Text, Thought
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoders raise; the last for brackets without end."""
@@ -158,7 +158,7 @@ class Exchange:
                 raise failure from (cause if cause is not failure else cause.__cause__)
             from random import random
 
-            from cru.values.delays import Delayed
+            from cru.core.base.values.delays import Delayed
 
             seconds = delay_before_retry(attempt, failure.retry_after, random())
             self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {tries})")

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.values.visible import visible
 from cru.models import ModelPrice
 from cru.models.failures import is_wrong_key
 from cru.models.protocol import ModelError
@@ -20,7 +21,6 @@ from cru.models.providers import COMPATIBLE, OPENAI, OPENROUTER, PROVIDERS
 from cru.net import NetError
 from cru.net.redirects import within_origin
 from cru.net.transport import Transport
-from cru.values.visible import visible
 
 SECONDS = 10.0
 MOST_BYTES = 16 << 20

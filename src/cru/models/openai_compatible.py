@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from cru.models import encoding
-from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
-from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
-from cru.models.protocol import ID_CHARACTERS, RequestBody, Say, tell_dropped
-from cru.values.messages import (
+from cru.core.base.values.messages import (
     CallPart,
     Delta,
     End,
@@ -23,6 +18,11 @@ from cru.values.messages import (
     Usage,
     system_text,
 )
+from cru.models import encoding
+from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
+from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
+from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
+from cru.models.protocol import ID_CHARACTERS, RequestBody, Say, tell_dropped
 
 if TYPE_CHECKING:
     from cru.models.reasoning import ThinkingParts

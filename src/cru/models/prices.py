@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from cru.core.base.values.messages import Usage
 from cru.models import ModelPrice
 from cru.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER
-from cru.values.messages import Usage
 
 INSTALL = "pip install 'cru[prices]'"
 _LISTED = (OPENROUTER, OPENAI, ANTHROPIC)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from cru.values.errors import CruError
-from cru.values.messages import Delta, Request
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Delta, Request
 
 if TYPE_CHECKING:
     from cru.net import Response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.values.messages import Delta, Thinking, Thought, ThoughtBlock
+from cru.core.base.values.messages import Delta, Thinking, Thought, ThoughtBlock
 
 
 class _Growing:

@@ -10,12 +10,12 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.values.messages import CallPart, Delta, End, Request, Text, Thought, Usage
 from cru.files.regular import read_regular
 from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
 from cru.models.exchange import Sleep
 from cru.models.failures import ErrorObject, RequestFacts, error_for
 from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel, RequestBody
-from cru.values.messages import CallPart, Delta, End, Request, Text, Thought, Usage
 
 _encode = msgspec.json.encode
 _TURN = b',"turn":'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from cru.values.messages import CallPart, ToolSpec
+from cru.core.base.values.messages import CallPart, ToolSpec
 
 LONGEST_STRING = 200
 

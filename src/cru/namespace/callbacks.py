@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from cru.core.base.values.errors import CruError
 from cru.events.calling import describe_error
 from cru.events.cancellable import GRACE
 from cru.namespace.host import HOST, Host, PluginSession, call, host
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     import asyncio
@@ -94,8 +94,8 @@ def error_value(error: BaseException) -> object:
 def run_in_background(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
     """Run `work(*args)` beside everything else until the plugin is unloaded or the session closes. Events that it raises go to
     everybody, its owner too."""
+    from cru.core.base.values.cancellation import Scope, begin
     from cru.events.stamp import FRAME, TOP
-    from cru.values.cancellation import Scope, begin
 
     async def fresh() -> None:
         FRAME.set(TOP)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.engine import compaction
 from cru.engine.history import BYTES_PER_TOKEN, History
 from cru.engine.parts import Parts
@@ -14,8 +16,6 @@ from cru.events.stamp import Event
 from cru.namespace.arguments import options, text, whole
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, NamespaceError, Values, host
-from cru.values.errors import CruError
-from cru.values.messages import MESSAGE, TOOL_CALL, Entry
 
 ATTACH_LIMIT = 2000
 _ATTACHED = "attached"

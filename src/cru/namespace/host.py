@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import ACTING, Parts
-from cru.values.errors import CruError
 
 
 class NamespaceError(CruError):

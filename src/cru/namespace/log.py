@@ -12,7 +12,7 @@ from cru.namespace.arguments import lua_type, options, table, tostring
 from cru.namespace.host import BadArgument, Object, host
 
 if TYPE_CHECKING:
-    from cru.values.oil.model import OilNode
+    from cru.core.base.values.oil.model import OilNode
 
 LEVELS = {"TRACE": 0, "DEBUG": 1, "INFO": 2, "WARN": 3, "ERROR": 4, "OFF": 5}
 _NAMES = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "warning": 3, "error": 4, "off": 5}
@@ -66,9 +66,9 @@ def shown(value: object) -> tuple[str, OilNode | UnsetType]:
     """The text of what a plugin shows, and if it is a node of `cru.oil` how it is drawn."""
     if not isinstance(value, Object):
         return tostring(value), UNSET
+    from cru.core.base.values.oil.plain import plain_text
     from cru.namespace.oil.nodes import Node
     from cru.namespace.oil.view import view_of
-    from cru.values.oil.plain import plain_text
 
     if not isinstance(value, Node):
         return tostring(value), UNSET
@@ -81,7 +81,7 @@ def _with_bar(view: OilNode | UnsetType, text: str, progress: dict[object, objec
     current, total = progress.get("current", 0), progress.get("total")
     if not isinstance(current, (int, float)) or not isinstance(total, (int, float)) or not 0 < total < inf:
         return view
-    from cru.values.oil.model import ProgressNode, RowNode, TextNode
+    from cru.core.base.values.oil.model import ProgressNode, RowNode, TextNode
 
     shown = TextNode(text=text) if view is UNSET or isinstance(view, UnsetType) else view
     part = min(max(current / total, 0.0), 1.0) if current == current else 0.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.mcp_names import join_names
 from cru.engine import side_calls
 from cru.mcp import McpError
 from cru.mcp.connection import ServerConnection
@@ -12,8 +14,6 @@ from cru.mcp.pool import ServerPool
 from cru.namespace import plain_data
 from cru.namespace.arguments import table, text
 from cru.namespace.host import host
-from cru.values.errors import CruError
-from cru.values.mcp_names import join_names
 
 NONE = "no MCP servers are configured"
 

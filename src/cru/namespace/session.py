@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from cru.core.base.values.messages import Span
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import SessionEnded, SystemPromptBuild
 from cru.events.stamp import Event
@@ -15,7 +16,6 @@ from cru.namespace.callbacks import bind_callback
 from cru.namespace.host import BadArgument, Object, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.permissions.gate import NoAsker
-from cru.values.messages import Span
 
 _DEFAULTS = "defaults"
 KNOBS = ("system_prompt", "temperature", "max_tokens", "thinking_budget")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from cru.core.base.values.messages import Message
 from cru.namespace import state
 from cru.namespace.host import HOST, Host, Object
-from cru.values.messages import Message
 
 TODO = re.compile(r"^\s*[-*]\s+\[([ xX])\]\s+(.*)$")
 

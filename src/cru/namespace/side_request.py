@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cru.core.base.values.messages import Message, Request, Span
 from cru.engine import round
 from cru.engine.fallback import ask_beside
 from cru.engine.parts import Parts, ResolvedModel
@@ -9,7 +10,6 @@ from cru.engine.round import ModelReply
 from cru.events.bus import purpose
 from cru.models.protocol import ModelError
 from cru.namespace.host import NamespaceError, host
-from cru.values.messages import Message, Request, Span
 
 
 async def request_text(where: str, prompt: str, system: str = "", model: str = "") -> str:

@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from cru.core.base.values.errors import CruError
 from cru.engine import side_calls
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import ToolsSelect
@@ -18,7 +19,6 @@ from cru.namespace.arguments import array, options, table, text, texts
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, Host, Values, host
 from cru.namespace.layers import Layers
-from cru.values.errors import CruError
 
 _ACTIVE = "active_tools"
 

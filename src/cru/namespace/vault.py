@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cru.core.base.values.errors import CruError
 from cru.namespace.absent import tell_absent
 from cru.namespace.arguments import number, options, table, text, whole
 from cru.namespace.host import BadArgument, NamespaceError, NotAvailable, host
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.vault.live import LiveVault

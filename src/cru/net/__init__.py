@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class NetError(CruError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, convert
 
 from cru.config.layers import Layer
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.permissions.rules import Rule

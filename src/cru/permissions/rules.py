@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.config.layers import Layer, SettingsProblem
+from cru.core.base.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
 from cru.files import glob, is_inside
 from cru.files.glob import escape
 from cru.permissions import BadRule
@@ -20,7 +21,6 @@ from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
-from cru.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
 
 if TYPE_CHECKING:
     from cru.permissions import LayerRules

@@ -16,12 +16,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from cru.core.base.values.cancellation import check
 from cru.process.capture import PIECE
 from cru.process.errors import start_error
 from cru.process.guardian import Guardian, make_guardian
 from cru.process.identity import open_pidfd
 from cru.process.marks import VARIABLE, new_mark, numbered
-from cru.values.cancellation import check
 
 LINGER = 0.2
 

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 SECONDS = 5.0
 MEMORY = 1 << 30

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 FOLDER = "revisions"
 """Below cru's home."""

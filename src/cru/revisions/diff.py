@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from cru.core.base.values.visible import visible
 from cru.files.regular import read_regular
 from cru.revisions import NotKept
 from cru.revisions.records import ANY_MODE, FileKind, PathState
 from cru.revisions.restore import FileSummary
 from cru.revisions.store import RevisionStore
-from cru.values.visible import visible
 
 MOST_LINES = 20_000
 """Of one file that is compared line by line."""

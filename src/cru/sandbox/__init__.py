@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 VARIABLE = "CRU_SANDBOX"
 """Tells a confined program what confines it; a person sets it to a mode."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
+from cru.core.base.values.errors import CruError
 from cru.files.search_path import find_program
 from cru.process.capture import TextCapture
 from cru.process.child import Program
@@ -16,7 +17,6 @@ from cru.sandbox import VARIABLE, bubblewrap
 from cru.sandbox.backends import BACKENDS, BUBBLEWRAP, NESTED, SEATBELT, SEATBELT_PROGRAM, Detection
 from cru.sandbox.profile import Profile
 from cru.sandbox.system_calls import assemble, open_filter
-from cru.values.errors import CruError
 
 SECONDS = 20.0
 """A busy machine is no reason to run unconfined."""

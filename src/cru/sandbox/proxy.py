@@ -11,9 +11,9 @@ import socket
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from cru.core.base.values.errors import CruError
 from cru.sandbox.hosts import HostRule, find_rule, why_address_refused
 from cru.sandbox.requests import LARGEST, BadRequest, ProxyRequest, read_request
-from cru.values.errors import CruError
 
 MOST = 64
 """Connections at a time; the others wait."""

@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 LARGEST = 64 << 10
 """Bytes of a head."""

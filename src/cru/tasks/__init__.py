@@ -17,7 +17,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from cru.bundled import AGENTS
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 FOLDER = "tasks"
 """Below the folder of a context: one folder a task."""

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.config.closest import closest, did_you_mean
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.events.stream import Stream
 from cru.tasks import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
@@ -24,7 +25,6 @@ from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stre
 from cru.tasks.untold import ToldEnds
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import AgentRequest, ToolError, ToolResult
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.tasks.commands import CommandTasks

@@ -7,6 +7,8 @@ import time
 
 from cru.config.closest import closest
 from cru.contexts.entries import LOG
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.parts import Parts
 from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
@@ -16,8 +18,6 @@ from cru.tasks.output import FIRST, output_end, read_output, read_tail
 from cru.tasks.record import MAIN, TaskKind, TaskStatus
 from cru.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
 from cru.tools.shell import END_OF_INPUT
-from cru.values.errors import CruError
-from cru.values.messages import MESSAGE, TOOL_CALL, Entry
 
 PAGE = 24_000
 """Bytes of an output that a call of task_output gives at most."""

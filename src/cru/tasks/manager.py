@@ -15,6 +15,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Usage
 from cru.engine.parts import ACTING, Parts
 from cru.engine.spending import UsageTotals
 from cru.events.answers import Inject
@@ -26,8 +28,6 @@ from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus
 from cru.tasks.room import TaskRoom
 from cru.tasks.task import Task, TaskOutcome, TaskRequest, Work
 from cru.tasks.untold import clear_untold, mark_untold
-from cru.values.errors import CruError
-from cru.values.messages import Usage
 
 GRACE = 5.0
 """Seconds that a cancelled task has to end; then nobody waits for it any more."""

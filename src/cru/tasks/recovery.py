@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from cru.contexts.entries import LOG
 from cru.contexts.log_tail import read_tail
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import MESSAGE
 from cru.engine.parts import Parts
 from cru.engine.turn import TaskReport
 from cru.files.regular import read_regular
@@ -26,8 +28,6 @@ from cru.tasks.record import (
     write_record,
 )
 from cru.tasks.untold import ToldEnds, clear_old, clear_untold, untold_tasks
-from cru.values.errors import CruError
-from cru.values.messages import MESSAGE
 
 LAST_WORDS = 2000
 """Characters."""

@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.messages import Usage
 from cru.engine.background import run_to_end
 from cru.engine.parts import ModelChooser, Parts, ResolvedModel, acting
 from cru.engine.session import Session
@@ -20,7 +21,6 @@ from cru.events.stream import AgentActivity, AgentCallFailed, Notice, Published,
 from cru.permissions.gate import Asker, NoAsker, PermissionReply, PermissionSubject
 from cru.tasks.cards import AgentCard
 from cru.tasks.manager import Task, TaskOutcome
-from cru.values.messages import Usage
 
 GRACE = 3.0
 """Seconds that an interrupted sub-agent has to write down how it ended."""

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta, Struct, field
 
+from cru.core.base.values.messages import ToolSpec
 from cru.tools.protocol import ArgumentError
-from cru.values.messages import ToolSpec
 
 Some = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[int, Meta(ge=1)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
+from cru.core.base.values.messages import ToolSpec
 from cru.tools import arguments as a
 from cru.tools.arguments import SPECS
 from cru.tools.protocol import (
@@ -22,7 +23,6 @@ from cru.tools.protocol import (
     ToolSettings,
     ToolSource,
 )
-from cru.values.messages import ToolSpec
 
 
 class ToolRow(Struct, frozen=True):

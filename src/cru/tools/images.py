@@ -7,11 +7,11 @@ from pathlib import Path
 
 from cru.contexts import StoreUnwritable
 from cru.contexts.images import MOST_BYTES, BadImage, check_image, keep_image
+from cru.core.base.values.image_formats import identify
+from cru.core.base.values.messages import Image
 from cru.files.regular import open_regular
 from cru.tools.paths import os_failure
 from cru.tools.protocol import ToolError, ToolResult
-from cru.values.image_formats import identify
-from cru.values.messages import Image
 
 
 def read_image(path: Path, name: str, folder: Path) -> ToolResult | None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cru.core.base.values.mcp_names import join_names
+from cru.core.base.values.messages import ToolSpec
 from cru.files import unsynced
 from cru.files.private import private_opener
 from cru.files.regular import make_private_folder
@@ -26,8 +28,6 @@ from cru.tools.protocol import (
     ToolResult,
     ToolTimeout,
 )
-from cru.values.mcp_names import join_names
-from cru.values.messages import ToolSpec
 
 if TYPE_CHECKING:
     from cru.mcp.connection import ServerConnection

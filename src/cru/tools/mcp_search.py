@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+from cru.core.base.values.messages import ToolSpec
 from cru.tools.arguments import decode_object
 from cru.tools.mcp import McpTool
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
-from cru.values.messages import ToolSpec
 
 NAME = "mcp_search"
 MOST = 10

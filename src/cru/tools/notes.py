@@ -10,6 +10,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import ToolSpec
+from cru.core.base.values.visible import visible
 from cru.tools.arguments import Read, Some, check_arguments, parse_arguments
 from cru.tools.files import read
 from cru.tools.hidden import HiddenCount, find_hidden
@@ -23,9 +26,6 @@ from cru.tools.protocol import (
     ToolResult,
     ToolSettings,
 )
-from cru.values.errors import CruError
-from cru.values.messages import ToolSpec
-from cru.values.visible import visible
 from cru.vault import BadNotePath, NoSuchNote
 from cru.vault.index.records import NoteRecord
 from cru.vault.live import LiveVault

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cru.contexts.entries import now
+from cru.core.base.values.messages import Entry
 from cru.files import unsynced
 from cru.files.regular import make_private_folder, write_all
 from cru.tools.protocol import OUTPUT_FOLDER, ToolSettings
-from cru.values.messages import Entry
 
 
 def is_too_long(content: str, settings: ToolSettings) -> bool:

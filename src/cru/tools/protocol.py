@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVa
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from cru.values.errors import CruError
-from cru.values.messages import Image, ToolSpec
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Image, ToolSpec
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext

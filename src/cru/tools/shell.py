@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from cru.core.base.values.errors import CruError
 from cru.files.search_path import find_program, own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
@@ -24,7 +25,6 @@ from cru.tools.protocol import (
     ToolTimeout,
     require,
 )
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.process.confined import ConfinedCommand

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cru.core.base.values.errors import CruError
 from cru.net import WholeResponse
 from cru.tools.arguments import Fetch
 from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
-from cru.values.errors import CruError
 
 LIMIT = 1024 * 1024
 SECONDS = 30.0

@@ -19,7 +19,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, structs
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class VaultError(CruError):

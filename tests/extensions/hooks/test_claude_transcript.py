@@ -15,9 +15,9 @@ from tests.kit.server import server, text
 
 from cru.config.layers import PROJECT, USER, Layer
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.extensions.hooks import HookOptions, merge_options
 from cru.extensions.hooks.dialects.transcript import Transcript, link_path, link_transcript
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 
 def entry(

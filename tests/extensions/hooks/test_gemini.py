@@ -10,6 +10,7 @@ import pytest
 from tests.extensions.hooks.dialect_world import about, calls, event, parsed, results, said, source, stdin, turn
 from tests.kit import HomeDir, Reply, cru, server
 
+from cru.core.base.values.messages import Message, ToolCall
 from cru.events.answers import Answer, Change, Inject
 from cru.events.payloads import (
     AgentResponded,
@@ -30,7 +31,6 @@ from cru.extensions.hooks.dialects.gemini.dialect import DIALECT as GEMINI
 from cru.extensions.hooks.dialects.gemini.output import ALLOWED
 from cru.extensions.hooks.model.mapping import ParsedFile
 from cru.extensions.hooks.model.result import HookRun
-from cru.values.messages import Message, ToolCall
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))

@@ -10,6 +10,7 @@ from tests.extensions.hooks.crush_world import about
 from tests.extensions.hooks.dialect_world import parsed
 from tests.extensions.hooks.test_load import where
 
+from cru.core.base.values.visible import visible
 from cru.extensions.hooks import MAX_CONFIG_BYTES, loader
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.dialects.gemini.config import quote_folders
@@ -19,7 +20,6 @@ from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
 from cru.extensions.hooks.parsing.reading import check_regex
-from cru.values.visible import visible
 
 LONG = 200_000
 NAMES: dict[str, str] = {

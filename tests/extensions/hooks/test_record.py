@@ -12,6 +12,7 @@ from tests.extensions.hooks.crush_world import Made, config
 from tests.kit.closing import closed_later
 
 from cru.contexts.line_file import LineFile, make_redactor
+from cru.core.base.values.masking import masked
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import ToolBeforeCall
@@ -20,7 +21,6 @@ from cru.extensions.hooks import records
 from cru.extensions.hooks.model.mapping import Matching
 from cru.extensions.hooks.model.result import HookRun
 from cru.extensions.hooks.records import RECORDED_BYTES, FiringRecord, LoadRecord, masked_json
-from cru.values.masking import masked
 
 CALL = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
 

@@ -14,12 +14,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.values.messages import Span, ToolSpec
 from cru.engine import NothingToCompact, TooFewMessages
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
 from cru.events.stream import Notice
 from cru.models.protocol import ModelError
-from cru.values.messages import Span, ToolSpec
 
 FEWEST = 3
 Trigger = Literal["auto", "manual", "none"]

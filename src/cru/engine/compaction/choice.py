@@ -7,13 +7,13 @@ import re
 import msgspec
 
 from cru.bundled import CHOICE
+from cru.core.base.values.messages import Span
 from cru.engine import NothingToCompact
 from cru.engine.compaction import requests
 from cru.engine.compaction.units import Offer, Unit
 from cru.engine.parts import Parts, ResolvedModel
 from cru.events.stream import Notice
 from cru.models.protocol import ModelError
-from cru.values.messages import Span
 
 SHOWN = 500
 """Characters of a unit that the model sees when it chooses."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cru.core.base.values.messages import Message, Request, Span
 from cru.engine import NothingToCompact
 from cru.engine.fallback import ask_beside
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.round import ModelReply, adapt_request, announce_request, send_request
 from cru.engine.turn import TurnStopped
 from cru.events.bus import purpose
-from cru.values.messages import Message, Request, Span
 
 TEXTS = ("goals", "todos")
 BROKEN_OFF = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from cru.core.base.values.messages import MESSAGE, Entry, Span
 from cru.engine import NothingToCompact, history
 from cru.engine.compaction import Fill, Trigger, requests
 from cru.engine.compaction.choice import choose
@@ -15,7 +16,6 @@ from cru.engine.turn import TurnStopped
 from cru.events.bus import Outcome
 from cru.events.payloads import ContextOverflow, SessionCompacted
 from cru.models.protocol import ContextTooLong
-from cru.values.messages import MESSAGE, Entry, Span
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from cru.contexts.entries import role_of
+from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message
 from cru.engine.history import History
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message
 
 LEAST = 4
 KEPT_LAST = 2

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from cru.core.base.values.messages import ToolSpec
 from cru.extensions.executables.calls import ProgramContext, call_tool
 from cru.extensions.executables.executable import Executable, ToolSchema
 from cru.tools.arguments import decode_object
 from cru.tools.protocol import Access, Kind, ToolContext, ToolResult
-from cru.values.messages import ToolSpec
 
 
 class ExecutableTool:

@@ -10,7 +10,7 @@ HookError
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class HookError(CruError):

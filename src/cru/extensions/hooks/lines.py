@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cru.values.visible import visible
+from cru.core.base.values.visible import visible
 
 SHOWN = 5
 """What is wrong in a file is told so often at the start of a session."""

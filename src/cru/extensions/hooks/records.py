@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.values.masking import masked
 from cru.events.answers import Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.status import Activation, EntryStatus
-from cru.values.masking import masked
 
 CANCELLED = "cancelled"
 """Why a hook failed that was running when the run was interrupted."""

@@ -10,10 +10,10 @@ from cru.events.stream import Notice
 from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_files
 
 if TYPE_CHECKING:
+    from cru.core.base.values.errors import CruError
     from cru.engine.parts import Parts
     from cru.extensions.hooks import HookSetup
     from cru.extensions.hooks.session import SessionHooks
-    from cru.values.errors import CruError
 
 
 LABEL = 60

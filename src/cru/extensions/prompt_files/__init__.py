@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 COMMAND_FOLDERS = (".claude/commands",)
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
+from cru.core.base.values.visible import visible
 from cru.engine import side_calls
 from cru.engine.parts import Parts
 from cru.events.payloads import FailureKind
@@ -24,7 +25,6 @@ from cru.files.regular import read_regular
 from cru.permissions.trust import TrustStore
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import SecretVariables
-from cru.values.visible import visible
 
 ORIGIN = "command"
 """Who calls a tool: neither the model nor a person, but a file that one of them has named."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cru.core.base.values.messages import Span, ToolSpec
+from cru.core.base.values.visible import visible
 from cru.engine.parts import ACTING, Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
 from cru.extensions.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
@@ -15,8 +17,6 @@ from cru.extensions.prompt_files.run import PromptFileRunner
 from cru.permissions import NotAccepted
 from cru.tools.arguments import decode_object
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
-from cru.values.messages import Span, ToolSpec
-from cru.values.visible import visible
 
 NAME = "skill"
 LONGEST = 1024

@@ -13,6 +13,8 @@ from inspect import isawaitable
 from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
+from cru.core.base.values.cancellation import from_outside, running_task
+from cru.core.base.values.errors import CruError
 from cru.events import CancelledItself, EventError
 from cru.events.calling import describe_error
 from cru.events.cancellable import run_cancellable, taken_back
@@ -28,8 +30,6 @@ from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
 from cru.extensions.views import add_views
 from cru.namespace.host import HOST, Host, NamespaceError, Plugin, call, host
-from cru.values.cancellation import from_outside, running_task
-from cru.values.errors import CruError
 
 PREFIX = "cru_plugin_"
 MODULE_NAME = PREFIX + "{name}"

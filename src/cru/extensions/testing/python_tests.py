@@ -10,10 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from cru.core.base.values.cancellation import from_outside
 from cru.events.calling import describe_error
 from cru.events.cancellable import run_cancellable
 from cru.extensions.testing.report import TestFailure, TestReport, TestWait
-from cru.values.cancellation import from_outside
 
 LEAST = 0.05
 """Seconds of a wait that are worth a word, as in runner.lua."""

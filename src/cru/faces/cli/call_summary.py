@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cru.core.base.values.visible import fold_blanks, visible
 from cru.faces.cli.console import one_line
-from cru.values.visible import fold_blanks, visible
 
 if TYPE_CHECKING:
     from cru.events.payloads import ToolFailed

@@ -52,7 +52,7 @@ def printable(text: str) -> str:
 def _marked(text: str, is_continued: bool = False) -> str:
     if text.isascii():
         return text.translate(_ASCII_MARKS)
-    from cru.values.visible import mark_hidden
+    from cru.core.base.values.visible import mark_hidden
 
     return mark_hidden(text, is_continued)
 
@@ -61,7 +61,7 @@ def one_line(text: str, limit: int = 0) -> str:
     """The same on one line, with the number of very many blanks in their place; longer than `limit` characters (0 = no limit) it is cut."""
     shown = _marked(text).replace("\n", "\\n").replace("\t", " ")
     if MANY_BLANKS in shown:
-        from cru.values.visible import fold_blanks
+        from cru.core.base.values.visible import fold_blanks
 
         shown = fold_blanks(shown, COLUMN_GAP)
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"

@@ -118,7 +118,7 @@ def _failure(error: BaseException) -> Failure | None:
         return Failure(
             "the system starts no more threads", "`ulimit -u` and `ulimit -v` say what it allows", ExitStatus.ERROR
         )
-    from cru.values.errors import CruError
+    from cru.core.base.values.errors import CruError
 
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
 
@@ -138,7 +138,7 @@ def _report(failure: Failure, as_json: bool) -> int:
 
 def _run(parsed: Parsed) -> int:
     if parsed.has("json-config"):
-        import cru.values
+        import cru.core.base.values
         from cru.faces.cli.json_mode.request import read_request
 
         parsed = read_request(parsed)
@@ -151,7 +151,7 @@ def _run(parsed: Parsed) -> int:
     from cru.faces.cli.deferred_modules import defer_modules
 
     defer_modules()
-    import cru.values  # noqa: F401  before any module loads msgspec: it keeps typing_extensions out
+    import cru.core.base.values  # noqa: F401  before any module loads msgspec: it keeps typing_extensions out
 
     code = _run_command(parsed)
     if code is not None:

@@ -18,8 +18,8 @@ from contextlib import suppress
 from selectors import DefaultSelector
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar, TypeVarTuple, Unpack
 
+from cru.core.base.values.errors import CruError
 from cru.events import NotYours
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.engine.session import Session
@@ -104,7 +104,7 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[object, object,
         try:
             return loop.run_until_complete(task)
         except (SystemExit, KeyboardInterrupt) as raised:
-            from cru.values.cancellation import from_outside
+            from cru.core.base.values.cancellation import from_outside
 
             if from_outside(raised) or (task.done() and not task.cancelled() and task.exception() is raised):
                 raise

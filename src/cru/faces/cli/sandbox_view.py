@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.faces.cli.console import complain
 from cru.faces.cli.event_loop import run_interruptible
-from cru.values.errors import CruError
 
 
 def open_sandbox(parts: Parts) -> None:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.app import FaceSettings, SessionBundle, Start, build
+from cru.core.base.values.errors import CruError
 from cru.engine.background import finish_agents, run_to_end
 from cru.engine.commands import split_command
 from cru.engine.session import Session
@@ -21,7 +22,6 @@ from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_star
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
 from cru.models import ModelSettings
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.events.payloads import Attachment

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, UnsetType
 
+from cru.core.base.values.messages import ALWAYS_TOLD
 from cru.engine.turn import LegResult
 from cru.events.bus import Bus
 from cru.events.payloads import (
@@ -37,7 +38,6 @@ from cru.events.stream import (
 )
 from cru.faces.cli.answer_writer import AnswerWriter
 from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
-from cru.values.messages import ALWAYS_TOLD
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings

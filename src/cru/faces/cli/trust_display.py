@@ -12,6 +12,7 @@ from msgspec import Struct
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
 from cru.config.layers import Layer, SettingsProblem
+from cru.core.base.values.visible import whole_lines
 from cru.engine.parts import EngineSettings
 from cru.extensions.prompt_files import PromptFileKind
 from cru.faces.cli.console import one_line
@@ -20,7 +21,6 @@ from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, SnapshotFile
 from cru.permissions.widening import find_widening
 from cru.tasks import CardOrigin
-from cru.values.visible import whole_lines
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.foreign_settings import FileSettings

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.visible import fold_blanks, visible, whole_lines
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.tools.preview import cut_preview
-from cru.values.visible import fold_blanks, visible, whole_lines
 
 CHOICES: dict[str, ReplyScope] = {"once": "once", "session": "session", "no": "no"}
 """No answer is kept beyond this process: it is another program that says what its person has chosen."""

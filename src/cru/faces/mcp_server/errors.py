@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.values.errors import CruError
+from cru.core.base.values.errors import CruError
 
 
 class ServeError(CruError):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from cru.app import SessionBundle, Start, build
 from cru.contexts.home import Home
+from cru.core.base.values.errors import CruError
 from cru.engine import side_calls
 from cru.engine.background import run_to_end
 from cru.engine.tool_call import ToolOutcome
@@ -26,7 +27,6 @@ from cru.faces.mcp_server.confinement import Confinement
 from cru.faces.mcp_server.session_tools import SessionTools
 from cru.permissions.modes import stricter
 from cru.tools.protocol import Tool
-from cru.values.errors import CruError
 
 VAULT = ("vault_search", "vault_read", "vault_write", "vault_links")
 """These are there only if a vault is configured."""

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cru.contexts.home import Home
+from cru.core.base.values.messages import ToolSpec
 from cru.engine.turn import LegResult
 from cru.tools.arguments import check_arguments
 from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolError, ToolResult, ToolServices
-from cru.values.messages import ToolSpec
 
 Some = Annotated[str, Meta(min_length=1)]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from cru.core.base.values.cancellation import check
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.files.search_path import own_path
 from cru.namespace.arguments import lua_type, tostring
 from cru.namespace.callbacks import error_value, report_failure
 from cru.namespace.fsm.definition import Guard
-from cru.values.cancellation import check
-from cru.values.errors import CruError
 
 _ASKING: ContextVar[list[Guard]] = ContextVar("cru_fsm_guard")
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
+from cru.core.base.values.messages import ToolSpec
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.texts import TOOL
 from cru.namespace.host import NamespaceError
 from cru.tools import arguments
 from cru.tools.protocol import Access, Kind, ToolContext, ToolError, ToolResult
-from cru.values.messages import ToolSpec
 
 SOURCE = "cru.fsm"
 SPEC = ToolSpec(

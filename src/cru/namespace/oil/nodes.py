@@ -39,15 +39,15 @@ class Node(Object):
 
     def to_text(self, columns: int | None = None) -> str:
         """The node and all below it as plain text, at most that many columns wide (80). Raises BadArgument."""
+        from cru.core.base.values.oil.plain import COLUMNS, plain_text
         from cru.namespace.oil.view import view_of
-        from cru.values.oil.plain import COLUMNS, plain_text
 
         return plain_text(view_of(self), COLUMNS if columns is None else whole("node:to_text", "columns", columns, 1))
 
     def to_html(self) -> str:
         """The same as one element of HTML, with its styles; everything in it is escaped."""
+        from cru.core.base.values.oil.html import to_html
         from cru.namespace.oil.view import view_of
-        from cru.values.oil.html import to_html
 
         return to_html(view_of(self))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from cru.core.base.values.oil.model import OilNode, PopupItem, TextNode, ViewBuilder, make_node
 from cru.namespace.arguments import tostring
-from cru.values.oil.model import OilNode, PopupItem, TextNode, ViewBuilder, make_node
 
 TEXTS = ("text", "label", "char", "value", "placeholder", "key")
 

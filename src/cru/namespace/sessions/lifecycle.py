@@ -10,6 +10,8 @@ import msgspec
 
 from cru.config.check import in_plain_words
 from cru.contexts.store import FileContext
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 from cru.engine.history import IMAGES
 from cru.engine.unfinished import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
@@ -19,8 +21,6 @@ from cru.namespace.sessions.open_sessions import OpenSession, check_script_sessi
 from cru.permissions.modes import MODES
 from cru.tasks.conversations import ConversationRecord, ConversationState, read_conversations
 from cru.tasks.record import CancelledBy
-from cru.values.errors import CruError
-from cru.values.messages import ANCHOR, MESSAGE, Entry
 
 _AGENT = ("model", "provider", "temperature", "system_prompt", "mode", "tools")
 _CREATE = (

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from cru.contexts.entries import new_id
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import MESSAGE, Entry
 from cru.engine import log_writer
 from cru.engine.history import History
 from cru.namespace.agent_requests import agent_tasks
@@ -18,8 +20,6 @@ from cru.namespace.sessions.feed import EventReader
 from cru.namespace.sessions.open_sessions import OpenSession, check_script_session, open_sessions
 from cru.tasks.manager import Task
 from cru.tasks.record import CancelledBy
-from cru.values.errors import CruError
-from cru.values.messages import MESSAGE, Entry
 
 ROLES = {"user": "user", "assistant": "agent"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cru.contexts.entries import UNDO
 from cru.contexts.store import ContextStore
+from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.engine.recorded_usage import read_requests, sum_up
 from cru.engine.undo import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
@@ -15,7 +16,6 @@ from cru.namespace.context import check_between_prompts, locked
 from cru.namespace.host import NamespaceError, Values
 from cru.namespace.sessions.open_sessions import open_sessions
 from cru.namespace.side_request import request_text
-from cru.values.errors import CruError
 
 
 def undo(session_id: str | None = None, count: int = 1) -> Values:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cru.core.base.values.messages import Message, ToolCall, system_text
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import MessageBeforeSend
 from cru.events.stamp import Event
 from cru.extensions.executables.hooks.hook import HookAnswerContext, LegFacts
 from cru.extensions.executables.hooks.payloads import fuel_fields
-from cru.values.messages import Message, ToolCall, system_text
 
 OWN = ("model", "messages", "tools", "stream")
 ROLES = ("user", "assistant", "tool")

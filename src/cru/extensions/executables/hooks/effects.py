@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import msgspec
 
 from cru.config.closest import closest
+from cru.core.base.values.messages import Span
 from cru.events.answers import PASS, Answer, Change, Op, cancel
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.hooks.hook import HookAnswerContext
 from cru.extensions.unread_refusals import find_unread_refusal
-from cru.values.messages import Span
 
 BLOCKED = "blocked by a hook"
 NARROWING: tuple[tuple[str, Op], ...] = (("include", "keep"), ("exclude", "drop"))

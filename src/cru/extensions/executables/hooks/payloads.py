@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from cru.core.base.values.messages import MESSAGE, ToolCall
 from cru.events.payloads import (
     ContextOverflow,
     ContextSwitched,
@@ -27,7 +28,6 @@ from cru.events.payloads import (
 )  # fmt: skip
 from cru.events.stamp import Event
 from cru.extensions.executables.hooks.hook import LegFacts, count_messages
-from cru.values.messages import MESSAGE, ToolCall
 
 RAW = "_raw"
 """Where the engine keeps arguments that are no JSON object."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.core.base.values.errors import CruError
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.launch import shells
 from cru.extensions.hooks.launch.dispatch import insert_interpreters
@@ -22,7 +23,6 @@ from cru.process.capture import ByteCapture
 from cru.process.child import Program
 from cru.process.errors import StartError, StartProblem
 from cru.process.run import AT_ONCE, Ending, ProcessResult, run_program
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.process.confined import Confine

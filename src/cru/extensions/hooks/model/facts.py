@@ -12,9 +12,9 @@ from cru.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
 
 if TYPE_CHECKING:
+    from cru.core.base.values.messages import Entry
     from cru.process.confined import ConfineProject
     from cru.tasks.record import TaskRecord
-    from cru.values.messages import Entry
 
 T = TypeVar("T")
 

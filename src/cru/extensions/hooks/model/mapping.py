@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from cru.core.base.values import mcp_names
 from cru.events.catalog import BY_NAME
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
@@ -23,7 +24,6 @@ from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSou
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.permissions import RuleLists
-from cru.values import mcp_names
 
 PATH_ARGUMENTS = ("file_path", "path")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from cru.app import Start
+from cru.core.base.values.errors import CruError
 from cru.engine.attachments import may_name_image
 from cru.engine.background import has_report, wait_for_report
 from cru.engine.commands import split_command
@@ -35,7 +36,6 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
 from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.text_face import TextFace
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.config.layers import Settings

@@ -10,11 +10,11 @@ from prompt_toolkit.application import get_app, in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from cru.core.base.values.errors import CruError
 from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.faces.cli.chat.project_files import Matches, ProjectFiles
 from cru.faces.cli.console import complain
-from cru.values.errors import CruError
 
 REFERENCE = re.compile(r"(?<!\S)@([^\s\"]*|\"[^\"\n]*)\Z")
 FILES = 50

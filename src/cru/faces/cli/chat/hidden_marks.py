@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
-from cru.values.visible import mark_in_place
+from cru.core.base.values.visible import mark_in_place
 
 
 class HiddenMarks(Processor):

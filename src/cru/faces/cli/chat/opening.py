@@ -12,14 +12,14 @@ from msgspec import Struct
 
 from cru.contexts.entries import LogProblem, anchor_keeps
 from cru.contexts.log_tail import newest_entries
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.turn import TYPED_SOURCES
 from cru.engine.unfinished import find_unfinished
 from cru.faces.cli.call_summary import LONGEST_ERROR, summarize_arguments
 from cru.faces.cli.console import one_line, printable
 from cru.faces.cli.terminal.size import terminal_size
-from cru.values.errors import CruError
-from cru.values.messages import MESSAGE, TOOL_CALL, Entry
 
 TURNS, ENTRIES, LINES = 3, 500, 100
 """So many turns are shown, out of so many entries at the end of the log, and so many lines of them."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from cru.contexts.identity import DEFAULT
+from cru.core.base.values.errors import CruError
 from cru.engine.session import Session
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Published
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.engine.compaction import Fill

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from rich.cells import cell_len
 
+from cru.core.base.values.visible import visible
 from cru.faces.cli.console import cut_to_columns, one_line
-from cru.values.visible import visible
 
 NUMBERS = re.compile(r"\d+(-\d+)?([\s,]+\d+(-\d+)?)*,?")
 LABEL_CHARACTERS, LABEL_COLUMNS = 200, 30

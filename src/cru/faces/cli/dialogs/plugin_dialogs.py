@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from cru.core.base.values.visible import whole_lines
 from cru.faces.cli.console import is_dumb_terminal, one_line
 from cru.faces.cli.dialogs.choices import Choices, Selection, parse_choice
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.terminal.keyboard import input_mode
 from cru.namespace.host import host
-from cru.values.visible import whole_lines
 
 DialogAnswer = dict[str, Any] | None
 

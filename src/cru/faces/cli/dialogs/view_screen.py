@@ -15,11 +15,11 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 
+from cru.core.base.values.oil.layout import is_moving, lay_out
+from cru.core.base.values.oil.model import OilNode, OilStyle
 from cru.extensions.views import OpenView, ViewFailed
 from cru.faces.cli.dialogs.line_editor import COMBINATION, SEQUENCE, LineEditor
 from cru.faces.cli.oil.drawing import draw
-from cru.values.oil.layout import is_moving, lay_out
-from cru.values.oil.model import OilNode, OilStyle
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent

@@ -11,6 +11,8 @@ import msgspec
 from cru.app import load_settings
 from cru.app.start import Start
 from cru.config.layers import ConfigError, Settings
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.masking import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.doctor import chat, extensions, models, surroundings
@@ -18,8 +20,6 @@ from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, open_home, start_of
-from cru.values.errors import CruError
-from cru.values.masking import masked
 
 HELP = """\
 cru doctor             what is there, what is wrong and how to mend it: installation, settings, keys, model, hooks, plugins,

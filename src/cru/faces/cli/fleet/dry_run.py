@@ -14,6 +14,8 @@ from cru.app.start import Start, load_settings, project_root
 from cru.app.wiring import built_in_tools
 from cru.bundled import BASE
 from cru.config.layers import Settings
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import Usage
 from cru.engine.spending import format_cost
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed
@@ -27,8 +29,6 @@ from cru.models import ModelSettings
 from cru.models.prices import table_cost
 from cru.models.registry import ModelChoice, choose_model
 from cru.tools.builtin import ToolRegistry
-from cru.values.errors import CruError
-from cru.values.messages import Usage
 
 BYTES_PER_TOKEN = 4
 

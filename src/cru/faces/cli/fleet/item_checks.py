@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from cru.app.main_card import find_card
 from cru.app.start import Start, card_places, project_root
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.visible import visible
 from cru.engine.attachments import read_attachment
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.set_flag import add_setting
@@ -19,8 +21,6 @@ from cru.fleet.records import BatchItem
 from cru.fleet.run_task import setting_text
 from cru.tasks import CardPlaces
 from cru.tasks.discovery import list_notices
-from cru.values.errors import CruError
-from cru.values.visible import visible
 
 
 class ItemChecks:

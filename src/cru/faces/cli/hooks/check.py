@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from cru.app import load_settings, plugin_places
 from cru.app.start import SettingsLost, Start
 from cru.config.layers import Layer
+from cru.core.base.values.masking import masked
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.lost_hooks import find_lost_hooks
@@ -28,7 +29,6 @@ from cru.permissions.dead_rules import find_flaw
 from cru.permissions.listing import ORDER
 from cru.permissions.rules import parse_rule, unknown_tools
 from cru.tools.builtin import TABLE
-from cru.values.masking import masked
 
 HELP = """\
 cru hooks check          read every file with hooks and every plugin without running anything, and say what is broken,

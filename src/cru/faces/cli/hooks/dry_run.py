@@ -8,6 +8,7 @@ import msgspec
 
 from cru.app import load_settings
 from cru.app.sandbox import project_sandbox
+from cru.core.base.values.masking import masked
 from cru.events.journal import SkipKind
 from cru.extensions.hooks import dry_run, synthetic_events
 from cru.extensions.hooks.dry_run import DryRunResult
@@ -23,7 +24,6 @@ from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
-from cru.values.masking import masked
 
 HELP = """\
 cru hooks test EVENT             run the hooks of an event for real; no turn, no model, and no tool is called

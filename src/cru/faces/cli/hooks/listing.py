@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cru.core.base.values.masking import masked
 from cru.extensions.hooks.model.entry import HookFileProblem
 from cru.extensions.hooks.model.status import EntryStatus
 from cru.extensions.hooks.records import masked_json
@@ -11,7 +12,6 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
-from cru.values.masking import masked
 
 NEVER = ("no moment", "not available yet")
 

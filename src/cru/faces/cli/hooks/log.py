@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cru.contexts.home import Home
+from cru.core.base.values.masking import masked
 from cru.extensions.hooks.records import FiringRecord, masked_json, read_lines
 from cru.extensions.hooks.report.wording import describe_firing
 from cru.faces.cli.arguments import CommandArguments
@@ -14,7 +15,6 @@ from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import find_hook, load_inventory
 from cru.faces.cli.run_options import context_name, open_home
-from cru.values.masking import masked
 
 HELP = """\
 cru hooks log              what hooks did in this context, newest last

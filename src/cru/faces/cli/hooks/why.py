@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from cru.contexts.reported import report_once
+from cru.core.base.values.masking import masked
 from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report import query as spoken
 from cru.extensions.hooks.report import turn_history, why
@@ -14,7 +15,6 @@ from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import context_name, open_home
-from cru.values.masking import masked
 
 HELP = """\
 cru hooks why [EVENT] [TOOL]   what every hook did in the last turn, or why it did nothing; EVENT and TOOL in the words of any system,

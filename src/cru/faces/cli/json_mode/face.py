@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from cru.core.base.values.delays import Delayed
+from cru.core.base.values.messages import CallPart
 from cru.engine.turn import Cause, LegResult
 from cru.events.bus import Bus
 from cru.events.catalog import BY_TYPE
@@ -26,8 +28,6 @@ from cru.events.stream import (
     ToolOutput,
 )
 from cru.faces.cli.console import TerminalOutput, say
-from cru.values.delays import Delayed
-from cru.values.messages import CallPart
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings

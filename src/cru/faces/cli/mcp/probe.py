@@ -7,6 +7,7 @@ import asyncio
 import msgspec
 
 from cru.app.sandbox import project_sandbox
+from cru.core.base.values.mcp_names import join_names
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, say, show
 from cru.faces.cli.event_loop import run_interruptible
@@ -16,7 +17,6 @@ from cru.mcp.connection import ServerConnection
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.facts import ServerState, count_tools
 from cru.mcp.ports import NoRequests
-from cru.values.mcp_names import join_names
 
 LOGIN_SECONDS = 330.0
 """For a person to come to an end with it."""

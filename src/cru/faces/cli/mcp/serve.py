@@ -94,8 +94,8 @@ def _tell_warnings(tell: Tell) -> None:
     """What the SDK logs, in cru's own words and without control characters: clients choose a part of it."""
     import logging
 
+    from cru.core.base.values.visible import fold_blanks, visible
     from cru.mcp.sdk import LOGGERS
-    from cru.values.visible import fold_blanks, visible
 
     class LogRelay(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -12,11 +12,11 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
+from cru.core.base.values.oil.layout import lay_out
+from cru.core.base.values.oil.model import PLAIN, OilNode, OilStyle
+from cru.core.base.values.oil.plain import COLUMNS
+from cru.core.base.values.oil.wrap import StyledText
 from cru.faces.cli.console import erase_prompt, takes_styles, write_error
-from cru.values.oil.layout import lay_out
-from cru.values.oil.model import PLAIN, OilNode, OilStyle
-from cru.values.oil.plain import COLUMNS
-from cru.values.oil.wrap import StyledText
 
 COLOURS = {"gray": "white", "white": "bright_white", "darkgray": "bright_black", "reset": "default"}
 """By what rich calls them, where that is another name."""

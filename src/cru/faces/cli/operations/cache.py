@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cru.contexts.store import FileContext
+from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import say
 from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
 from cru.tools import output
-from cru.values.errors import CruError
 
 
 def clear_current(run: FlagRun) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import say
 from cru.faces.cli.terminal.keyboard import ask_line
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.faces.cli.operations.flag_run import FlagRun

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from cru.contexts import ContextHeld
 from cru.contexts.inbox import InboxMessage
+from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import ExitStatus, complain, say
 from cru.faces.cli.event_loop import SignalInterrupt
 from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
-from cru.values.errors import CruError
 
 PROMPT = "inbox.md"
 

@@ -9,10 +9,10 @@ from cru.contexts import ContextError
 from cru.contexts.entries import ANCHORS, summary_of
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
+from cru.core.base.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry
+from cru.core.base.values.visible import set_in
 from cru.engine.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
-from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry
-from cru.values.visible import set_in
 
 if TYPE_CHECKING:
     from cru.config.layers import Settings

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from cru.config.layers import Settings
     from cru.contexts.entries import LogProblem
     from cru.contexts.store import FileContext
+    from cru.core.base.values.messages import Entry
     from cru.faces.cli.operations.flag_run import FlagRun
-    from cru.values.messages import Entry
 
 
 def list_current(run: FlagRun) -> None:

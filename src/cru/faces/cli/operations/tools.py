@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cru.contexts import StoreUnwritable
+from cru.core.base.values.errors import CruError
 from cru.events.payloads import FailureKind
 from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.engine.session import Session

@@ -6,12 +6,12 @@ import json
 
 import msgspec
 
+from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import write
 from cru.faces.cli.oq.options import OqOptions
 from cru.namespace import plain_data
 from cru.namespace.formats.convert import is_json, write_unbounded
 from cru.namespace.host import BadArgument
-from cru.values.errors import CruError
 
 BETWEEN = {"json": "", "yaml": "---\n"}
 """What stands between two results. TOML and TOON have nothing for it."""

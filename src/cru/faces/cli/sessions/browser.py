@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings
 
+from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import cut_to_columns, printable
 from cru.faces.cli.dialogs.choices import Choices, Selection
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.dialogs.list_dialog import ListPicker
 from cru.faces.cli.sessions.rows import PREVIEWED, SessionRow, when_text
-from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent

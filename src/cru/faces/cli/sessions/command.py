@@ -111,9 +111,9 @@ def _show_json(rows: Sequence[SessionRow]) -> None:
 
 
 def _show_list(rows: Sequence[SessionRow], with_projects: bool) -> None:
+    from cru.core.base.values.visible import visible
     from cru.faces.cli.console import cut_to_columns
     from cru.faces.cli.sessions.rows import when_text
-    from cru.values.visible import visible
 
     if not rows:
         say(

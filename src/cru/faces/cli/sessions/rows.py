@@ -13,10 +13,10 @@ from cru.contexts.glance import Glance, glance
 from cru.contexts.home import Home
 from cru.contexts.identity import known_origin
 from cru.contexts.state import CONTEXTS
+from cru.core.base.values.messages import LEG_ENDED, MESSAGE, Entry
+from cru.core.base.values.visible import visible
 from cru.engine.prompts import RETRY, describe_unfinished
 from cru.faces.cli.console import one_line
-from cru.values.messages import LEG_ENDED, MESSAGE, Entry
-from cru.values.visible import visible
 
 PREVIEWED, PREVIEW_CHARACTERS = 4, 300
 FIRST_WORDS = 200

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from cru.core.base.values.delays import Delayed
+from cru.core.base.values.messages import CallPart
+from cru.core.base.values.oil.bar import bar
 from cru.events.payloads import AgentThinking
 from cru.events.stream import StatusChanged
 from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, takes_escapes, takes_styles, write_error
-from cru.values.delays import Delayed
-from cru.values.messages import CallPart
-from cru.values.oil.bar import bar
 
 BAR = 10
 """Columns of a bar."""

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cru.core.base.values.mcp_names import split_name
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.payloads import MessageBeforeSend, ToolsSelect
 from cru.events.stamp import Event
@@ -20,7 +21,6 @@ from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.common import spill_text
-from cru.values.mcp_names import split_name
 
 CONTEXT = "<hook_context>{}</hook_context>"
 RETRIES = 8

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
-from cru.values.oil.bar import bar
-from cru.values.oil.model import (
+from cru.core.base.values.oil.bar import bar
+from cru.core.base.values.oil.model import (
     BadgeNode,
     BulletListNode,
     DividerNode,
@@ -24,7 +24,7 @@ from cru.values.oil.model import (
     SpinnerNode,
     TextNode,
 )
-from cru.values.oil.wrap import Line, StyledText, clean, columns_of, wrap
+from cru.core.base.values.oil.wrap import Line, StyledText, clean, columns_of, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from cru.values.oil.model import PLAIN, OilStyle
-from cru.values.visible import visible
+from cru.core.base.values.oil.model import PLAIN, OilStyle
+from cru.core.base.values.visible import visible
 
 JOINERS = "\u200d\ufe0f"
 """What makes pictures of several characters."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from cru.values.oil.layout import MOST_SPACE
-from cru.values.oil.model import (
+from cru.core.base.values.oil.layout import MOST_SPACE
+from cru.core.base.values.oil.model import (
     BadgeNode,
     BulletListNode,
     ColumnNode,
@@ -27,7 +27,7 @@ from cru.values.oil.model import (
     SpinnerNode,
     TextNode,
 )
-from cru.values.oil.wrap import clean
+from cru.core.base.values.oil.wrap import clean
 
 COLOURS = {
     "black": "#000000", "red": "#cc0000", "green": "#2e8b00", "yellow": "#b08800", "blue": "#2060c0", "magenta": "#8a3d8a",

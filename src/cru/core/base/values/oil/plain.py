@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.values.oil.layout import lay_out
-from cru.values.oil.model import OilNode
+from cru.core.base.values.oil.layout import lay_out
+from cru.core.base.values.oil.model import OilNode
 
 COLUMNS = 80
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from cru.values.oil.leaves import DIM, PERCENT, STILL, Lines, draw_leaf, fit, inline_spans, repeated
-from cru.values.oil.model import (
+from cru.core.base.values.oil.leaves import DIM, PERCENT, STILL, Lines, draw_leaf, fit, inline_spans, repeated
+from cru.core.base.values.oil.model import (
     PLAIN,
     ColumnNode,
     DividerNode,
@@ -24,7 +24,7 @@ from cru.values.oil.model import (
     SpinnerNode,
     TextNode,
 )
-from cru.values.oil.wrap import Line, StyledText, columns_of, wrap
+from cru.core.base.values.oil.wrap import Line, StyledText, columns_of, wrap
 
 MOST_LINES = 5_000
 """Of one view."""

@@ -1,0 +1,1 @@
+"""What every session is made of. No feature and no face is imported here."""

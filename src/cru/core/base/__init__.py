@@ -1,0 +1,1 @@
+"""Values, files, settings, network and processes: nothing here knows of sessions."""
