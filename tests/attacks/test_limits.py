@@ -12,11 +12,7 @@ from tests.extensions.hooks.dialect_world import about, source
 from tests.kit.growth import Work, assert_linear
 from tests.permissions.test_commands import bash, gate
 
-from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.status import LoadPolicy
-from cru.files.glob import (
+from cru.core.base.files.glob import (
     BadGlob,
     compile_name,
     expand_braces,
@@ -28,6 +24,10 @@ from cru.files.glob import (
     parse_path_glob,
     parse_search_glob,
 )
+from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
+from cru.extensions.hooks.dialects import load_dialects
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.status import LoadPolicy
 from cru.net.web_url import LONGEST as LONGEST_URL
 from cru.net.web_url import why_not_public
 from cru.permissions.command_parts import judge_parts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.files.atomic import replace_file
+from cru.core.base.files.atomic import replace_file
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

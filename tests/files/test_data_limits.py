@@ -13,8 +13,8 @@ from tests.kit.growth import assert_linear
 from cru.config.ignored import drop_forbidden, restrict_untrusted
 from cru.config.layers import ConfigError, Layer, merge_layers, read_layer
 from cru.config.positions import line_of
-from cru.files import MAX_DEPTH, MAX_TOML_DEPTH, MAX_VALUES, decode_json, parse_toml, read_json
-from cru.files.nesting import BadToml
+from cru.core.base.files import MAX_DEPTH, MAX_TOML_DEPTH, MAX_VALUES, decode_json, parse_toml, read_json
+from cru.core.base.files.nesting import BadToml
 
 DEEP = f"nested more than {MAX_TOML_DEPTH} levels deep"
 MANY = f"it holds more than {MAX_VALUES:,} values"

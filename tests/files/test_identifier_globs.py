@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.files.glob import BadGlob, compile_identifier_glob, matches_identifier
+from cru.core.base.files.glob import BadGlob, compile_identifier_glob, matches_identifier
 
 CASES = [
     # pattern, identifier, fits

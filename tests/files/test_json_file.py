@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cru.files import atomic, decode_json
-from cru.files.json_file import DamagedFile, load_json, update_json
+from cru.core.base.files import atomic, decode_json
+from cru.core.base.files.json_file import DamagedFile, load_json, update_json
 
 
 def decode(content: bytes) -> list[int]:

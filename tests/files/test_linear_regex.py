@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from cru.files import linear_regex
-from cru.files.linear_regex import LONGEST_TEXT, finds
+from cru.core.base.files import linear_regex
+from cru.core.base.files.linear_regex import LONGEST_TEXT, finds
 
 ATOMS = [
     "a", "b", "A", "_", ".", "[ab]", "[^a]", r"\w", r"\d", r"\b", "^", "$", r"\s", "[a-c_]", r"\.", r"\W", r"\S", r"\Z", "(?<=a)", "(?<!b)",

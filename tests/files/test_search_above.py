@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.files.search_path import exists_above
+from cru.core.base.files.search_path import exists_above
 
 
 @pytest.mark.parametrize(

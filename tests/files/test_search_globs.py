@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.kit.growth import assert_linear
 
-from cru.files.glob import BadGlob, expand_braces
-from cru.files.selection import FileSelection, select_by_glob
+from cru.core.base.files.glob import BadGlob, expand_braces
+from cru.core.base.files.selection import FileSelection, select_by_glob
 
 
 def fits(pattern: str, names: list[str]) -> bool:

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from cru.files.glob import matches_search, parse_search_glob
-from cru.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
+from cru.core.base.files.glob import matches_search, parse_search_glob
+from cru.core.base.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
 
 NAMES = ("a", "b", "ab.py", ".c")
 PIECES = (*NAMES, "*", "**", "*.py", "?", "[ab]", "a*")

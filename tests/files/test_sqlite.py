@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.files.sqlite import use_write_ahead_log
+from cru.core.base.files.sqlite import use_write_ahead_log
 from cru.fleet.database import SqliteDatabase
 from cru.vault.index.schema import open_index
 
@@ -38,7 +38,7 @@ def test_who_comes_while_a_file_is_made_waits(
     path = tmp_path / "x.sqlite"
     maker = being_made(path)
     waits = threading.Event()
-    monkeypatch.setattr("cru.files.sqlite.time.sleep", lambda seconds: waits.set())
+    monkeypatch.setattr("cru.core.base.files.sqlite.time.sleep", lambda seconds: waits.set())
 
     def end() -> None:
         assert waits.wait(20)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cru.files import unsynced
-from cru.files.atomic import replace_file, sync_files
+from cru.core.base.files import unsynced
+from cru.core.base.files.atomic import replace_file, sync_files
 from cru.tools.mcp import FileSaver
 
 

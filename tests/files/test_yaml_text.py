@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.files.yaml_text import SHORT, BadYaml, parse_yaml, parse_yaml_documents, write_yaml
+from cru.core.base.files.yaml_text import SHORT, BadYaml, parse_yaml, parse_yaml_documents, write_yaml
 
 BOMB = "a0: &a0 {x: 1}\n" + "".join(
     f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 9)}]}}\n" for level in range(1, 30)

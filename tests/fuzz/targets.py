@@ -26,6 +26,10 @@ from cru.app.start import SETTINGS
 from cru.config.ignored import restrict_untrusted
 from cru.config.layers import ConfigError, Layer, merge_layers
 from cru.contexts.entries import decode_lines, encode, replace_surrogates
+from cru.core.base.files import parse_toml
+from cru.core.base.files.front_matter import BadFrontMatter, read_front_matter
+from cru.core.base.files.glob import BadGlob
+from cru.core.base.files.nesting import BadToml
 from cru.events.answers import STRENGTH, strength
 from cru.events.catalog import BY_NAME
 from cru.events.stamp import Event
@@ -34,10 +38,6 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import AnswerReader
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.run.repeated_keys import read_every_value
-from cru.files import parse_toml
-from cru.files.front_matter import BadFrontMatter, read_front_matter
-from cru.files.glob import BadGlob
-from cru.files.nesting import BadToml
 from cru.models.anthropic import AnthropicReply
 from cru.models.exchange import ReplyReader, SseDecoder
 from cru.models.failures import RequestFacts

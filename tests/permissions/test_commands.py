@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.files.glob import escape, matches_text, parse_glob
+from cru.core.base.files.glob import escape, matches_text, parse_glob
 from cru.permissions import LayerRules, PermissionSettings, RuleLists
 from cru.permissions.command_rules import SearchedCommand
 from cru.permissions.gate import Gate, Verdict

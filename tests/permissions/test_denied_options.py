@@ -11,8 +11,8 @@ from tests.extensions.hooks.dialect_world import about
 from tests.permissions.test_commands import bash, gate
 from tests.permissions.world import World
 
+from cru.core.base.files.glob import parse_glob
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
-from cru.files.glob import parse_glob
 from cru.permissions.allowed_commands import matches_command
 from cru.permissions.command_rules import SearchedCommand
 from cru.permissions.denied_options import LETTERS, TAKING

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World
 
-from cru.files.glob import escape
+from cru.core.base.files.glob import escape
 from cru.permissions import BadRule
 from cru.permissions.gate import PermissionReply, PermissionSubject
 

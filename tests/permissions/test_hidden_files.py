@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World
 
-from cru.files.selection import FileSelection
+from cru.core.base.files.selection import FileSelection
 from cru.permissions.gate import Gate
 from cru.permissions.hidden_files import HiddenReason
 

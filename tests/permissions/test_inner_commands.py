@@ -161,7 +161,7 @@ def test_inner_commands_stand_behind_the_program_in_their_order(words: tuple[str
 def test_a_rule_finds_its_command_behind_an_unknown_program_and_any_words(words: list[str]) -> None:
     if {"echo", "git", "uv", "docker"} & set(words):  # programs that say what their words are
         return
-    from cru.files.glob import parse_glob
+    from cru.core.base.files.glob import parse_glob
     from cru.shell.analysis import analyze
 
     assert SearchedCommand(analyze(" ".join(["wrap", *words, "rm", "x"]))).matches(parse_glob("rm *"))

@@ -13,7 +13,7 @@ import pytest
 from tests.kit.growth import assert_linear
 from tests.permissions.test_commands import bash, gate
 
-from cru.files.glob import escape
+from cru.core.base.files.glob import escape
 from cru.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
 from cru.shell.scripts import is_plain_sed
 

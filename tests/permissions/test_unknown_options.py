@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.permissions.test_commands import bash, gate
 
-from cru.files.glob import escape
+from cru.core.base.files.glob import escape
 from cru.shell.harmless import TABLES, options_of
 from cru.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
 from cru.shell.option_uses import find_option_uses

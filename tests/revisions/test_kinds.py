@@ -173,7 +173,7 @@ def test_undo_gives_content_and_mode_back_at_once(
         appeared.append(stat.S_IMODE(os.stat(source, dir_fd=folders["src_dir_fd"]).st_mode))
         os.rename(source, target, **folders)
 
-    monkeypatch.setattr("cru.files.atomic.os.replace", replace)
+    monkeypatch.setattr("cru.core.base.files.atomic.os.replace", replace)
     steps = plan(place.store, summarize(place.store.changes()), backwards=True)
     place.store.keep(str(file))
     assert not apply(place.store, steps, ChangeOrigin(ChangedBy.UNDO)).failed

@@ -18,8 +18,8 @@ from tests.kit import HomeDir
 from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 
-from cru.files import is_inside
-from cru.files.atomic import replace_file
+from cru.core.base.files import is_inside
+from cru.core.base.files.atomic import replace_file
 from cru.permissions.paths import PathRoots
 from cru.process.confined import ConfinedCommand
 from cru.sandbox import SandboxSettings, caches, own_places, profile, programs

@@ -17,7 +17,7 @@ from tests.sandbox.escapes import SECRET
 from tests.sandbox.project_code import SERVER, read_results
 from tests.sandbox.test_default import fake_bubblewrap
 
-from cru.files.search_path import own_env, own_path
+from cru.core.base.files.search_path import own_env, own_path
 
 LEAVE = "echo x > {out}/new; cat {home}/.ssh/id_rsa"
 ALLOW = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}

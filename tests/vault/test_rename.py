@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.vault.support import write_notes
 
-from cru.files.atomic import replace_file
+from cru.core.base.files.atomic import replace_file
 from cru.vault import BadNotePath, NoSuchNote, NoteExists, VaultError, VaultSettings
 from cru.vault.vault import Vault
 

@@ -15,6 +15,7 @@ from cru.contexts import ContextSettings, write_errors
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
+from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.messages import Span
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
@@ -22,7 +23,6 @@ from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import Guides, PromptSources, build_sections
 from cru.events.stamp import Origin
-from cru.files.regular import make_private_folder
 from cru.permissions.gate import Gate
 from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks

@@ -20,6 +20,7 @@ from cru.config.layers import (
 )  # fmt: skip
 from cru.config.project_root import find_root
 from cru.contexts import ContextSettings
+from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
@@ -27,7 +28,6 @@ from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
-from cru.files import is_inside
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
 from cru.sandbox.backends import sandbox_table
@@ -374,7 +374,7 @@ def user_home(start: Start) -> Path:
     """The home folder of the person who runs cru; services, and `env -i`, have no HOME."""
     if (home := start.env.get("HOME", "")).startswith("/"):
         return Path(home)
-    from cru.files.login_home import login_home
+    from cru.core.base.files.login_home import login_home
 
     return Path(login_home())
 

@@ -19,6 +19,8 @@ from cru.contexts.home import Home
 from cru.contexts.identity import is_name
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
+from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
@@ -33,8 +35,6 @@ from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
-from cru.files import MAX_BYTES
-from cru.files.regular import read_regular
 from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate

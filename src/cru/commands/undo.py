@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.core.base.files import is_inside
 from cru.core.base.values.visible import visible
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
@@ -22,7 +23,6 @@ from cru.engine.undo import (
     settle_changes,
     turn_starts,
 )
-from cru.files import is_inside
 from cru.permissions.gate import PermissionSubject
 from cru.revisions.diff import diff_summary
 from cru.revisions.restore import summarize

@@ -20,7 +20,7 @@ def set_value(path: Path, key: str, value: object) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     try:
         document = tomlkit.parse(_read_text(path))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from cru.files.search_path import own_path
+from cru.core.base.files.search_path import own_path
 
 SECONDS = 5.0
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import Struct, ValidationError
 
+from cru.core.base.files import parse_toml
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
-from cru.files import parse_toml
-from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +100,7 @@ def read_layer(name: str, path: Path) -> Layer | None:
     try:
         return Layer(name, parse_toml(text), str(path), text)
     except ValueError as error:
-        from cru.files.nesting import BadToml
+        from cru.core.base.files.nesting import BadToml
 
         assert isinstance(error, BadToml)
         raise ConfigError([SettingsProblem(error.problem, error.place_in(path))]) from error

@@ -23,8 +23,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from cru.core.base.files.regular import open_regular, read_regular
 from cru.core.base.values.errors import CruError
-from cru.files.regular import open_regular, read_regular
 
 
 class ContextSettings(Struct, frozen=True):

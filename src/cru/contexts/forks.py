@@ -19,8 +19,8 @@ from cru.contexts.identity import FORKING, META, ORIGIN, VERSION, check_name, kn
 from cru.contexts.log import Log
 from cru.contexts.rotation import rotate
 from cru.contexts.state import CONTEXTS, add_context, load_state
+from cru.core.base.files.regular import PRIVATE, make_private_folder, write_all
 from cru.core.base.values.messages import Entry
-from cru.files.regular import PRIVATE, make_private_folder, write_all
 
 PARENT = "forked_from"
 KEPT_WITH_MESSAGES = ("images", "tool_cache", "local.toml", "system_prompt.md")

@@ -37,7 +37,7 @@ from cru.contexts.state import (
     save_state,
 )
 from cru.contexts.store import FileContext
-from cru.files.regular import make_private_folder
+from cru.core.base.files.regular import make_private_folder
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
 MEMORY_DISKS = ("/dev/shm", "/tmp")
@@ -237,7 +237,7 @@ class Home:
 
     def write_reflection(self, text: str, limit_bytes: int | None = None) -> None:
         """Replace it. Raises TooLong over the limit (the setting's, unless given) and leaves the file alone."""
-        from cru.files.atomic import replace_file
+        from cru.core.base.files.atomic import replace_file
 
         limit = self._settings.reflection_character_limit if limit_bytes is None else limit_bytes
         data = text.encode("utf-8", "replace")

@@ -12,8 +12,8 @@ import msgspec
 
 from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
 from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
-from cru.files import decode_json
-from cru.files.regular import make_private_folder
+from cru.core.base.files import decode_json
+from cru.core.base.files.regular import make_private_folder
 
 META = "context_meta.json"
 ORIGIN = "project"
@@ -85,7 +85,7 @@ def read_meta(folder: Path) -> dict[str, object]:
 
 def update_meta(folder: Path, new: Mapping[str, int]) -> None:
     """Set keys; 0 takes a key away. The file is there: opening a context makes it. Raises StoreUnwritable, StoreUnreadable."""
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     kept = {key: value for key, value in read_meta(folder).items() if key not in new}
     with write_errors(folder / META):
@@ -104,7 +104,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) -> str:
-    from cru.files.atomic import create_file, replace_file, set_aside
+    from cru.core.base.files.atomic import create_file, replace_file, set_aside
 
     data = msgspec.json.encode(meta)
     if broken:

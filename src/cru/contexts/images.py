@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 from cru.contexts import ContextError, os_error_text, write_errors
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.image_formats import identify, name_other
 from cru.core.base.values.messages import Image
-from cru.files.regular import read_regular
 
 FOLDER = "images"
 MOST_BYTES = 3_932_160
@@ -55,7 +55,7 @@ def keep_image(folder: Path, data: bytes, image: Image) -> None:
             return
     except ContextError:
         pass  # damaged: it is written anew
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     with write_errors(path):
         replace_file(path, data, keep_mode=False, follow=False, make_folders=True)

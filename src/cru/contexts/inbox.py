@@ -16,8 +16,8 @@ from msgspec import Struct, field
 
 from cru.contexts import ContextHeld, read_if_exists, write_error, write_errors
 from cru.contexts.entries import ARCHIVE, BROKEN, LOG, LogProblem, new_id, now, short_error
+from cru.core.base.files.regular import PRIVATE, append_lines, make_private_folder, open_regular
 from cru.core.base.values.messages import RESOLVED
-from cru.files.regular import PRIVATE, append_lines, make_private_folder, open_regular
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cru.contexts import ContextSettings, write_errors
 from cru.contexts.lock import NO_FLOCK
-from cru.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
+from cru.core.base.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
 
 SHORTEST_SECRET = 8
 _MASK = "[secret]"

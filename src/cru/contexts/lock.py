@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from cru.contexts import ContextError, ContextHeld, NoSuchContext, write_error
 from cru.contexts.entries import format_time, now
-from cru.files import read_json
-from cru.files.regular import PRIVATE, read_regular
+from cru.core.base.files import read_json
+from cru.core.base.files.regular import PRIVATE, read_regular
 
 LOCK, OWNER = ".lock", ".lock.json"
 _HINT = "wait until it is done, {end}or work in another context with -C NAME"

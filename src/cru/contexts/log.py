@@ -21,9 +21,9 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
+from cru.core.base.files import unsynced
+from cru.core.base.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
 from cru.core.base.values.messages import MESSAGE, Entry
-from cru.files import unsynced
-from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
 
 _TAIL = 64
 _BLOCK = 1 << 18
@@ -104,7 +104,7 @@ class Log:
         if size - self._offset <= _BLOCK:
             self._read_lines(read_range(self._fd, self._offset, size))
         else:
-            from cru.files.lines import blocks_forward
+            from cru.core.base.files.lines import blocks_forward
 
             for block in blocks_forward(self._fd, self._offset, size):
                 self._read_lines(block)
@@ -116,7 +116,7 @@ class Log:
         """Raises LogLost, once what was read is in a file of its own, if nobody may change the log now."""
         if not self._offset or not self._is_ours():
             return
-        from cru.files.atomic import free_name
+        from cru.core.base.files.atomic import free_name
 
         with write_errors(self.path):
             if self._rescue is None:
@@ -246,7 +246,7 @@ class Log:
         """Wait until a power cut loses nothing of what was appended so far, and no file in `unsynced`, which entries may name. May run in a
         thread. Raises StoreUnwritable."""
         if unsynced:
-            from cru.files.atomic import sync_files
+            from cru.core.base.files.atomic import sync_files
 
             try:
                 sync_files()

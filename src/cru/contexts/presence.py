@@ -17,8 +17,8 @@ import msgspec
 from cru.contexts import ContextHeld
 from cru.contexts.entries import format_time
 from cru.contexts.lock import NO_FLOCK, LockOwner, close_locked, keep_from_forks
-from cru.files import read_json
-from cru.files.regular import PRIVATE, open_regular
+from cru.core.base.files import read_json
+from cru.core.base.files.regular import PRIVATE, open_regular
 
 SEAT = ".seat"
 _TRIES = 3

@@ -19,7 +19,7 @@ from pathlib import Path
 from cru.contexts import StoreUnwritable, os_error_text
 from cru.contexts.home import private_parents
 from cru.contexts.lock import NO_FLOCK, close_locked, keep_from_forks
-from cru.files.regular import read_regular
+from cru.core.base.files.regular import read_regular
 from cru.process.identity import process_identity
 
 _TRIES = 20
@@ -36,7 +36,7 @@ class HeldFolder:
 
     def keep_for(self, pid: int) -> None:
         """It stays as long as this process lives. Raises OSError."""
-        from cru.files.private import private_opener
+        from cru.core.base.files.private import private_opener
 
         with open(self.path / KEPT, "a", encoding="ascii", opener=private_opener) as file:
             file.write(f"{pid} {process_identity(pid)}\n")

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.contexts import open_if_exists
 from cru.contexts.line_file import list_numbers, numbered_path
-from cru.files.lines import blocks_forward, count_lines, lines_backward
+from cru.core.base.files.lines import blocks_forward, count_lines, lines_backward
 
 
 class RecordFiles:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cru.contexts import StoreUnreadable, read_if_exists
 from cru.contexts.entries import LogProblem
-from cru.files.regular import append_lines
+from cru.core.base.files.regular import append_lines
 
 REPORTED = ".reported"
 MOST = 1000

@@ -23,8 +23,8 @@ from msgspec import Struct
 from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
 from cru.contexts.entries import LogProblem, now, short_error
 from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
-from cru.files import read_json
-from cru.files.regular import make_private_folder
+from cru.core.base.files import read_json
+from cru.core.base.files.regular import make_private_folder
 
 STATE, SESSION = "state.json", "session.json"
 CONTEXTS = "contexts"
@@ -303,7 +303,7 @@ def _read(path: Path) -> tuple[dict[str, object], list[LogProblem]]:
 
 
 def _write(path: Path, raw: dict[str, object]) -> None:
-    from cru.files.atomic import replace_file, set_aside
+    from cru.core.base.files.atomic import replace_file, set_aside
 
     _, broken = _read(path)
     if broken:

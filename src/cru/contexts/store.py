@@ -338,7 +338,7 @@ class FileContext:
         return self._bytes(_check_text_name(name)).decode("utf-8", "replace")
 
     def write_text(self, name: str, text: str) -> None:
-        from cru.files.atomic import replace_file
+        from cru.core.base.files.atomic import replace_file
 
         path = self.folder / _check_text_name(name)
         with write_errors(path):
@@ -348,7 +348,7 @@ class FileContext:
                 replace_file(path, text.encode("utf-8", "replace"), follow=name in LINKABLE, keep_mode=False)
 
     def transcript(self, entries: Iterable[Entry]) -> None:
-        from cru.files.regular import append_lines
+        from cru.core.base.files.regular import append_lines
 
         messages = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
         text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in messages if role != "system")

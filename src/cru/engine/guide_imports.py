@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from cru.core.base.files.regular import open_regular
 from cru.core.base.values.messages import Span
 from cru.engine.system_prompt import GUIDE_LIMIT, ImportJudge, guide_span, leads_out, read_guide
-from cru.files.regular import open_regular
 
 LEVELS = 5
 """A guide, and so many files less one that import one another below it (as Claude Code 2.1 does)."""

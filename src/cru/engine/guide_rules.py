@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.base.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
+from cru.core.base.files.glob import BadGlob, SearchGlob, expand_braces, matches_search, parse_search_glob
 from cru.engine.system_prompt import read_guide
-from cru.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
-from cru.files.glob import BadGlob, SearchGlob, expand_braces, matches_search, parse_search_glob
 
 MOST_FILES = 200
 """Of one folder of rules."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 from msgspec import Struct, field
 
 from cru.contexts.store import ContextStore
+from cru.core.base.files.search_path import exists_above
 from cru.core.base.values.messages import Span
 from cru.engine.commands import Commands
 from cru.engine.history import History
@@ -17,7 +18,6 @@ from cru.engine.recorder import Recorder
 from cru.engine.spending import BudgetSettings, UsageLedger
 from cru.engine.system_prompt import Guides, GuideSettings
 from cru.events.bus import Bus
-from cru.files.search_path import exists_above
 from cru.models import ModelPrice
 from cru.models.protocol import Model
 from cru.permissions.gate import Asker, Gate

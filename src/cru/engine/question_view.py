@@ -6,9 +6,9 @@ import difflib
 import os
 from typing import Protocol
 
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import fold_blanks, visible
 from cru.engine.parts import Parts
-from cru.files.regular import read_regular
 from cru.tools.protocol import Access, ContinuingTool, Tool
 
 MOST = 256 * 1024

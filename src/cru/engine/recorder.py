@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from cru.contexts import StoreUnwritable, write_errors
 from cru.contexts.line_file import RecordLimits
+from cru.core.base.files.regular import make_private_folder, write_all
 from cru.core.base.values.messages import Message, Request, Span, ToolSpec
-from cru.files.regular import make_private_folder, write_all
 from cru.models.protocol import RequestBody
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from cru.contexts import read_error, write_errors
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.regular import read_regular
 from cru.engine import UndoRefused
 from cru.engine.parts import Parts
-from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
 from cru.revisions import RevisionError
 from cru.revisions.records import ChangeOrigin, FileChange, decode_changes, encode_records, make_change
 from cru.revisions.restore import Step, StepKind, apply, plan, summarize

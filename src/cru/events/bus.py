@@ -219,7 +219,7 @@ class Bus:
 
 
 def _matches(pattern: str, identifier: str | None) -> bool:
-    from cru.files.glob import matches_identifier
+    from cru.core.base.files.glob import matches_identifier
 
     return matches_identifier(pattern, identifier)
 

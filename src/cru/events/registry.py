@@ -211,7 +211,7 @@ def find(event: str) -> tuple[EventRow, str]:
 
 def _check_pattern(pattern: str) -> None:
     """Raises BadHandler."""
-    from cru.files.glob import BadGlob, compile_identifier_glob
+    from cru.core.base.files.glob import BadGlob, compile_identifier_glob
 
     try:
         compile_identifier_glob(pattern)

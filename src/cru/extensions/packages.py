@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.files import MAX_BYTES, read_json
-from cru.files.regular import read_regular
+from cru.core.base.files import MAX_BYTES, read_json
+from cru.core.base.files.regular import read_regular
 
 GROUP = "cru.extensions"
 CACHE = Path("cache", "packages.json")
@@ -65,7 +65,7 @@ def _mtime(folder: str) -> int:
 
 
 def _write_cache(file: Path, cache: PackageCache) -> None:
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     try:
         replace_file(file, msgspec.json.encode(cache), make_folders=True, follow=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cru.config.closest import closest
+from cru.core.base.files.glob import BadGlob, expand_braces, matches_identifier
 from cru.events.catalog import BY_NAME
 from cru.events.registry import Handler, HandlerRegistry
-from cru.files.glob import BadGlob, expand_braces, matches_identifier
 
 ABOUT_TOOLS = ("tool:", "permission:", "output:")
 LATER = "mcp"

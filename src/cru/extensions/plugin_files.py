@@ -10,10 +10,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.private import write_private
+from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.extensions.discovery.files import DiscoveredPlugin
-from cru.files import MAX_BYTES
-from cru.files.private import write_private
-from cru.files.regular import make_private_folder, read_regular
 
 SKIPPED = ("__pycache__", "node_modules")
 CODE = (".lua", ".fnl", ".py", ".json", ".toml", ".yaml", ".yml")

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from cru.contexts.entries import LOG
 from cru.contexts.lock import ContextLock
-from cru.files.atomic import free_name, replace_file
-from cru.files.regular import make_private_folder, read_regular
+from cru.core.base.files.atomic import free_name, replace_file
+from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.fleet import FleetError
 from cru.fleet.database import Database, Run
 from cru.fleet.records import QueuedTask

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cru.contexts.copied import COPIED, socket_path
 from cru.contexts.entries import new_id
-from cru.files.regular import PRIVATE, make_private_folder
+from cru.core.base.files.regular import PRIVATE, make_private_folder
 
 VARIABLE = "CRU_COPY_THROUGH"
 """Names the socket to a run, which takes it from its environment."""

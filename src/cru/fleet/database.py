@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cru.files.regular import PRIVATE, make_private_folder
-from cru.files.sqlite import use_write_ahead_log
+from cru.core.base.files.regular import PRIVATE, make_private_folder
+from cru.core.base.files.sqlite import use_write_ahead_log
 from cru.fleet import FleetError, QueueUnavailable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from cru.files import decode_json
+from cru.core.base.files import decode_json
 from cru.fleet import ItemChanged
 from cru.fleet.database import Row
 from cru.fleet.records import BatchItem

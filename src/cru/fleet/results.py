@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from cru.files.atomic import replace_file
-from cru.files.regular import append_lines, write_all
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.regular import append_lines, write_all
 from cru.fleet import FleetError
 from cru.fleet.records import TaskRow
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.contexts.entries import new_id
-from cru.files.regular import PRIVATE, make_private_folder
+from cru.core.base.files.regular import PRIVATE, make_private_folder
 from cru.fleet import HomeCopied, WorkerReplaced
 from cru.fleet.queue import WorkQueue, bury
 
@@ -177,7 +177,7 @@ class WorkerRegistry:
 
 def home_id(folder: Path) -> str:
     """The id of a home, made if it has none: machines that share the home share it."""
-    from cru.files.atomic import create_file
+    from cru.core.base.files.atomic import create_file
 
     path = folder / HOME_ID
     if not path.exists():

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import read_json
-from cru.files.atomic import replace_file
+from cru.core.base.files import read_json
+from cru.core.base.files.atomic import replace_file
 from cru.mcp import McpError
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing_cache import fingerprint

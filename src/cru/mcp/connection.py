@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cru.files.glob import matches_text, parse_glob
+from cru.core.base.files.glob import matches_text, parse_glob
 from cru.mcp import CallTimeout, RequestFailed, ServerUnavailable, SessionForgotten
 from cru.mcp.attempt import ATTEMPT, Attempt
 from cru.mcp.callbacks import Callbacks

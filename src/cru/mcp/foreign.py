@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.files import decode_json, parse_toml
-from cru.files.regular import read_regular
+from cru.core.base.files import decode_json, parse_toml
+from cru.core.base.files.regular import read_regular
 from cru.mcp import McpServer
 from cru.mcp.definition import ServerDefinition
 

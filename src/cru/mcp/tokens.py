@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import read_json
-from cru.files.atomic import replace_file
+from cru.core.base.files import read_json
+from cru.core.base.files.atomic import replace_file
 
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken

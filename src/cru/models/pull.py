@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.files.private import private_opener
-from cru.files.regular import make_private_folder
+from cru.core.base.files.private import private_opener
+from cru.core.base.files.regular import make_private_folder
 from cru.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.messages import CallPart, Delta, End, Request, Text, Thought, Usage
-from cru.files.regular import read_regular
 from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
 from cru.models.exchange import Sleep
 from cru.models.failures import ErrorObject, RequestFacts, error_for

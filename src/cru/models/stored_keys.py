@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.files import read_json
-from cru.files.atomic import file_lock, replace_file
-from cru.files.regular import make_private_folder
+from cru.core.base.files import read_json
+from cru.core.base.files.atomic import file_lock, replace_file
+from cru.core.base.files.regular import make_private_folder
 from cru.models.protocol import ModelError
 from cru.models.providers import KEYED, ApiKey, KeyEnvironment, origin_of
 

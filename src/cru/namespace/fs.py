@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from errno import ENXIO
 from typing import TYPE_CHECKING
 
-from cru.files import unsynced
-from cru.files.regular import open_regular, write_all
+from cru.core.base.files import unsynced
+from cru.core.base.files.regular import open_regular, write_all
 from cru.namespace.arguments import text
 from cru.namespace.host import NamespaceError, Values, host
 

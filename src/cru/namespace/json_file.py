@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cru.files import decode_json
-from cru.files.json_file import DamagedFile, load_json, update_json
+from cru.core.base.files import decode_json
+from cru.core.base.files.json_file import DamagedFile, load_json, update_json
 from cru.namespace.host import NamespaceError, host
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ def update(path: Path, change: Callable[[dict[str, object]], T], rescue: Rescue 
 
 def _put_back(path: Path, damaged: DamagedFile, rescue: Rescue) -> dict[str, object]:
     """What is rescued stands in the file's place from now on."""
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     rescued = rescue(damaged.content)
     if rescued and damaged.is_kept:

@@ -7,10 +7,10 @@ from functools import partial
 
 from msgspec import Struct
 
+from cru.core.base.files import glob
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import ToolBeforeCall, ToolsSelect
 from cru.events.stamp import Event
-from cru.files import glob
 from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers

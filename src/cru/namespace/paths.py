@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cru.files.regular import make_private_folder
+from cru.core.base.files.regular import make_private_folder
 from cru.namespace.arguments import text
 from cru.namespace.host import BadArgument, NamespaceError, host
 

@@ -60,7 +60,7 @@ def which(name: str) -> str | None:
 
     Example: cru.shell.which("no-such-program") --> nil
     """
-    from cru.files.search_path import find_program
+    from cru.core.base.files.search_path import find_program
 
     text("cru.shell.which", "name", name)
     if "/" in name:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar
 
-from cru.files import glob
+from cru.core.base.files import glob
 from cru.permissions.named_options import allowed_text, names_uses
 from cru.permissions.paths import JudgedCall
 from cru.shell.analysis import CommandAnalysis, analyze

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
-from cru.files.glob import StarGlob, matches_text
+from cru.core.base.files.glob import StarGlob, matches_text
 from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.braces import expand_bash_braces

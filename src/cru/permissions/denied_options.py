@@ -10,7 +10,7 @@ from signal import Signals
 
 from msgspec import Struct
 
-from cru.files.glob import StarGlob, matches_text
+from cru.core.base.files.glob import StarGlob, matches_text
 from cru.shell.analysis import Words
 from cru.shell.harmless import TABLES, options_of
 from cru.shell.option_effects import OPTION_EFFECTS

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cru.files import is_inside
-from cru.files.glob import escape, parse_glob
+from cru.core.base.files import is_inside
+from cru.core.base.files.glob import escape, parse_glob
 from cru.permissions import BadRule, RuleEditing
 from cru.permissions.allowed_commands import bare_command, bare_pattern
 from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule

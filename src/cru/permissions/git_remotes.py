@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cru.files.regular import read_regular
+from cru.core.base.files.regular import read_regular
 from cru.permissions.git_runs import LARGEST, plain_value
 
 _SECTION = re.compile(r'\s*\[\s*([\w-]+)(?:\.([\w.-]+)|\s+"((?:[^"\\]|\\.)*)")?\s*\]')

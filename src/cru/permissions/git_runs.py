@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from cru.files import is_inside
-from cru.files.regular import read_regular
+from cru.core.base.files import is_inside
+from cru.core.base.files.regular import read_regular
 
 LARGEST = 1 << 20
 """Bytes of a file of settings that is read; git itself reads more, and nobody writes more by hand."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from cru.files.regular import read_regular
+from cru.core.base.files.regular import read_regular
 from cru.permissions.git_runs import git_folder
 
 LARGEST = 256 << 20

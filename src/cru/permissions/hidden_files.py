@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.files.glob import literal_path_glob
-from cru.files.selection import NOTHING, FileSelection, either, without
+from cru.core.base.files.glob import literal_path_glob
+from cru.core.base.files.selection import NOTHING, FileSelection, either, without
 from cru.permissions.path_set import PathSet, fold
 from cru.permissions.paths import (
     SECRET_AT_HOME,

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 
-from cru.files import is_inside
-from cru.files.search_path import follow_links
+from cru.core.base.files import is_inside
+from cru.core.base.files.search_path import follow_links
 
 MOST_ENTRIES = 2000
 """Entries of one folder that are looked at."""

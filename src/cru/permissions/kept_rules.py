@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from cru.files.glob import escape
-from cru.files.regular import read_regular
+from cru.core.base.files.glob import escape
+from cru.core.base.files.regular import read_regular
 from cru.permissions.edited_rules import propose_prefix
 from cru.permissions.paths import JudgedCall, PathRoots
 from cru.permissions.rules import LONGEST, OUTSIDE, suggest_rule

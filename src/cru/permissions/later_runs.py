@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.files import is_inside
+from cru.core.base.files import is_inside
 from cru.permissions.git_runs import git_runs
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from cru.config.positions import item_lines
-from cru.files.regular import read_regular
+from cru.core.base.files.regular import read_regular
 from cru.permissions import LayerRules
 from cru.permissions.dead_rules import find_flaw
 from cru.permissions.modes import Decision

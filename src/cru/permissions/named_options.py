@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cru.files.glob import StarGlob, matches_text, parse_glob
+from cru.core.base.files.glob import StarGlob, matches_text, parse_glob
 from cru.shell.analysis import Words
 from cru.shell.option_effects import OptionUse
 from cru.shell.option_uses import find_option_uses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cru.files.glob import escape
+from cru.core.base.files.glob import escape
 from cru.permissions.allowed_commands import matches_command
 from cru.permissions.named_options import allowed_text, names_uses
 from cru.permissions.rules import Rule, find_allowing_rules, names_call, parse_rule

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from cru.files.glob import NameTest, PathGlob, StarGlob, matches_text
-from cru.files.selection import FileSelection, PatternSelection, PatternSet, TreePattern
+from cru.core.base.files.glob import NameTest, PathGlob, StarGlob, matches_text
+from cru.core.base.files.selection import FileSelection, PatternSelection, PatternSet, TreePattern
 
 
 def fold(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import is_inside
+from cru.core.base.files import is_inside
 
 if TYPE_CHECKING:
     from cru.permissions.command_rules import SearchedCommand

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from cru.files.glob import StarGlob
+from cru.core.base.files.glob import StarGlob
 from cru.shell.analysis import Words
 from cru.shell.programs import KEYWORDS, SHELLS, WRAPPERS, base_name
 

@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.config.layers import Layer, SettingsProblem
+from cru.core.base.files import glob, is_inside
+from cru.core.base.files.glob import escape
 from cru.core.base.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
-from cru.files import glob, is_inside
-from cru.files.glob import escape
 from cru.permissions import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of

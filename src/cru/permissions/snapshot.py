@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.files.private import write_private
-from cru.files.regular import make_private_folder, open_regular
+from cru.core.base.files.private import write_private
+from cru.core.base.files.regular import make_private_folder, open_regular
 from cru.permissions import NotAccepted
 
 LIMIT_BYTES = 16 * 1024 * 1024

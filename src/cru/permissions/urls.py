@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
-from cru.files.glob import StarGlob, escape, matches_text, parse_glob
+from cru.core.base.files.glob import StarGlob, escape, matches_text, parse_glob
 
 _PORTS = {"http": ":80", "https": ":443"}
 _OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")

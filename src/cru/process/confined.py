@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files.search_path import LOADER
+from cru.core.base.files.search_path import LOADER
 from cru.process.child import Program
 from cru.process.run import ProcessResult
 

@@ -6,8 +6,8 @@ import errno
 from enum import Enum
 from pathlib import Path
 
+from cru.core.base.files.regular import open_regular
 from cru.core.base.values.errors import CruError
-from cru.files.regular import open_regular
 
 
 class StartProblem(Enum):

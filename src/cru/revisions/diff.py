@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
-from cru.files.regular import read_regular
 from cru.revisions import NotKept
 from cru.revisions.records import ANY_MODE, FileKind, PathState
 from cru.revisions.restore import FileSummary

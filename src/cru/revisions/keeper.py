@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.files import unsynced
+from cru.core.base.files import unsynced
 from cru.revisions import StoreFailed
 from cru.revisions.records import ANY_MODE, UNKNOWN, ChangeOrigin, FileChange, FileKind, make_change
 from cru.revisions.store import RevisionStore

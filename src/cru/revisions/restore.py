@@ -10,8 +10,8 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import unsynced
-from cru.files.atomic import replace_file
+from cru.core.base.files import unsynced
+from cru.core.base.files.atomic import replace_file
 from cru.revisions import NotKept
 from cru.revisions.records import ANY_MODE, ChangeOrigin, FileChange, FileKind, PathState, make_change
 from cru.revisions.store import RevisionStore

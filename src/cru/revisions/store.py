@@ -10,9 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from cru.files import unsynced
-from cru.files.atomic import replace_file
-from cru.files.regular import PRIVATE, append_lines, make_private_folder, open_regular, read_range, read_regular
+from cru.core.base.files import unsynced
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.regular import (
+    PRIVATE,
+    append_lines,
+    make_private_folder,
+    open_regular,
+    read_range,
+    read_regular,
+)
 from cru.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
 from cru.revisions.records import (
     CommandLook,

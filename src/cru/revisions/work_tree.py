@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.files.private import write_private
-from cru.files.regular import make_private_folder, read_regular
-from cru.files.search_path import find_program, own_path
+from cru.core.base.files.private import write_private
+from cru.core.base.files.regular import make_private_folder, read_regular
+from cru.core.base.files.search_path import find_program, own_path
 from cru.process.capture import ByteCapture, TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError

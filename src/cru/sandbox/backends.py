@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from cru.files.search_path import find_program, own_path
+from cru.core.base.files.search_path import find_program, own_path
 from cru.sandbox import VARIABLE, SandboxSettings, SandboxUnavailable
 
 BUBBLEWRAP, SEATBELT = "bubblewrap", "sandbox-exec"

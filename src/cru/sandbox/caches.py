@@ -15,8 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import is_inside
-from cru.files.regular import make_private_folder
+from cru.core.base.files import is_inside
+from cru.core.base.files.regular import make_private_folder
 from cru.permissions.paths import PathRoots
 from cru.process.capture import TextCapture
 from cru.process.child import Program

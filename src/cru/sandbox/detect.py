@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
+from cru.core.base.files.search_path import find_program
 from cru.core.base.values.errors import CruError
-from cru.files.search_path import find_program
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import AT_ONCE, run_program

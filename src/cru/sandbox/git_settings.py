@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 
-from cru.files import is_inside
+from cru.core.base.files import is_inside
 
 PASSED = frozenset({".cache", ".tox", ".venv", "__pycache__", "node_modules"})
 """Folders in which git is not started, so that nothing is looked for in them."""

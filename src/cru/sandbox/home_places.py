@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, iglob
 
-from cru.files import is_inside
-from cru.files.login_home import login_home
+from cru.core.base.files import is_inside
+from cru.core.base.files.login_home import login_home
 from cru.permissions.git_runs import user_places
 from cru.permissions.paths import PathRoots
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import read_json
+from cru.core.base.files import read_json
 from cru.sandbox.backends import Detection, find_backend_program
 
 CACHE = Path("cache", "sandbox.json")
@@ -98,7 +98,7 @@ class DetectionMemory:
         self._record = record
         if not self._is_kept:
             return
-        from cru.files.atomic import replace_file
+        from cru.core.base.files.atomic import replace_file
 
         try:
             replace_file(self._file, msgspec.json.encode(record), make_folders=True, follow=False)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
 
-from cru.files import is_inside
-from cru.files.folder_handle import open_without_links
-from cru.files.regular import read_regular
+from cru.core.base.files import is_inside
+from cru.core.base.files.folder_handle import open_without_links
+from cru.core.base.files.regular import read_regular
 from cru.sandbox.instruction_files import is_tracked_guide
 from cru.sandbox.repositories import Risks, without_lines
 

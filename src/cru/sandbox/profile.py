@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from cru.files import is_inside
-from cru.files.regular import read_regular
-from cru.files.search_path import follow_links
+from cru.core.base.files import is_inside
+from cru.core.base.files.regular import read_regular
+from cru.core.base.files.search_path import follow_links
 from cru.permissions.git_runs import named_places, repository_folders
 from cru.permissions.gitlinks import find_gitlinks, is_tracked
 from cru.permissions.home_links import home_links, links_between

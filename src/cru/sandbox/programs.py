@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from cru.bundled import PACKAGES
-from cru.files import is_inside
-from cru.files.login_home import login_home
-from cru.files.search_path import own_path
+from cru.core.base.files import is_inside
+from cru.core.base.files.login_home import login_home
+from cru.core.base.files.search_path import own_path
 from cru.permissions.paths import PathRoots, contains_secrets
 from cru.sandbox.own_places import SHAPES, lies_in
 

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cru.files import is_inside
-from cru.files.regular import read_regular
+from cru.core.base.files import is_inside
+from cru.core.base.files.regular import read_regular
 from cru.sandbox.git_settings import PASSED, dangerous_settings, dangerous_steps, dangerous_strategy
 from cru.sandbox.own_places import OF_THE_SANDBOX
 from cru.sandbox.profile import submodules

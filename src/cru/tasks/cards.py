@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cru.config.check import in_plain_words
 from cru.config.closest import closest, did_you_mean
-from cru.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
+from cru.core.base.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
 from cru.tools.builtin import TABLE
@@ -96,7 +96,7 @@ class AgentCard(Struct, frozen=True, kw_only=True):
 
 
 def _matches_any(globs: tuple[str, ...], name: str) -> bool:
-    from cru.files.glob import matches_identifier
+    from cru.core.base.files.glob import matches_identifier
 
     return any(matches_identifier(glob, name) for glob in globs)
 

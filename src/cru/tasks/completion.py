@@ -106,7 +106,7 @@ def first_line(error: str) -> str:
 
 def save_result(text: str, folder: Path) -> None:
     """Keep a result that is too long for a record. Raises OSError."""
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     replace_file(folder / RESULT, text.encode("utf-8", "replace"), make_folders=True)
 

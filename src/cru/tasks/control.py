@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cru.files.regular import make_private_folder
+from cru.core.base.files.regular import make_private_folder
 from cru.tasks import FOLDER, TaskError
 
 LONGEST = 200

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
-from cru.files.front_matter import NoFrontMatter
-from cru.files.regular import read_regular
+from cru.core.base.files.front_matter import NoFrontMatter
+from cru.core.base.files.regular import read_regular
 from cru.permissions.trust import TrustStore
 from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card

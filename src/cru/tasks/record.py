@@ -11,9 +11,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from cru.core.base.files import read_json
+from cru.core.base.files.atomic import replace_file
 from cru.engine.spending import UsageTotals
-from cru.files import read_json
-from cru.files.atomic import replace_file
 from cru.tasks import FOLDER, TaskError
 
 RECORD = "task.json"

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from cru.contexts.entries import LOG
 from cru.contexts.log_tail import read_tail
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE
 from cru.engine.parts import Parts
 from cru.engine.turn import TaskReport
-from cru.files.regular import read_regular
 from cru.tasks import FOLDER, TaskError
 from cru.tasks.command_run import describe_output
 from cru.tasks.completion import RESULT, cut_text, describe_end, name_task

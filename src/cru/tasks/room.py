@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from cru.files.glob import matches_text, parse_glob
+from cru.core.base.files.glob import matches_text, parse_glob
 from cru.tasks import TaskSettings
 from cru.tasks.record import TaskKind, TaskRecord
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.files import is_inside
-from cru.files.atomic import replace_file
-from cru.files.private import write_private
-from cru.files.regular import make_private_folder, read_regular
-from cru.files.search_path import find_program, own_env
+from cru.core.base.files import is_inside
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.private import write_private
+from cru.core.base.files.regular import make_private_folder, read_regular
+from cru.core.base.files.search_path import find_program, own_env
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError

@@ -11,7 +11,7 @@ from operator import add
 from pathlib import Path
 from typing import BinaryIO
 
-from cru.files.regular import open_regular, read_regular
+from cru.core.base.files.regular import open_regular, read_regular
 from cru.tools.arguments import Edit, Read, Write
 from cru.tools.paths import encode_text, os_failure, require_regular, require_replaceable, resolve, write_file
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult

@@ -17,10 +17,10 @@ from time import monotonic
 from msgspec.structs import replace
 
 from cru.bundled import PACKAGES
-from cru.files.glob import BadGlob, expand_braces
-from cru.files.regular import open_regular
-from cru.files.search_path import find_program
-from cru.files.selection import select_by_glob
+from cru.core.base.files.glob import BadGlob, expand_braces
+from cru.core.base.files.regular import open_regular
+from cru.core.base.files.search_path import find_program
+from cru.core.base.files.selection import select_by_glob
 from cru.permissions.hidden_files import HiddenFiles
 from cru.process.capture import TextCapture
 from cru.process.run import ProcessResult

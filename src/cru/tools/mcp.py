@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cru.core.base.files import unsynced
+from cru.core.base.files.private import private_opener
+from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.mcp_names import join_names
 from cru.core.base.values.messages import ToolSpec
-from cru.files import unsynced
-from cru.files.private import private_opener
-from cru.files.regular import make_private_folder
 from cru.mcp import CallTimeout, McpError
 from cru.tools.arguments import decode_object
 from cru.tools.files import IMAGE_SUFFIXES

@@ -96,7 +96,7 @@ def write_file(path: Path, text: str, data: bytes) -> bool:
     Makes missing folders, keeps mode and owner of an existing file. Raises ToolError; the file is then unchanged, unless it
     could only be written in place.
     """
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     old = require_replaceable(path, text)
     try:

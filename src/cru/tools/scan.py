@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.files.regular import open_regular
-from cru.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
+from cru.core.base.files.regular import open_regular
+from cru.core.base.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
 from cru.permissions.hidden_files import HiddenFiles
 from cru.tools.walk import never, walk
 

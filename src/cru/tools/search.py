@@ -8,8 +8,8 @@ from collections.abc import Callable
 from heapq import nsmallest
 from pathlib import Path
 
-from cru.files.glob import BadGlob
-from cru.files.selection import NOTHING, FileSelection, both, select_by_glob, without
+from cru.core.base.files.glob import BadGlob
+from cru.core.base.files.selection import NOTHING, FileSelection, both, select_by_glob, without
 from cru.permissions.hidden_files import HiddenReason
 from cru.tools.arguments import Glob, Ls
 from cru.tools.hidden import HiddenCount, find_hidden

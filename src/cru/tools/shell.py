@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from cru.core.base.files.search_path import find_program, own_path
 from cru.core.base.values.errors import CruError
-from cru.files.search_path import find_program, own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.errors import StartError

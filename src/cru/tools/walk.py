@@ -12,9 +12,16 @@ from time import monotonic
 
 from msgspec import Struct
 
-from cru.files.glob import NameTest, SearchGlob, compile_name, is_plain_name, matches_search, parse_search_glob
-from cru.files.regular import read_regular
-from cru.files.selection import EVERYTHING, FileSelection
+from cru.core.base.files.glob import (
+    NameTest,
+    SearchGlob,
+    compile_name,
+    is_plain_name,
+    matches_search,
+    parse_search_glob,
+)
+from cru.core.base.files.regular import read_regular
+from cru.core.base.files.selection import EVERYTHING, FileSelection
 
 RULES_LIMIT = 4 << 20
 """Bytes of a .gitignore; a larger one is not read."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import NamedTuple
 
-from cru.files import parse_toml
-from cru.files.nesting import BadToml
-from cru.files.yaml_text import BadYaml, parse_yaml, write_yaml
+from cru.core.base.files import parse_toml
+from cru.core.base.files.nesting import BadToml
+from cru.core.base.files.yaml_text import BadYaml, parse_yaml, write_yaml
 
 _BEGIN = re.compile(rb"\A(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n")
 _ENDS = {b"---": re.compile(rb"^(?:---|\.\.\.)[ \t]*\r?$", re.M), b"+++": re.compile(rb"^\+\+\+[ \t]*\r?$", re.M)}

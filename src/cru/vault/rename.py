@@ -14,9 +14,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from cru.files import read_json
-from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.core.base.files import read_json
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.regular import read_regular
 from cru.vault import NoSuchNote, NoteExists, VaultError
 from cru.vault.index.index import NoteIndex
 from cru.vault.index.resolve import resolve

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cru.config.closest import closest
-from cru.files.atomic import replace_file
-from cru.files.regular import read_regular
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.regular import read_regular
 from cru.vault import (
     BadNotePath,
     NoEmbeddings,

@@ -12,6 +12,7 @@ import pytest
 from tests.engine.support import World
 from tests.extensions.lua.test_rooms import Rooms
 
+from cru.core.base.files.regular import read_regular
 from cru.extensions import plugin_files
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.loaded_plugin import LoadedPlugin
@@ -20,7 +21,6 @@ from cru.extensions.lua.bridge import install
 from cru.extensions.lua.driver import Driver
 from cru.extensions.lua.runtime import LuaVM
 from cru.extensions.manager import Extensions
-from cru.files.regular import read_regular
 
 SOURCE = 'cru.on("tool:before_call", function(ctx, event) if event.name == "%d" then return {cancel = true} end end)\n'
 BYTES = 16 << 10

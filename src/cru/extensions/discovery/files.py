@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.files.regular import NOT_REGULAR, open_regular
 from cru.extensions.discovery.manifest import Manifest, manifest_file, read_manifest
 from cru.extensions.errors import BadManifest
-from cru.files.regular import NOT_REGULAR, open_regular
 
 Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]

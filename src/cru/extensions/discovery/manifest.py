@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
+from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.regular import read_regular
 from cru.extensions.errors import BadManifest
-from cru.files import MAX_BYTES
-from cru.files.regular import read_regular
 
 NAMES = ("plugin.yaml", "plugin.yml", "manifest.yaml", "manifest.yml")
 LIMIT_BYTES = 16 * 1024
@@ -82,7 +82,7 @@ def _parse(file: Path) -> object:
         raise BadManifest(f"{file} cannot be read: {error.strerror or error}") from error
     if len(data) > LIMIT_BYTES:
         raise BadManifest(f"{file} is too large for a manifest: {len(data)} bytes, the limit is {LIMIT_BYTES}")
-    from cru.files.yaml_text import BadYaml, parse_yaml
+    from cru.core.base.files.yaml_text import BadYaml, parse_yaml
 
     try:
         return parse_yaml(data.decode("utf-8-sig"))

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cru.bundled import PLUGINS
 from cru.config.closest import closest, did_you_mean
+from cru.core.base.files.regular import NOT_REGULAR
 from cru.extensions import OWN_KEYS, PATH_VARIABLES
 from cru.extensions.discovery.files import (
     DiscoveredPlugin,
@@ -26,7 +27,6 @@ from cru.extensions.discovery.files import (
 from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Manifest
 from cru.extensions.packages import Package, installed_packages
-from cru.files.regular import NOT_REGULAR
 from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 

@@ -138,7 +138,7 @@ def _install_shim(home: Path) -> Path:
     source = SHIM.format(python=shlex.quote(sys.executable)).encode()
     command = home / "cache" / "bin" / sha256(source).hexdigest()[:12] / "chibi"
     if not command.exists():
-        from cru.files import atomic
+        from cru.core.base.files import atomic
 
         atomic.replace_file(command, source, new_mode=0o700, make_folders=True)
     return command.parent

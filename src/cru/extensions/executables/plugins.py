@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cru.core.base.files import is_inside
 from cru.engine.parts import Parts, TerminalLender
 from cru.events.payloads import InteractionCompleted, InteractionRequested
 from cru.extensions.discovery.files import DiscoveredPlugin
@@ -25,7 +26,6 @@ from cru.extensions.executables.executable import (
 from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.extensions.executables.tool import ExecutableTool
 from cru.extensions.plugin_files import FileCopy
-from cru.files import is_inside
 from cru.namespace.host import Host, Plugin
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from cru import __version__
+from cru.core.base.files import atomic, read_json
+from cru.core.base.files.regular import make_private_folder
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.calls import (
     ProgramContext,
@@ -22,8 +24,6 @@ from cru.extensions.executables.calls import (
     windows_line_end,
 )
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.files import atomic, read_json
-from cru.files.regular import make_private_folder
 from cru.process.errors import StartError, has_windows_line_end
 
 SECONDS = 30.0

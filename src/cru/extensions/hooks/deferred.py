@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from cru.core.base.files import MAX_BYTES, decode_json
+from cru.core.base.files.regular import append_lines, read_regular
 from cru.extensions.hooks.parsing.common import to_json_line
-from cru.files import MAX_BYTES, decode_json
-from cru.files.regular import append_lines, read_regular
 
 FILE = "hook_context.jsonl"
 

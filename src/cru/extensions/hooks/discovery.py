@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from cru.core.base.files import MAX_BYTES, decode_json
+from cru.core.base.files.regular import read_regular
 from cru.extensions.hooks import HOOKS_FILE, MAX_CONFIG_BYTES, HookLocations
 from cru.extensions.hooks.dialects import FOOTPRINTS
-from cru.files import MAX_BYTES, decode_json
-from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.model.entry import Layer

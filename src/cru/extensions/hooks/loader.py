@@ -28,7 +28,7 @@ NO_SETTINGS = ForeignSettings()
 def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list[HookSource], list[HookFileProblem]]:
     """Every configuration file that is there, in order of dialect and layer; one that is in two places (the home folder as project)
     belongs to the first."""
-    from cru.files.regular import read_regular
+    from cru.core.base.files.regular import read_regular
 
     sources: list[HookSource] = []
     problems: list[HookFileProblem] = []

@@ -130,7 +130,7 @@ class HostCallbacks:
 
     def check_file(self, name: bytes) -> bytes | None:
         """Why the file must not be opened, None if it may."""
-        from cru.files.regular import blocking_reason
+        from cru.core.base.files.regular import blocking_reason
 
         try:
             why = blocking_reason(name.partition(b"\0")[0])

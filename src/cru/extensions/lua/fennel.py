@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from cru.core.base.files.regular import read_regular
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua.annotations import FENNEL, parse_annotations
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaFunction, LuaVM
-from cru.files.regular import read_regular
 
 SUFFIX = ".fnl"
 FILE = "fennel.lua"

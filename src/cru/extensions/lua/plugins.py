@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.regular import read_regular
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
 from cru.extensions import unknown_keys
@@ -20,8 +22,6 @@ from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaV
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
 from cru.extensions.views import add_handler, add_view, add_views
-from cru.files import MAX_BYTES
-from cru.files.regular import read_regular
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import HOST, Host, Plugin, Values, call, note_call
 from cru.namespace.on import register_handler

@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
+from cru.core.base.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
+from cru.core.base.files.regular import open_regular, read_regular
 from cru.extensions.prompt_files import BadPromptFile, FileOrigin, PromptFileKind, PromptPlaces
-from cru.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
-from cru.files.regular import open_regular, read_regular
 
 LIMIT_BYTES = 1 << 20
 """Of one file."""

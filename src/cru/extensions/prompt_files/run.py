@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
+from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
 from cru.engine import side_calls
 from cru.engine.parts import Parts
@@ -21,7 +22,6 @@ from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileK
 from cru.extensions.prompt_files.expansion import expand, find_mentions
 from cru.extensions.prompt_files.files import PromptFile, check_usable, leads_out
 from cru.extensions.prompt_files.trusted import check_trusted
-from cru.files.regular import read_regular
 from cru.permissions.trust import TrustStore
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import SecretVariables

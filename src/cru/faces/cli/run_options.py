@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.regular import read_regular
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.files import MAX_BYTES
-from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

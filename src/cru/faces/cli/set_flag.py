@@ -38,8 +38,8 @@ def _fitting_value(path: tuple[str, ...], text: str) -> object:
 
 def _toml_values(text: str) -> list[object]:
     """The value that this is in TOML, if it is one."""
-    from cru.files import parse_toml
-    from cru.files.nesting import BadToml
+    from cru.core.base.files import parse_toml
+    from cru.core.base.files.nesting import BadToml
 
     try:
         table = parse_toml(f"value = {text}")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cru.core.base.files import is_inside
 from cru.events.answers import Answer, cancel
 from cru.events.payloads import ToolBeforeCall
-from cru.files import is_inside
 
 if TYPE_CHECKING:
     from cru.engine.parts import Parts

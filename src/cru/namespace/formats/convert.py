@@ -134,8 +134,8 @@ def _read_json(text: str) -> object:
 
 
 def _read_toml(text: str) -> object:
-    from cru.files import TABLE_COST, parse_toml
-    from cru.files.nesting import BadToml
+    from cru.core.base.files import TABLE_COST, parse_toml
+    from cru.core.base.files.nesting import BadToml
 
     try:
         return parse_toml(text, most_values=TABLE_COST * MOST_NODES)
@@ -151,7 +151,7 @@ def _read_toon(text: str) -> object:
 
 
 def _read_yaml(text: str) -> object:
-    from cru.files.yaml_text import parse_yaml
+    from cru.core.base.files.yaml_text import parse_yaml
 
     return parse_yaml(text)
 
@@ -191,7 +191,7 @@ def _write_toon(value: object) -> str:
 
 
 def _write_yaml(value: object) -> str:
-    from cru.files.yaml_text import write_yaml
+    from cru.core.base.files.yaml_text import write_yaml
 
     return write_yaml(value)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from cru.core.base.files.search_path import own_path
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
-from cru.files.search_path import own_path
 from cru.namespace.arguments import lua_type, tostring
 from cru.namespace.callbacks import error_value, report_failure
 from cru.namespace.fsm.definition import Guard
@@ -75,7 +75,7 @@ def _failure_reason(guard: Guard, error: Exception) -> str:
 async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
     """As a command of the model runs, which may have written what it starts: in the sandbox, without keys, and not where nothing may
     be changed."""
-    from cru.files.search_path import find_program
+    from cru.core.base.files.search_path import find_program
     from cru.process.capture import TextCapture
     from cru.process.child import Program
     from cru.process.confined import ConfinedCommand, describe_put_aside, run_confined

@@ -271,7 +271,7 @@ class Workflows:
 
 def _warn_unknown_tools(machine: WorkflowMachine, tools: Tools) -> None:
     from cru.config.closest import did_you_mean
-    from cru.files.glob import compile_identifier_glob
+    from cru.core.base.files.glob import compile_identifier_glob
 
     known = tools.names()
     for state in machine.definition.states.values():

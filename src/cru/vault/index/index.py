@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from cru.files.regular import read_regular
-from cru.files.selection import EVERYTHING, FileSelection
+from cru.core.base.files.regular import read_regular
+from cru.core.base.files.selection import EVERYTHING, FileSelection
 from cru.vault import IndexUnusable
 from cru.vault.index.changes import ChangeKind, NoteChange, with_renames
 from cru.vault.index.resolve import affected_targets, resolve_targets

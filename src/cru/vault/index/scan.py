@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.files import is_inside
-from cru.files.selection import EVERYTHING, FileSelection, select_by_glob, without
+from cru.core.base.files import is_inside
+from cru.core.base.files.selection import EVERYTHING, FileSelection, select_by_glob, without
 from cru.vault import NoVault
 from cru.vault.notes import NOTE_SUFFIXES
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cru.files.regular import PRIVATE, make_private_folder
-from cru.files.sqlite import is_locked, use_write_ahead_log
+from cru.core.base.files.regular import PRIVATE, make_private_folder
+from cru.core.base.files.sqlite import is_locked, use_write_ahead_log
 from cru.vault import IndexUnusable
 
 VERSION = 3

@@ -12,13 +12,13 @@ import msgspec
 
 from cru import __version__
 from cru.contexts.store import ContextStore
+from cru.core.base.files.atomic import replace_file
+from cru.core.base.files.regular import append_lines, read_regular
 from cru.core.base.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.engine.history import INPUT_TOKENS
 from cru.events.stamp import Stamp
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing import common
-from cru.files.atomic import replace_file
-from cru.files.regular import append_lines, read_regular
 
 NO_NAME = re.compile(r"[^a-zA-Z0-9]")
 """Characters of a project's path that become `-` in the name of Claude Code's folder for it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.core.base.files.search_path import own_path
 from cru.core.base.values.errors import CruError
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.launch import shells
@@ -18,7 +19,6 @@ from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.model.result import HookRun
-from cru.files.search_path import own_path
 from cru.process.capture import ByteCapture
 from cru.process.child import Program
 from cru.process.errors import StartError, StartProblem

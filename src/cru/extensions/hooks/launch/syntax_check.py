@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
+from cru.core.base.files.regular import read_regular
+from cru.core.base.files.search_path import own_env, own_path
 from cru.extensions.hooks import MAX_CONFIG_BYTES
-from cru.files.regular import read_regular
-from cru.files.search_path import own_env, own_path
 from cru.shell.parser import parse
 from cru.shell.programs import base_name
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cru.config.positions import positions
+from cru.core.base.files import parse_toml
+from cru.core.base.files.nesting import BadToml
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.parsing.positions import Path
 from cru.extensions.hooks.parsing.reading import Reading
-from cru.files import parse_toml
-from cru.files.nesting import BadToml
 
 
 class TomlReading(Reading):

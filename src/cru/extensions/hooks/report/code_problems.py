@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cru.config.closest import did_you_mean
+from cru.core.base.files.regular import read_regular
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.run.languages import lua_source
-from cru.files.regular import read_regular
 
 CodeProblem = tuple[str, str]
 """(what is wrong, the next step)."""

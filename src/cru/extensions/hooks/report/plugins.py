@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.config.closest import closest
+from cru.core.base.files.regular import read_regular
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders, project_plugins
 from cru.extensions.errors import PluginFailed
@@ -29,7 +30,6 @@ from cru.extensions.lost_guards import LossKind, LostGuard
 from cru.extensions.patterns import describe, is_about_tools
 from cru.extensions.plugin_files import copy_of, describe_encoding
 from cru.extensions.requirements import PLUGINS, find_unmet
-from cru.files.regular import read_regular
 from cru.namespace.event_table import table
 
 if TYPE_CHECKING:

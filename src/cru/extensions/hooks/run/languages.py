@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
+from cru.core.base.files.regular import read_regular
 from cru.engine.parts import Parts
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
-from cru.files.regular import read_regular
 from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from hashlib import sha256
 from pathlib import Path
 
+from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.extensions.hooks.trust.files import ReferencedFile
-from cru.files.regular import make_private_folder, read_regular
 from cru.permissions import NotStored
 
 LARGEST_COPY = 64 << 10
@@ -20,7 +20,7 @@ YOUNG = 3600.0
 
 def keep_copies(home: Path, files: Iterable[ReferencedFile]) -> None:
     """Of texts that are small enough. Raises NotStored."""
-    from cru.files.atomic import replace_file
+    from cru.core.base.files.atomic import replace_file
 
     folder = home / "trust"
     try:

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from cru.files.regular import open_regular
+from cru.core.base.files.regular import open_regular
 
 LOOKUPS = 20_000
 """Questions to the file system; a usual hook needs about ten."""

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from cru.core.base.files.regular import open_regular
 from cru.extensions.hooks.trust.files import LookupBudget
-from cru.files.regular import open_regular
 
 BELOW = 500
 """Files of a folder that is given to an interpreter."""

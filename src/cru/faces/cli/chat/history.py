@@ -10,8 +10,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import History, InMemoryHistory
 
+from cru.core.base.files.regular import APPENDING, append_lines, open_regular, read_range
 from cru.core.base.values.visible import visible
-from cru.files.regular import APPENDING, append_lines, open_regular, read_range
 
 READ, KEPT = 1 << 20, 8 << 20
 """Bytes at the end of the file that are read; and from which on it is put aside as `chat_history.1`, in the place of what that was."""

@@ -133,7 +133,7 @@ def _decode(text: bytes) -> bytes:
 
 async def read_clipboard(env: Mapping[str, str], which: Callable[[str], str | None] | None = None) -> bytes:
     """The image in the clipboard. Raises ClipboardProblem."""
-    from cru.files.search_path import find_program
+    from cru.core.base.files.search_path import find_program
     from cru.process.capture import ByteCapture
     from cru.process.child import Program
     from cru.process.errors import StartError

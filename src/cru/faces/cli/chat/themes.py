@@ -17,10 +17,10 @@ from cru.commands.errors import CommandError
 from cru.config.closest import did_you_mean
 from cru.config.layers import Settings
 from cru.config.positions import line_of
+from cru.core.base.files import parse_toml
+from cru.core.base.files.nesting import BadToml
+from cru.core.base.files.regular import read_regular
 from cru.faces.cli.console import complain
-from cru.files import parse_toml
-from cru.files.nesting import BadToml
-from cru.files.regular import read_regular
 
 STYLES = {
     "activity": "what runs, and for how long", "output": "the last lines of what runs", "queue": "prompts that wait", "todos": "todos",

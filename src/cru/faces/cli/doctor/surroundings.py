@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cru
+from cru.core.base.files.search_path import find_program, own_path
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
-from cru.files.search_path import find_program, own_path
 from cru.process.capture import TextCapture
 from cru.process.child import Program
 from cru.process.run import run_program

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.config.secret import holds_secret
+from cru.core.base.files.regular import read_regular
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import await_input
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -17,7 +18,6 @@ from cru.faces.cli.fleet.common import at_least, dollars_of, say_line, seconds_o
 from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path, require_utf8, working_directory
 from cru.faces.cli.set_flag import add_setting
-from cru.files.regular import read_regular
 from cru.fleet import FleetError
 from cru.fleet.items import ID, ItemDefaults, batch_name, read_items
 from cru.fleet.queue import WorkQueue

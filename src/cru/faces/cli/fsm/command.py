@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.files import read_json
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
-from cru.files import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -53,8 +53,8 @@ def update_hook_list(config: Path, key: str, name: str, *, is_listed: bool) -> N
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
     from cru.config.edit import set_value
     from cru.config.layers import ConfigError, SettingsProblem, read_layer
-    from cru.files.atomic import file_lock
-    from cru.files.regular import make_private_folder
+    from cru.core.base.files.atomic import file_lock
+    from cru.core.base.files.regular import make_private_folder
 
     make_private_folder(config.parent)
     with file_lock(config):

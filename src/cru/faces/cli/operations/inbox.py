@@ -103,7 +103,7 @@ def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
     from cru.bundled import INBOX
     from cru.contexts import read_error
-    from cru.files.regular import read_regular
+    from cru.core.base.files.regular import read_regular
 
     path = run.home.path / "prompts" / PROMPT
     try:

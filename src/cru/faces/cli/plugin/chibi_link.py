@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import show
-from cru.files.regular import make_private_folder
 
 WRITTEN = b".chibi"
 LONGEST = 1 << 20

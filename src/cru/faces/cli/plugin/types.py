@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cru.core.base.files.atomic import replace_file
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import show
-from cru.files.atomic import replace_file
 from cru.namespace.stubs import lua_definitions, python_stub
 
 FOLDER = "typings"

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.files.atomic import replace_file
 from cru.faces.cli.vault.layout import lay_out
-from cru.files.atomic import replace_file
 from cru.vault import VaultError
 from cru.vault.vault import Vault
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.core.base.files.private import write_private
+from cru.core.base.files.regular import make_private_folder
 from cru.events.answers import Answer, Change
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event
@@ -20,8 +22,6 @@ from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
-from cru.files.private import write_private
-from cru.files.regular import make_private_folder
 
 if TYPE_CHECKING:
     from cru.process.confined import Confine, ConfinedCommand

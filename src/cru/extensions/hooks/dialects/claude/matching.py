@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from cru.core.base.files import glob
+from cru.core.base.files.linear_regex import finds
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing.reading import check_regex
-from cru.files import glob
-from cru.files.linear_regex import finds
 from cru.permissions import paths, rules
 
 LITERAL = re.compile(r"[A-Za-z0-9_\-,| ]*")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from cru.config.closest import did_you_mean, is_misprint
+from cru.core.base.files.glob import escape
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing.reading import Reading, canonical_definition, typed_value
-from cru.files.glob import escape
 from cru.permissions import BadRule, RuleLists
 from cru.permissions.rules import parse_rule
 from cru.tools.protocol import AGENT_ALIASES

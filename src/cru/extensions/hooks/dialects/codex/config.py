@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from cru.core.base.files.regular import read_regular
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.model.mapping import Events, ParsedFile
@@ -19,7 +20,6 @@ from cru.extensions.hooks.parsing.reading import (
     describe_mistyped,
 )
 from cru.extensions.hooks.parsing.toml import open_reading
-from cru.files.regular import read_regular
 
 TIMEOUT = 600.0
 LEAST = 1.0

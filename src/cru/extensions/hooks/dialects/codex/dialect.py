@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.files.linear_regex import finds
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
@@ -34,7 +35,6 @@ from cru.extensions.hooks.model.mapping import (
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.common import spill_context
-from cru.files.linear_regex import finds
 
 
 class CodexStops(Struct):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cru.core.base.files.linear_regex import finds
 from cru.core.base.values.mcp_names import double_name
 from cru.engine.turn import TYPED_SOURCES
 from cru.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
@@ -26,7 +27,6 @@ from cru.extensions.hooks.model.mapping import (
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
-from cru.files.linear_regex import finds
 from cru.permissions.modes import KINDS
 
 # Names of Claude and Crush → our event, and the values of its identifier, or the sources of a prompt, that they mean.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cru.core.base.files.linear_regex import finds
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import MessageReceived
 from cru.events.stamp import Event
@@ -28,7 +29,6 @@ from cru.extensions.hooks.model.mapping import (
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
-from cru.files.linear_regex import finds
 
 DENY, HALT = 2, 49
 MARKERS = {"CRUSH": "1", "AGENT": "crush", "AI_AGENT": "crush"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from cru.core.base.files import decode_json
+from cru.core.base.files.regular import read_regular
 from cru.extensions.hooks.parsing.positions import without_comments
-from cru.files import decode_json
-from cru.files.regular import read_regular
 
 LIMIT_BYTES = 1 << 20
 

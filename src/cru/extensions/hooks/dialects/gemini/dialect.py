@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from cru.core.base.files.linear_regex import finds
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.gemini.config import FOLDERS, read_entries
@@ -15,7 +16,6 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.extensions.hooks.parsing import common
-from cru.files.linear_regex import finds
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:

@@ -215,7 +215,9 @@ def compile_identifier_glob(pattern: str) -> NameTest:
         raise BadGlob(f"bad pattern `{pattern}`: {error}", "as in: bash, edit*, notes/**/*.md, {read,write}") from error
     if pattern.count("*") - pattern.count("**") + pattern.count("{") < 2:
         return test
-    from cru.files.linear_regex import finds  # several stars or choices have more ways than a long name leaves time for
+    from cru.core.base.files.linear_regex import (
+        finds,  # several stars or choices have more ways than a long name leaves time for
+    )
 
     return lambda identifier: finds(rf"(?s)\A(?:{regex})\Z", identifier) is not False
 

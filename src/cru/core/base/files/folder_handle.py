@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from cru.files.regular import WAY, open_folder
+from cru.core.base.files.regular import WAY, open_folder
 
 
 def open_without_links(path: str | os.PathLike[str], *, make: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cru.files.regular import PRIVATE, open_regular, write_all
+from cru.core.base.files.regular import PRIVATE, open_regular, write_all
 
 
 def write_private(path: str | os.PathLike[str], data: bytes, mode: int = PRIVATE) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.files.yaml_text import BadYaml, parse_yaml
+from cru.core.base.files.yaml_text import BadYaml, parse_yaml
 
 MOST_VALUES = 10_000
 """Aliases may repeat a few values any number of times, and whoever shows one of them writes them all."""

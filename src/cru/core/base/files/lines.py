@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cru.files.regular import read_range
+from cru.core.base.files.regular import read_range
 
 BLOCK = 1 << 18
 FIRST_BLOCK = 1 << 13

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
-from cru.files.glob import BadGlob, NameTest, compile_name, expand_braces, is_plain_name
+from cru.core.base.files.glob import BadGlob, NameTest, compile_name, expand_braces, is_plain_name
 
 TreePattern: TypeAlias = "tuple[str | NameTest | None, ...]"
 """A path below some folder, name by name: the name itself, a test of it, or None for any number of names."""

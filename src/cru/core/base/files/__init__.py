@@ -39,7 +39,7 @@ def decode_json(text: bytes | str, kind: type[T]) -> T:
 
     data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH:  # a few counts in C spare most texts the scan
-        from cru.files.nesting import is_too_deep
+        from cru.core.base.files.nesting import is_too_deep
 
         if is_too_deep(data, MAX_DEPTH):
             raise msgspec.DecodeError(f"nested more than {MAX_DEPTH} levels deep")
@@ -52,7 +52,7 @@ def decode_json(text: bytes | str, kind: type[T]) -> T:
 def read_json(path: str | os.PathLike[str], kind: type[T], *, limit_bytes: int = MAX_BYTES) -> T:
     """Return the value in a file, as `decode_json` does. Raises msgspec.DecodeError, and OSError also for what is larger than `limit_bytes`
     or no regular file."""
-    from cru.files.regular import read_regular
+    from cru.core.base.files.regular import read_regular
 
     return decode_json(read_regular(path, limit_bytes), kind)
 
@@ -64,12 +64,12 @@ def parse_toml(text: str, *, most_values: int = MAX_VALUES) -> dict[str, Any]:
     text = text.removeprefix("\ufeff")
     levels = text.count("[") + text.count("{") + text.count(".")
     if levels > MAX_TOML_DEPTH or text.count(",") + text.count("\n") + TABLE_COST * levels > most_values:
-        from cru.files.nesting import check_toml
+        from cru.core.base.files.nesting import check_toml
 
         check_toml(text, MAX_TOML_DEPTH, most_values, TABLE_COST)
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        from cru.files.nesting import describe_error
+        from cru.core.base.files.nesting import describe_error
 
         raise describe_error(error, text) from error

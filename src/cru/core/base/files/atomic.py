@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from cru.files import unsynced
-from cru.files.regular import NOT_REGULAR, PRIVATE, make_private_folder, open_folder, write_all
+from cru.core.base.files import unsynced
+from cru.core.base.files.regular import NOT_REGULAR, PRIVATE, make_private_folder, open_folder, write_all
 
 STALE = 60.0
 """Seconds after which nobody writes a temporary file any more."""
@@ -53,7 +53,7 @@ def replace_file(
     """
     path = _link_target(path, follow)
     if no_links:
-        from cru.files.folder_handle import open_without_links
+        from cru.core.base.files.folder_handle import open_without_links
 
         folder = open_without_links(path.parent, make=make_folders)
     else:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cru.files import MAX_BYTES
-from cru.files.regular import make_private_folder, read_regular
+from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.regular import make_private_folder, read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def load_json(path: Path, decode: Callable[[bytes], T]) -> T | None:
 
 
 def _set_aside(path: Path, reason: str, content: bytes) -> DamagedFile:
-    from cru.files.atomic import set_aside
+    from cru.core.base.files.atomic import set_aside
 
     try:
         return DamagedFile(reason, f"kept as {set_aside(path, 'corrupt')}", True, content)
@@ -57,7 +57,7 @@ def _set_aside(path: Path, reason: str, content: bytes) -> DamagedFile:
 
 def update_json(path: Path, change: Callable[[], bytes | None]) -> None:
     """Replace the file by what `change` makes of it under the lock, None for no change. Raises OSError."""
-    from cru.files.atomic import file_lock, replace_file
+    from cru.core.base.files.atomic import file_lock, replace_file
 
     make_private_folder(path.parent)
     with file_lock(path):
