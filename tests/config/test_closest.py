@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cru.config.closest import closest, did_you_mean, distance
+from cru.core.base.config.closest import closest, did_you_mean, distance
 
 KNOWN = ("model", "mode", "base_url", "api_key", "context_window_limit", "tool:before_call", "tool:called")
 

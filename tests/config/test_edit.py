@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cru.config.edit import set_value
-from cru.config.layers import ConfigError
+from cru.core.base.config.edit import set_value
+from cru.core.base.config.layers import ConfigError
 
 TEXT = """\
 # who I am

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.config.positions import join_key, line_of, positions, split_key
+from cru.core.base.config.positions import join_key, line_of, positions, split_key
 
 TEXT = '''\
 # model = "commented"

@@ -6,7 +6,7 @@ import pytest
 from tests.kit import HomeDir, cru
 
 from cru.app.start import API_TABLES, SETTINGS
-from cru.config.layers import ConfigError, Layer, merge_layers
+from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 
 WRONG = [
     ("lock_heartbeat_seconds=0", "from 1 to 3600, got 0"),

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from cru.config.layers import ConfigError
-from cru.config.reference import markdown
+from cru.core.base.config.layers import ConfigError
+from cru.core.base.config.reference import markdown
 
 
 class Alias(Struct, frozen=True):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cru.config.secret import holds_secret, mask_url, secrets_in_url
+from cru.core.base.config.secret import holds_secret, mask_url, secrets_in_url
 
 
 @pytest.mark.parametrize(

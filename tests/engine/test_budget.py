@@ -9,7 +9,7 @@ import pytest
 from tests.engine.support import Ext, MadeTool, Person, World, always
 
 from cru.app import SETTINGS
-from cru.config.layers import ConfigError, Layer, merge_layers
+from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
 from cru.engine.parts import EngineSettings
 from cru.engine.spending import (

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from tests.kit.growth import assert_linear
 
-from cru.config.ignored import drop_forbidden, restrict_untrusted
-from cru.config.layers import ConfigError, Layer, merge_layers, read_layer
-from cru.config.positions import line_of
+from cru.core.base.config.ignored import drop_forbidden, restrict_untrusted
+from cru.core.base.config.layers import ConfigError, Layer, merge_layers, read_layer
+from cru.core.base.config.positions import line_of
 from cru.core.base.files import MAX_DEPTH, MAX_TOML_DEPTH, MAX_VALUES, decode_json, parse_toml, read_json
 from cru.core.base.files.nesting import BadToml
 

@@ -23,9 +23,9 @@ from tests.permissions.test_commands import gate
 from tests.shell.test_parser import check_places
 
 from cru.app.start import SETTINGS
-from cru.config.ignored import restrict_untrusted
-from cru.config.layers import ConfigError, Layer, merge_layers
 from cru.contexts.entries import decode_lines, encode, replace_surrogates
+from cru.core.base.config.ignored import restrict_untrusted
+from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.files import parse_toml
 from cru.core.base.files.front_matter import BadFrontMatter, read_front_matter
 from cru.core.base.files.glob import BadGlob

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from tests.kit import hook_tables, program_tables, tables
 from tests.kit.differential import page as differential
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 
 Generator = Callable[[], str]
 

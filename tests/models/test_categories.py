@@ -10,7 +10,7 @@ import pytest
 from tests.engine.support import World
 
 from cru.app import SETTINGS
-from cru.config.layers import ConfigError, Layer, merge_layers
+from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
 from cru.engine.model_pool import ModelPool
 from cru.events.bus import Bus

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.permissions.world import World, touch
 
-from cru.config.ignored import restrict_untrusted
-from cru.config.layers import Layer
+from cru.core.base.config.ignored import restrict_untrusted
+from cru.core.base.config.layers import Layer
 from cru.core.base.values.mcp_names import join_names
 from cru.permissions import BadRule, LayerRules, PermissionSettings, RuleLists, UnknownMode, layer_rules
 from cru.permissions.gate import Gate, PermissionReply, PermissionSubject, Verdict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.app.start import Start, user_home
-from cru.config.layers import Settings
+from cru.core.base.config.layers import Settings
 from cru.engine.parts import Parts
 from cru.events import payloads as p
 from cru.events.payloads import MessageReceived

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, Settings
+from cru.core.base.config.layers import COMMAND_LINE, CONTEXT, Layer, Settings
 from cru.models import ModelAlias, ModelSettings, merge_api
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.config.layers import Settings
 from cru.contexts.entries import LogProblem
 from cru.contexts.reported import report_once
+from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
 from cru.engine.parts import Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces

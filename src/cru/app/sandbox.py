@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.app.start import Start, user_home
-from cru.config.layers import Settings
+from cru.core.base.config.layers import Settings
 from cru.core.base.files.search_path import own_env
 from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.config.layers import (
+from cru.contexts import ContextSettings
+from cru.core.base.config.layers import (
     COMMAND_LINE,
     CONTEXT,
     ENVIRONMENT,
@@ -18,8 +19,7 @@ from cru.config.layers import (
     merge_layers,
     read_layer,
 )  # fmt: skip
-from cru.config.project_root import find_root
-from cru.contexts import ContextSettings
+from cru.core.base.config.project_root import find_root
 from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.engine.parts import EngineSettings
@@ -194,7 +194,7 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
         layer = read_layer("project", path)
         if layer is None:
             return None
-        from cru.config.ignored import drop_forbidden
+        from cru.core.base.config.ignored import drop_forbidden
 
         project, problems = drop_forbidden(layer)
         notices += [str(problem) for problem in problems]
@@ -219,7 +219,7 @@ def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) ->
     trust = TrustStore(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):
         _check_required(start, project)
-        from cru.config.ignored import restrict_untrusted
+        from cru.core.base.config.ignored import restrict_untrusted
 
         kept, problems = restrict_untrusted(project)
         kept, unreadable = drop_unreadable(kept)
@@ -245,7 +245,7 @@ def _check_required(start: Start, project: Layer) -> None:
 
 def _misspelt_rules(project: Layer) -> Iterator[str]:
     """Keys that were meant to refuse or to ask, which hold in a project that nobody has accepted."""
-    from cru.config.closest import is_misprint
+    from cru.core.base.config.closest import is_misprint
 
     table = project.data.get("permissions")
     keys = table if isinstance(table, dict) else ()

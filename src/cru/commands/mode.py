@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.commands.context import CommandContext
-from cru.config.layers import PROJECT
+from cru.core.base.config.layers import PROJECT
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.permissions.modes import MODE_DESCRIPTIONS, MODES, STRICTNESS, check_mode

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand, NoSuchModel
 from cru.commands.model_facts import ModelFacts, find_facts, render_models
-from cru.config.closest import closest, is_misprint
-from cru.config.edit import set_value
-from cru.config.layers import ENVIRONMENT, PROJECT
-from cru.config.positions import join_key
+from cru.core.base.config.closest import closest, is_misprint
+from cru.core.base.config.edit import set_value
+from cru.core.base.config.layers import ENVIRONMENT, PROJECT
+from cru.core.base.config.positions import join_key
 from cru.engine.commands import CommandResult
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts, ResolvedModel

@@ -252,7 +252,7 @@ def revoke(parts: Parts, text: str) -> Iterator[str]:
 
 def _not_revocable(kept: list[str], text: str, rows: list[RuleRow]) -> BadCommand:
     if not rows:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         hint = did_you_mean(text, kept) or ("`cru permissions` lists them" if kept else "no answer is kept here")
         return BadCommand(f"there is no rule `{_safe(text)}`", hint)

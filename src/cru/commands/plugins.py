@@ -18,7 +18,7 @@ async def plugin(context: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand, UnknownPlugin, PluginInUse, and PluginFailed with the traceback as its hint."""
     verb, *names = words.split() or ["list"]
     if verb not in VERBS:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         raise BadCommand(f"/plugin has no `{verb}`", did_you_mean(verb, VERBS) or f"it has {', '.join(VERBS)}")
     least, most = VERBS[verb]

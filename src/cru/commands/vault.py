@@ -7,7 +7,7 @@ from functools import partial
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.visible import visible
 from cru.engine.commands import CommandResult
 from cru.tools.notes import hit_lines, note_line

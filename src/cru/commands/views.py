@@ -28,7 +28,7 @@ async def view(context: CommandContext, words: str) -> CommandResult:
         lines = [f"{view.name}  {view.description} ({view.host.plugin.name})" for _, view in sorted(views.items())]
         return CommandResult("\n".join(lines) or NONE)
     if name not in views:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         raise BadCommand(
             f"there is no view {name}", did_you_mean(name, views) or f"there are {', '.join(sorted(views))}"

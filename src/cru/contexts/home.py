@@ -263,7 +263,7 @@ class Home:
     def _require_exists(self, name: str) -> None:
         if self.exists(name):
             return
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         names = [known for known in self.names() if known != name]  # it may be listed without a folder
         shown = ", ".join([*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])])

@@ -123,7 +123,7 @@ class Commands:
         """Raises UnknownCommand with the closest name; `typed` says that it may have been meant for the model."""
         command = self._all.get(name) or next(filter(None, (source.find(name) for source in self.sources)), None)
         if command is None:
-            from cru.config.closest import closest
+            from cru.core.base.config.closest import closest
 
             near = closest(name, (known.name for known in self.all()))
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"

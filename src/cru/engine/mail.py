@@ -54,7 +54,7 @@ def _resolve(home: Home, to: str) -> str:
 
 def _deliver(home: Home, message: InboxMessage) -> str:
     """Into the inbox; says so if there was no such context before. Raises ToolError."""
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     try:
         known = home.names()

@@ -260,6 +260,6 @@ def _shown(base_url: str) -> str:
     """An address as records have it; a file's path as it is."""
     if "://" not in base_url or not ("@" in base_url or "?" in base_url):
         return base_url
-    from cru.config.secret import mask_url
+    from cru.core.base.config.secret import mask_url
 
     return mask_url(base_url)

@@ -240,7 +240,7 @@ HELD = "agent:responded"
 
 
 def _did_you_mean(word: str, known: Any) -> str:
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     near = closest(word, known)
     return f"did you mean `{near}`?" if near else f"known: {', '.join(sorted(known))}"

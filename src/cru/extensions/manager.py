@@ -133,7 +133,7 @@ class Extensions:
         """The plugin of that name. Raises UnknownPlugin with the closest one."""
         if name in self._plugins:
             return self._plugins[name]
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         raise UnknownPlugin(f"there is no plugin {name}", did_you_mean(name, self._plugins))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.core.base.files.glob import BadGlob, expand_braces, matches_identifier
 from cru.events.catalog import BY_NAME
 from cru.events.registry import Handler, HandlerRegistry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginMissing
 from cru.extensions.loaded_plugin import LoadedPlugin

@@ -150,7 +150,7 @@ class PluginTool:
                 raise ArgumentError(f"`{name}`: is missing")
         for name, value in fields.items():
             if name not in known:
-                from cru.config.closest import did_you_mean
+                from cru.core.base.config.closest import did_you_mean
 
                 raise ArgumentError(f"`{name}`: unknown; {did_you_mean(name, known)}".rstrip("; "))
             _check_type(name, value, known[name].get("type", ""))

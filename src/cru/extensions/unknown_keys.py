@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from cru.config.closest import closest, did_you_mean, distance
+from cru.core.base.config.closest import closest, did_you_mean, distance
 from cru.namespace.arguments import warn
 from cru.namespace.host import Host
 

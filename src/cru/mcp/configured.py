@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.config.layers import PROJECT, Settings
-from cru.config.positions import join_key
+from cru.core.base.config.layers import PROJECT, Settings
+from cru.core.base.config.positions import join_key
 from cru.core.base.values.mcp_names import server_prefix
 from cru.mcp import McpServer, McpSettings, McpTable
 from cru.mcp.accepted import AcceptedServers

@@ -183,7 +183,7 @@ def _target(response: httpx2.Response) -> str:
     location = response.headers.get("location", "")
     if not 300 <= response.status_code < 400 or not location:
         return ""
-    from cru.config.secret import mask_url
+    from cru.core.base.config.secret import mask_url
     from cru.core.base.values.visible import visible
 
     target = visible(mask_url(str(response.url.join(location))))

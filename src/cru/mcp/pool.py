@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.mcp import UnknownServer
 from cru.mcp.connection import ServerConnection
 from cru.mcp.definition import ServerDefinition

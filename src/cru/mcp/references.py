@@ -53,7 +53,7 @@ def expand(server: McpServer, env: Mapping[str, str]) -> tuple[McpServer, set[st
         env=expansion.table(server.env), cwd=expansion.text(server.cwd), url=expansion.text(server.url),
         headers=expansion.table(server.headers),
     )  # fmt: skip
-    from cru.config.secret import secrets_in_url
+    from cru.core.base.config.secret import secrets_in_url
 
     return expanded, {secret for secret in (*expansion.secrets, *secrets_in_url(expanded.url)) if len(secret) > 3}
 

@@ -164,7 +164,7 @@ def check_api(api: dict[str, object]) -> list[str]:
 def _check_key(key: str, value: object) -> str:
     import msgspec
 
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     if key not in API_KEYS:
         near = closest(key, API_KEYS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cru.config.closest import is_misprint
+from cru.core.base.config.closest import is_misprint
 from cru.models import ModelAlias, ModelSettings
 from cru.models.protocol import NoModel
 from cru.models.providers import refuse_misspelt, split_model

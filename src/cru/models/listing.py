@@ -196,6 +196,6 @@ def _server(provider: str, url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    from cru.config.secret import mask_url
+    from cru.core.base.config.secret import mask_url
 
     return mask_url(url).removesuffix("/models")

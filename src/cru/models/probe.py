@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.models.protocol import NoModel
 from cru.models.providers import PROVIDERS, USUAL_PORTS, Provider
 from cru.net import NetError, TimeLimits

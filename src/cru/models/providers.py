@@ -206,7 +206,7 @@ def refuse_misspelt(identity: str) -> None:
     before, colon, _ = identity.partition(":")
     if not colon or "/" in before:
         return
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     if near := closest(before, PROVIDERS):
         raise NoModel(f"there is no provider `{before}`", f"did you mean {near}:?")
@@ -256,6 +256,6 @@ def secrets_in_base_url(base_url: str) -> tuple[str, ...]:
     """What is secret in an address: user name, password and values of its query, but for words too short to be told from others."""
     if not ("@" in base_url or "?" in base_url):
         return ()
-    from cru.config.secret import secrets_in_url
+    from cru.core.base.config.secret import secrets_in_url
 
     return tuple(secret for secret in secrets_in_url(base_url) if len(secret) >= SHORTEST)

@@ -68,7 +68,7 @@ def pull(name: str, models_folder: Path, say: Callable[[str], None]) -> Path:
 
 
 def _unknown_model(name: str) -> NoModel:
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     near = closest(name, WEIGHTS)
     hint = (

@@ -278,7 +278,7 @@ class _Builder:
         name = key.strip()
         if name != key and name in (*ITEMS, *HEADERS):
             return self._wrong(f"there is a blank before `{name}:`", "an item begins its line")
-        from cru.config.closest import closest
+        from cru.core.base.config.closest import closest
 
         near = closest(name, (*ITEMS, *HEADERS))
         return self._wrong(f"unknown item `{name[:40]}`", f"did you mean `{near}:`?" if near else "")

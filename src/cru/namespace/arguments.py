@@ -116,7 +116,7 @@ def options(where: str, value: Any, known: Collection[str]) -> dict[str, Any]:
     unknown = [key for key in fields if key not in known]
     if not unknown:
         return fields
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     for key in unknown:
         hint = did_you_mean(str(key), known)

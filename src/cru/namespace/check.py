@@ -86,7 +86,7 @@ def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str
     settings = dict(defaults)
     for key, value in dict(given or {}).items():
         if key not in defaults:
-            from cru.config.closest import did_you_mean
+            from cru.core.base.config.closest import did_you_mean
 
             near = did_you_mean(str(key), defaults) or f"settings are {', '.join(sorted(map(str, defaults)))}"
             log("warn", f"{section} {key}: no such setting; {near}")

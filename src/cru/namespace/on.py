@@ -95,7 +95,7 @@ def _register(event: str, first: object, second: object, named: dict[str, object
     fields = {**(options or {}), **named}
     for key in fields:
         if key not in OPTIONS:
-            from cru.config.closest import did_you_mean
+            from cru.core.base.config.closest import did_you_mean
 
             raise BadArgument(f"cru.on({event!r}): unknown option `{key}`", did_you_mean(key, OPTIONS))
     fields["once"] = once or bool(fields.get("once"))
@@ -126,7 +126,7 @@ def _target_events(event: str, where: str) -> list[tuple[str, str]]:
 
 
 def _warn_unknown(event: str, where: str) -> None:
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     near = closest(event, table.known_events())
     here = host()

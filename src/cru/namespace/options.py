@@ -80,7 +80,7 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: o
     tree = _find_tree(session, plugin)
     option = next((entry for entry in tree.options if ".".join(entry.path) == path), None)
     if option is None:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         raise BadArgument(
             f"{plugin} has no option `{path}`", did_you_mean(path, [".".join(o.path) for o in tree.options])
@@ -107,7 +107,7 @@ def _read_options(path: tuple[str, ...], spec: dict[str, object], above: dict[st
     where = f"cru.options: {'.'.join(path) or 'the tree'}"
     kind = spec.get("type", "group" if "args" in spec else None)
     if kind not in TYPES:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         hint = did_you_mean(tostring(kind), TYPES) or f"types are {', '.join(TYPES)}"
         raise BadArgument(f"{where}: unknown type `{tostring(kind)}`", hint)

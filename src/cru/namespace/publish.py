@@ -20,7 +20,7 @@ def publish(key: str, value: object = None) -> None:
     Example: cru.publish("session_title", "A day at sea") --> nil
     """
     if key not in PUBLISHED:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         raise BadArgument(f"cru.publish: unknown key `{tostring(key)}`", did_you_mean(tostring(key), PUBLISHED))
     plain_data.encode("cru.publish", value)

@@ -113,7 +113,7 @@ def _replaced() -> dict[str, object] | None:
 
 
 def _unknown(name: str) -> str:
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     hint = did_you_mean(name, sorted({*_TARGETS, *ABSENT, *_FAMILIES}))
     return f"there is no cru.{name}{f'; {hint}' if hint else ''}"

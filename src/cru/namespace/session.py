@@ -217,12 +217,12 @@ def _set_knob(session: PluginSession, name: str, value: object) -> None:
 def _check_knob(name: str) -> str:
     if name in KNOBS:
         return name
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     raise BadArgument(f"cru.defaults: unknown name `{name}`", did_you_mean(str(name), KNOBS))
 
 
 def _unknown_property(name: str) -> UnknownProperty:
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     return UnknownProperty(f"session: unknown property `{name}`", did_you_mean(name, SessionObject.FIELDS))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, convert
 
-from cru.config.layers import Layer
+from cru.core.base.config.layers import Layer
 from cru.core.base.values.errors import CruError
 
 if TYPE_CHECKING:

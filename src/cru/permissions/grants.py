@@ -12,7 +12,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.config.layers import SettingsProblem
+    from cru.core.base.config.layers import SettingsProblem
     from cru.events.answers import PermissionUpdate
     from cru.permissions.hook_grants import HookGrant
     from cru.permissions.rules import GrantOrigin, Rule
@@ -193,7 +193,7 @@ class Grants:
 
     def _parse(self, rules: Iterable[tuple[str, str, GrantOrigin]]) -> tuple[Rule, ...]:
         """Rules out of (text, source, origin); one that cannot be read is a problem."""
-        from cru.config.layers import SettingsProblem
+        from cru.core.base.config.layers import SettingsProblem
         from cru.permissions import BadRule
         from cru.permissions.rules import parse_rule
 

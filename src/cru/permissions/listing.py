@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from cru.config.positions import item_lines
+from cru.core.base.config.positions import item_lines
 from cru.core.base.files.regular import read_regular
 from cru.permissions import LayerRules
 from cru.permissions.dead_rules import find_flaw

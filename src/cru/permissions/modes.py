@@ -55,7 +55,7 @@ def check_mode(name: str) -> str:
     """The name itself. Raises UnknownMode with the nearest known name."""
     if name in MODES:
         return name
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     raise UnknownMode(f"unknown mode `{name}`", did_you_mean(name, MODES) or f"modes are {', '.join(MODES)}")
 

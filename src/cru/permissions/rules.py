@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.config.layers import Layer, SettingsProblem
+from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.files import glob, is_inside
 from cru.core.base.files.glob import escape
 from cru.core.base.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
@@ -109,7 +109,7 @@ def drop_unreadable(layer: Layer) -> tuple[Layer, list[str]]:
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:
     """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged, nor tools that come and go: those
     of MCP servers, and the one that loads skills."""
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     names = (*known, *KINDS, INPUT_TO, OUTSIDE, SKILL)
     return tuple(

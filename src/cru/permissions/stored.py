@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
-from cru.config.layers import SettingsProblem
+from cru.core.base.config.layers import SettingsProblem
 from cru.core.base.files import decode_json
 from cru.permissions import NotStored
 from cru.permissions.hook_grants import HookGrant

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cru.config.layers import SettingsProblem
+    from cru.core.base.config.layers import SettingsProblem
     from cru.permissions.snapshot import Snapshot
 
 

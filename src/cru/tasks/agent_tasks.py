@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.config.closest import closest, did_you_mean
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.values.errors import CruError
 from cru.engine.parts import Parts
 from cru.events.stream import Stream

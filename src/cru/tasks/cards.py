@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from cru.config.check import in_plain_words
-from cru.config.closest import closest, did_you_mean
+from cru.core.base.config.check import in_plain_words
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.permissions.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin

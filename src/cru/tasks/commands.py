@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from cru.config.closest import closest
 from cru.contexts.entries import LOG
+from cru.core.base.config.closest import closest
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.engine.call_outcomes import results_by_call, why_not_run

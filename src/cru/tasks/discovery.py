@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import NoFrontMatter
 from cru.core.base.files.regular import read_regular
 from cru.permissions.trust import TrustStore

@@ -185,7 +185,7 @@ def _choices(name: str, kind: type[Struct]) -> str:
 
 
 def _unknown(name: str, kind: type[Struct]) -> str:
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     known = kind.__struct_encode_fields__
     near = closest(name, known)

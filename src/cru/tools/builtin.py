@@ -291,7 +291,7 @@ class ToolRegistry:
 
     def closest(self, name: str) -> str | None:
         """The offered name most like `name`, if any is."""
-        from cru.config.closest import closest
+        from cru.core.base.config.closest import closest
 
         return closest(name, self._offered)
 
@@ -330,7 +330,7 @@ class NarrowedTools(ToolRegistry):
         return self._outer.find(name) if self._allows(name) else None
 
     def closest(self, name: str) -> str | None:
-        from cru.config.closest import closest
+        from cru.core.base.config.closest import closest
 
         return closest(name, self.names())
 

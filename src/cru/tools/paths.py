@@ -65,7 +65,7 @@ def hint_for_missing(path: Path) -> str:
         while not parent.exists():
             parent = parent.parent
         return f"the folder {path.parent} does not exist; {parent} does"
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     try:
         near = closest(path.name, sorted(file.name for file in parent.iterdir()))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import read_regular
 from cru.vault import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.discovery.files import DiscoveredPlugin
 
 

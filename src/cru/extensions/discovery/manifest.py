@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.extensions.errors import BadManifest

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.bundled import PLUGINS
-from cru.config.closest import closest, did_you_mean
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.regular import NOT_REGULAR
 from cru.extensions import OWN_KEYS, PATH_VARIABLES
 from cru.extensions.discovery.files import (

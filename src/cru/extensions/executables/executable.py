@@ -92,7 +92,7 @@ class ExecutableSettings(Struct, frozen=True):
         for choice in known:
             if choice == value:
                 return choice
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         hint = did_you_mean(str(value), known) or f"one of: {', '.join(known)}"
         raise PluginFailed(f"[plugins.{self.plugin}] {key}: there is no {value!r}", hint)
@@ -106,7 +106,7 @@ class ExecutableSettings(Struct, frozen=True):
 
     def near_misses(self) -> Iterator[str]:
         """Keys that are nearly one of ours; others may be the program's own."""
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         for key in self.config:
             near = did_you_mean(key, KEYS) if key not in KEYS else ""

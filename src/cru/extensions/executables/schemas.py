@@ -220,7 +220,7 @@ def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
 
 def _near_misses(member: Mapping[str, object], reply: _SchemaReply, place: str) -> Iterator[str]:
     """Hooks that there are not, and fields that are nearly one of ours; others may be anybody's."""
-    from cru.config.closest import closest, did_you_mean
+    from cru.core.base.config.closest import closest, did_you_mean
 
     for hook in reply.hooks or ():
         if hook not in HOOKS:

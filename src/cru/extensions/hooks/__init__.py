@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.config.layers import PROJECT
+from cru.core.base.config.layers import PROJECT
 
 if TYPE_CHECKING:
-    from cru.config.layers import Layer
+    from cru.core.base.config.layers import Layer
     from cru.engine.parts import Parts
     from cru.extensions.hooks.discovery import HookPolicy
     from cru.extensions.hooks.model.entry import Layer as HookLayer
@@ -77,7 +77,7 @@ class HookOptions(Struct, frozen=True):
         known = foreign_names()
         for name in self.dialects:
             if name not in known:
-                from cru.config.closest import did_you_mean
+                from cru.core.base.config.closest import did_you_mean
 
                 hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
                 raise ValueError(f"there are no hooks of `{name}`\n  {hint}")

@@ -114,7 +114,9 @@ def _has_misprint(data: bytes) -> bool:
     names = set(_TABLE.findall(data))
     if not names:
         return False
-    from cru.config.closest import is_misprint  # at a start: most files have no table, or one that is read anyway
+    from cru.core.base.config.closest import (
+        is_misprint,  # at a start: most files have no table, or one that is read anyway
+    )
 
     return any(is_misprint(name.decode("utf-8", "replace"), "hooks") for name in names)
 
@@ -123,7 +125,7 @@ def _is_odd(data: bytes) -> bool:
     """Whether it is no plain JSON object, or has a key that may be a misspelt one of hooks or rules."""
     import msgspec
 
-    from cru.config.closest import is_misprint
+    from cru.core.base.config.closest import is_misprint
 
     try:
         keys = decode_json(data, dict[str, msgspec.Raw])

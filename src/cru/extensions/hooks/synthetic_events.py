@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.events.catalog import BY_NAME
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Stamp

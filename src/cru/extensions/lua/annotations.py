@@ -176,6 +176,6 @@ def _read_param(text: str, number: int, annotations: SourceAnnotations) -> Param
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     return did_you_mean(word, known)

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
 from cru.core.base.files.regular import open_regular, read_regular
 from cru.extensions.prompt_files import BadPromptFile, FileOrigin, PromptFileKind, PromptPlaces

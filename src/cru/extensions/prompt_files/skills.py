@@ -175,7 +175,7 @@ class SkillTool:
             return ToolResult("\n".join(lines) or "no skill fits; other words may")
         file = self._skills.load().get(name.removeprefix("/"))
         if file is None or file.switch("disable-model-invocation", False):
-            from cru.config.closest import did_you_mean
+            from cru.core.base.config.closest import did_you_mean
 
             near = did_you_mean(name, [file.name for file in self._skills.offered()])
             raise ToolError(f"there is no skill {name!r}", near)

@@ -91,7 +91,7 @@ class CommandArguments:
         return UsageProblem(message, command_or_prompt(near, self._all))
 
     def _nearest(self, word: str) -> list[str] | None:
-        from cru.config.closest import closest
+        from cru.core.base.config.closest import closest
 
         name, mark, value = word.partition("=")
         near = closest(name, self._known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from cru.config.secret import holds_secret
+from cru.core.base.config.secret import holds_secret
 from cru.faces.cli.console import ExitStatus
 from cru.faces.cli.flags import Parsed
 

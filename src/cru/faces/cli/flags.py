@@ -258,7 +258,7 @@ def nearest_command(words: Sequence[str], is_typed: bool = False) -> str:
     names = [name for name, command in COMMANDS.items() if alone or (len(words) > 1 and words[1] in command.verbs)]
     if not names:
         return ""
-    from cru.config.closest import distance
+    from cru.core.base.config.closest import distance
 
     return next((name for name in names if distance(words[0].casefold(), name) <= 1), "")
 
@@ -278,7 +278,7 @@ def refuse_before_command(parsed: Parsed) -> None:
         return
     import shlex
 
-    from cru.config.secret import holds_secret
+    from cru.core.base.config.secret import holds_secret
 
     public = [(flag, values) for flag, values in parsed.flags if flag.name != "set" or not holds_secret(values[0])]
     flags = [word for flag, values in public for word in (flag.short or flag.long, *values)]
@@ -372,7 +372,7 @@ def _near(name: str) -> str | None:
     if len(name) == 2:
         flags = [flag for flag in FLAGS if flag.name[0] == name[1].lower()]
         return min(flags, key=lambda flag: bool(flag.short)).long if flags else None
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     return closest(name, [n for n in _BY_NAME if n.startswith("--")] if name.startswith("--") else list(_BY_NAME))
 

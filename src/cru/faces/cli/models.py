@@ -56,7 +56,7 @@ def _list_models(parsed: Parsed, provider: str, words: list[str]) -> int:
     """Raises UsageProblem, ListUnavailable."""
     from cru.app import load_settings
     from cru.commands.model_facts import render_models
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
     from cru.engine.model_pool import ModelPool
     from cru.events.bus import Bus
     from cru.events.stamp import Origin

@@ -68,7 +68,7 @@ def open_home(parsed: Parsed) -> Home:
 
 def project_scope(parsed: Parsed, home: Path) -> str:
     """The root of the project whose current context counts; "" = the one outside of projects (docs/contexts.md). Raises ConfigError."""
-    from cru.config.project_root import find_root
+    from cru.core.base.config.project_root import find_root
 
     try:
         root = find_root(Path(os.getcwd()), os.environ, home, parsed.last("project-root"))
@@ -85,9 +85,9 @@ def _is_inherited(parsed: Parsed, home: Path, root: Path) -> bool:
     """Whether it is a root only because a run of cru above this one says where it works."""
     if parsed.last("project-root") or os.environ.get("CRU_DEPTH", "1") == "1" or not os.environ.get("CRU_PROJECT_ROOT"):
         return False
-    from cru.config.project_root import find_root
     from cru.contexts.projects import read_records
     from cru.contexts.state import SESSION, read_raw
+    from cru.core.base.config.project_root import find_root
 
     env = {key: value for key, value in os.environ.items() if key != "CRU_PROJECT_ROOT"}
     own = find_root(root, env, home)
@@ -98,8 +98,8 @@ def _chosen_scope(parsed: Parsed, home: Path) -> str:
     """What the settings say that are known before a context is: the home's, those of a request, and `-s`."""
     values = [parsed.config.get("contexts"), overrides(parsed).get("contexts") if parsed.has("set") else None]
     if b"contexts" in config_text(home) or any(values):
-        from cru.config.layers import COMMAND_LINE, Layer, merge_layers, read_layer
         from cru.contexts.scope import ContextsTable
+        from cru.core.base.config.layers import COMMAND_LINE, Layer, merge_layers, read_layer
 
         layer = read_layer("user", home / "config.toml")
         tables = [] if layer is None else [Layer("user", _only_contexts(layer.data), layer.file, layer.text)]
@@ -219,7 +219,7 @@ def _debug(parsed: Parsed) -> tuple[str, ...]:
     words = [word.strip() for value in parsed.all("debug") for word in value.split(",")]
     if not words:
         return ()
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
     from cru.engine.debug import FILES
 
     known = (*FILES, "all")
@@ -240,7 +240,7 @@ def _hook_policy(parsed: Parsed) -> HookPolicy:
     word = parsed.last("hooks")
     if word is None:
         return "trusted"
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
     from cru.extensions.hooks.discovery import POLICIES
 
     for policy in POLICIES:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cru.app.start import API_TABLES, settings_structs
-from cru.config.layers import COMMAND_LINE, ConfigError, Layer, merge_layers
-from cru.config.positions import split_key
+from cru.core.base.config.layers import COMMAND_LINE, ConfigError, Layer, merge_layers
+from cru.core.base.config.positions import split_key
 from cru.faces.cli.flags import UsageProblem
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.config.ignored import drop_forbidden
-from cru.config.layers import Layer, SettingsProblem, read_layer
+from cru.core.base.config.ignored import drop_forbidden
+from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
 from cru.extensions.discovery.places import project_folder
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind
 from cru.faces.cli.arguments import CommandArguments
@@ -161,7 +161,7 @@ def _read_settings(path: Path) -> tuple[Layer | None, tuple[SettingsProblem, ...
     if layer is None:
         return None, ()
     from cru.app.start import API_TABLES, settings_structs
-    from cru.config.layers import merge_layers
+    from cru.core.base.config.layers import merge_layers
 
     used, ignored = drop_forbidden(layer)
     merge_layers(settings_structs([used]), [used], tables=API_TABLES)

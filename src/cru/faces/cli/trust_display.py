@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.config.layers import Layer, SettingsProblem
+from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
 from cru.engine.parts import EngineSettings
 from cru.extensions.prompt_files import PromptFileKind

@@ -35,7 +35,7 @@ class MisspelledKey(NamedTuple):
 
 def find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], unknown: Iterable[str]) -> list[MisspelledKey]:
     """What is wrong with the keys that mean nothing; most of them are just somebody's own."""
-    from cru.config.closest import closest
+    from cru.core.base.config.closest import closest
 
     values = dict(raw_items(raw))
     has_words = any(word in values for word in (*DECIDING, *ADDING))

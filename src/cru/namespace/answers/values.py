@@ -71,7 +71,7 @@ def _check_inject_keys(value: Mapping[str, object]) -> None:
     unknown = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
     if not unknown:
         return
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     for key in unknown:
         if near := did_you_mean(key, INJECT_KEYS):

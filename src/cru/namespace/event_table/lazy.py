@@ -78,7 +78,7 @@ class LazyDict(dict[str, object]):
     def _missing(self, name: str) -> AttributeError:
         if name.startswith("__"):
             return AttributeError(name)
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         hint = did_you_mean(name, [key for key in self if isinstance(key, str)])
         return AttributeError(f"there is no `{name}` here{f'; {hint}' if hint else ''}", name=name, obj=self)

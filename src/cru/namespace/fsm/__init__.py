@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.namespace.arguments import text
 from cru.namespace.fsm.definition import read_definition
 from cru.namespace.fsm.machine import WorkflowMachine

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.glob import BadGlob, compile_identifier_glob
 from cru.namespace.arguments import function, lua_type, number, text, texts, tostring, whole
 from cru.namespace.callbacks import Callback, bind_callback

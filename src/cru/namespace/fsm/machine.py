@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.events.payloads import Custom
 from cru.events.stream import StatusChanged
 from cru.namespace.fsm import guard, texts

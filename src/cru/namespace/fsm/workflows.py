@@ -270,7 +270,7 @@ class Workflows:
 
 
 def _warn_unknown_tools(machine: WorkflowMachine, tools: Tools) -> None:
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
     from cru.core.base.files.glob import compile_identifier_glob
 
     known = tools.names()

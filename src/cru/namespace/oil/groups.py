@@ -39,7 +39,7 @@ def group_style(where: str, name: str) -> dict[str, object]:
         value = groups.get(value) if isinstance(value, str) else value
         if isinstance(value, Mapping):
             return dict(value)
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     known = [str(group) for group in groups]
     raise BadArgument(

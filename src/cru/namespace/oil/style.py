@@ -37,7 +37,7 @@ def colour(where: str, value: object) -> str:
         return "#" + "".join(f"{int(part):02x}" for part in rgb.groups())
     if name in COLOURS or _HEX.fullmatch(name):
         return name
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     raise BadArgument(
         f"{where}: unknown colour `{tostring(value)}`", did_you_mean(name, COLOURS) or "or write it as #rrggbb"

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from cru.config.check import in_plain_words
 from cru.contexts.store import FileContext
+from cru.core.base.config.check import in_plain_words
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 from cru.engine.history import IMAGES
@@ -86,7 +86,7 @@ def _configure(where: str, record: ConversationRecord, fields: dict[str, Any]) -
     if changed.get("tools") is not None:
         changed["tools"] = tuple(texts(where, "tools", changed["tools"]))
     if changed.get("mode", "") not in ("", *MODES):
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         mode = text(where, "mode", changed["mode"])
         raise BadArgument(

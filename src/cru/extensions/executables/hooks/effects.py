@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.core.base.values.messages import Span
 from cru.events.answers import PASS, Answer, Change, Op, cancel
 from cru.extensions.errors import HookFailed

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
 from cru.extensions.hooks.model.mapping import ForeignSettings

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.positions import Path

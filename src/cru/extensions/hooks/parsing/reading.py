@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.extensions.hooks import HOOKS_FILE
 from cru.extensions.hooks.model.entry import HookFileProblem, HookSource, ProblemKind
 from cru.extensions.hooks.parsing import regex_cost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.config.positions import positions
+from cru.core.base.config.positions import positions
 from cru.core.base.files import parse_toml
 from cru.core.base.files.nesting import BadToml
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind

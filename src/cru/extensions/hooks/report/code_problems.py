@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.regular import read_regular
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import HookEntry

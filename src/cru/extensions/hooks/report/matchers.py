@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.model.entry import HookEntry

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cru
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.namespace.names import ABSENT, CONSTANTS, NAMES
 
 OWN = frozenset(name.partition(".")[0] for name in (*NAMES, *CONSTANTS, *ABSENT))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.core.base.files.regular import read_regular
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders, project_plugins

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.events.catalog import ALIASES, BY_NAME
 from cru.extensions.executables.executable import HOOKS
 from cru.extensions.hooks.dialects import load_dialects

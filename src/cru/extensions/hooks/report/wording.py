@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cru.config.closest import closest, did_you_mean
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.events.answers import STRENGTH, strength
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import synthetic_events

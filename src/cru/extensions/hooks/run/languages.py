@@ -92,7 +92,7 @@ class HookLanguages(Struct):
         module = sys.modules[await self._load_module(self._python, file)]
         function = getattr(module, name, None)
         if not callable(function):
-            from cru.config.closest import did_you_mean
+            from cru.core.base.config.closest import did_you_mean
 
             known = [known for known, value in vars(module).items() if callable(value)]
             raise BadFunction(f"{file} has no function {name}", did_you_mean(name, known))

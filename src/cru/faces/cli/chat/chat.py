@@ -38,7 +38,7 @@ from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.text_face import TextFace
 
 if TYPE_CHECKING:
-    from cru.config.layers import Settings
+    from cru.core.base.config.layers import Settings
     from cru.events.payloads import Attachment
     from cru.faces.cli.chat.images import ChatImages
     from cru.faces.cli.chat.themes import Themes

@@ -10,7 +10,7 @@ import msgspec
 
 from cru.app import load_settings
 from cru.app.start import Start
-from cru.config.layers import ConfigError, Settings
+from cru.core.base.config.layers import ConfigError, Settings
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.masking import masked
 from cru.faces.cli.arguments import CommandArguments

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from cru.app.start import Start
-from cru.config.layers import Settings
+from cru.core.base.config.layers import Settings
 
 FindingLevel = Literal["ok", "warn", "error"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.app import secret_variables
-from cru.config.secret import mask_url
+from cru.core.base.config.secret import mask_url
 from cru.engine.model_pool import ModelPool, with_keys
 from cru.events.bus import Bus
 from cru.events.stamp import Origin

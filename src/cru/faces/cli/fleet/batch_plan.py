@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.config.secret import holds_secret
+from cru.core.base.config.secret import holds_secret
 from cru.core.base.files.regular import read_regular
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import await_input

@@ -93,7 +93,7 @@ def _reset(built: SessionBundle, name: str, known: set[str]) -> None:
     from cru.namespace.host import Host, Plugin, PluginSession
 
     if name not in known:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         raise UnknownWorkflow(
             f"nothing is saved of a workflow {name}", did_you_mean(name, known) or "cru fsm status shows what is saved"
@@ -121,7 +121,7 @@ def _read_saved(path: Path) -> dict[str, object]:
 def _find(machines: dict[str, WorkflowMachine], name: str) -> WorkflowMachine:
     if name in machines:
         return machines[name]
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     raise UnknownWorkflow(
         f"there is no workflow {name}", did_you_mean(name, machines) or "cru fsm list shows those that are there"

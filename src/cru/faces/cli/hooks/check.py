@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cru.app import load_settings, plugin_places
 from cru.app.start import SettingsLost, Start
-from cru.config.layers import Layer
+from cru.core.base.config.layers import Layer
 from cru.core.base.values.masking import masked
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.inventory import HookInventory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from importlib import import_module
 
-from cru.config.closest import closest
+from cru.core.base.config.closest import closest
 from cru.faces.cli.flags import Parsed, UsageProblem, command_or_prompt
 
 HELP = """\

@@ -118,7 +118,7 @@ def _payload_fields(args: CommandArguments, name: str) -> dict[str, Any]:
 
 def _tool(word: str) -> str:
     """Our name of a tool; one that is unknown is a plugin's, if it is not nearly another. Raises NoSuchName."""
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
     from cru.tools.builtin import TABLE
 
     name = spoken.find_tool(word, TABLE)
@@ -152,7 +152,7 @@ def _select(inventory: HookInventory, query: spoken.HookQuery, id: str) -> list[
         return statuses
     matching = [status for status in statuses if status.entry.id.startswith(id)]
     if not matching:
-        from cru.config.closest import did_you_mean
+        from cru.core.base.config.closest import did_you_mean
 
         hint = did_you_mean(id, [status.entry.id for status in statuses]) or "`cru hooks list` shows all"
         raise NoEntry(f"no hook of this event has the id {id}", hint)

@@ -51,8 +51,8 @@ def find_hook(loaded: LoadedHooks, word: str) -> EntryStatus:
 
 def update_hook_list(config: Path, key: str, name: str, *, is_listed: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
-    from cru.config.edit import set_value
-    from cru.config.layers import ConfigError, SettingsProblem, read_layer
+    from cru.core.base.config.edit import set_value
+    from cru.core.base.config.layers import ConfigError, SettingsProblem, read_layer
     from cru.core.base.files.atomic import file_lock
     from cru.core.base.files.regular import make_private_folder
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.faces.cli.flag_names import ABSENT
 from cru.faces.cli.flags import Flag, UsageProblem, find
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from cru.config.edit import set_value
-from cru.config.layers import read_layer
-from cru.config.positions import join_key
-from cru.config.secret import is_secret
+from cru.core.base.config.edit import set_value
+from cru.core.base.config.layers import read_layer
+from cru.core.base.config.positions import join_key
+from cru.core.base.config.secret import is_secret
 from cru.faces.cli.console import complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.mcp.servers import KnownServers, load_servers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import UsageProblem

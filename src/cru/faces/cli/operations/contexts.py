@@ -139,7 +139,7 @@ def _unread(run: FlagRun, name: str) -> str:
 
 def _nothing_to_delete(run: FlagRun, name: str) -> None:
     """No error, as in chibi; a program (--json-config) is to know. Raises NoSuchContext."""
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     near = did_you_mean(name, run.home.names())
     if run.parsed.has("json-config"):

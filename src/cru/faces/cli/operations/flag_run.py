@@ -105,8 +105,8 @@ class FlagRun:
         """The context of the run, or another one that exists. Raises NoSuchContext."""
         context = self.name if name is None else self.home.resolve_existing(name)
         if name is not None and not self.home.exists(context):
-            from cru.config.closest import did_you_mean
             from cru.contexts import NoSuchContext
+            from cru.core.base.config.closest import did_you_mean
 
             raise NoSuchContext(
                 f"there is no context '{context}'", did_you_mean(context, self.home.names()) or "cru -L lists them"

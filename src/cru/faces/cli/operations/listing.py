@@ -15,7 +15,7 @@ from cru.engine.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
 
 if TYPE_CHECKING:
-    from cru.config.layers import Settings
+    from cru.core.base.config.layers import Settings
 
 MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
 FIRST_LINES = 3

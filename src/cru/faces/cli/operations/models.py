@@ -46,7 +46,7 @@ async def _describe(name: str, models: ModelPool, is_full: bool = False) -> list
     """Return the lines for models.toml, as chibi prints them. Raises NoModel, NoSuchModel."""
     from cru.commands.model import check_model
     from cru.commands.model_facts import find_facts
-    from cru.config.positions import join_key
+    from cru.core.base.config.positions import join_key
     from cru.models.listing import ListUnavailable
 
     resolved = await check_model(name, models)
@@ -64,7 +64,7 @@ async def _describe(name: str, models: ModelPool, is_full: bool = False) -> list
 def _set(run: FlagRun, context: str, model: str, command: str) -> None:
     """Check it, then keep it in the context's local.toml. Raises NoModel, NoSuchModel, ContextHeld and ConfigError."""
     from cru.commands.model import check_model
-    from cru.config.edit import set_value
+    from cru.core.base.config.edit import set_value
 
     if not model.strip():
         raise UsageProblem("a model needs a name", "cru -m PROVIDER:MODEL")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cru.config.closest import did_you_mean
-from cru.config.positions import join_key, split_key
-from cru.config.secret import is_secret
+from cru.core.base.config.closest import did_you_mean
+from cru.core.base.config.positions import join_key, split_key
+from cru.core.base.config.secret import is_secret
 from cru.faces.cli.flags import UsageProblem
 
 if TYPE_CHECKING:
-    from cru.config.layers import Settings
+    from cru.core.base.config.layers import Settings
 
 
 def setting_value(settings: Settings, name: str, others: tuple[str, ...]) -> str:

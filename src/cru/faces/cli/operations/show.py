@@ -10,9 +10,9 @@ from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
-    from cru.config.layers import Settings
     from cru.contexts.entries import LogProblem
     from cru.contexts.store import FileContext
+    from cru.core.base.config.layers import Settings
     from cru.core.base.values.messages import Entry
     from cru.faces.cli.operations.flag_run import FlagRun
 

@@ -53,7 +53,7 @@ def _text_or_file(value: str) -> str:
 
 def set_username(run: FlagRun, name: str) -> None:
     _check_name(name)
-    from cru.config.edit import set_value
+    from cru.core.base.config.edit import set_value
     from cru.events.payloads import ConfigChanged
 
     store = run.store()

@@ -117,7 +117,7 @@ def _list(parsed: Parsed, as_json: bool) -> int:
 
 def _switch(parsed: Parsed, name: str, on: bool) -> int:
     """Write it into the user's config.toml; comments and order stay. Raises UnknownPlugin and ConfigError."""
-    from cru.config.edit import set_value
+    from cru.core.base.config.edit import set_value
 
     known = [plugin.name for plugin in find_plugins(parsed)]
     if name not in known:

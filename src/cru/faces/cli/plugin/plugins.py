@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from cru.app import SessionBundle, Start, load_settings, plugin_places
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.errors import UnknownPlugin
 from cru.extensions.manager import Extensions
 from cru.faces.cli.console import say

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from cru.app.start import Start
 from cru.bundled import TOUR
-from cru.config.edit import set_value
-from cru.config.positions import join_key
+from cru.core.base.config.edit import set_value
+from cru.core.base.config.positions import join_key
 from cru.core.base.values.errors import CruError
 from cru.engine.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker

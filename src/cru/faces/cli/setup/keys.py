@@ -60,7 +60,7 @@ def owner_of(name: str) -> KeyOwner:
         except BadUrl as error:
             raise UsageProblem(error.message, error.hint or "as in https://host/v1") from error
         return KeyOwner(CUSTOM, name)
-    from cru.config.closest import did_you_mean
+    from cru.core.base.config.closest import did_you_mean
 
     names = [row.name for row in KEYED]
     if name in PROVIDERS:

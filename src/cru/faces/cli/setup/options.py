@@ -33,7 +33,7 @@ class SetupOption(Struct, frozen=True):
 async def find_options(settings: ModelSettings, env: Mapping[str, str], models_folder: Path) -> list[SetupOption]:
     """The likeliest first. Asks the usual ports of this machine, 200 ms at most. A `base_url` that is set decides, as for requests."""
     if settings.base_url:
-        from cru.config.secret import mask_url
+        from cru.core.base.config.secret import mask_url
 
         name = provider_at(settings.base_url)
         options = [

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.engine.spending import format_cost
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show

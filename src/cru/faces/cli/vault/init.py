@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.config.edit import set_value
-from cru.config.layers import read_layer
+from cru.core.base.config.edit import set_value
+from cru.core.base.config.layers import read_layer
 from cru.vault import VaultError, VaultSettings
 from cru.vault.vault import Vault, find_vault
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.claude import matching
 from cru.extensions.hooks.dialects.claude.permissions import read_folders, read_permissions
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from cru.config.closest import did_you_mean, is_misprint
+from cru.core.base.config.closest import did_you_mean, is_misprint
 from cru.core.base.files.glob import escape
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind, is_lua_file
 from cru.extensions.hooks.model.mapping import EventMapping, Events, ParsedFile
 from cru.extensions.hooks.parsing.nested import report_unknown_keys

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.events.answers import PASS, Answer, Change, Inject, add
 from cru.events.catalog import EventRow
 from cru.extensions.hooks.model.result import HookResult, HookRun

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cru.config.closest import did_you_mean
+from cru.core.base.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.gemini.tools import TOOLS
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.parsing.reading import Reading

@@ -78,8 +78,8 @@ class SettingsChecker:
             self._report_unknown((key,), self._owners)
 
     def _report_unknown(self, path: Path, known: Mapping[str, object]) -> None:
-        from cru.config.closest import closest
-        from cru.config.positions import join_key, show_key
+        from cru.core.base.config.closest import closest
+        from cru.core.base.config.positions import join_key, show_key
 
         if (key := ".".join(path)) in CHIBI_TOOLS:
             self.unknown.append((path, f"`{key}` of chibi is not known here", CHIBI_RULES["tools"]))
@@ -158,14 +158,14 @@ class SettingsChecker:
         low, high = _match(self._ranges, path) or (-inf, inf)
         if isfinite(value) and low <= value <= high:
             return value
-        from cru.config.positions import join_key
+        from cru.core.base.config.positions import join_key
 
         self.wrong.append((path, f"`{join_key(path)}`: expected {describe_range(low, high)}, got {value}", ""))
         return None
 
     def _report_choices(self, path: Path, value: str, choices: tuple[object, ...]) -> None:
-        from cru.config.closest import did_you_mean
-        from cru.config.positions import join_key
+        from cru.core.base.config.closest import did_you_mean
+        from cru.core.base.config.positions import join_key
 
         words = [str(choice) for choice in choices]
         listed = ", ".join(f"`{word}`" for word in words)
@@ -173,7 +173,7 @@ class SettingsChecker:
         self.wrong.append((path, message, did_you_mean(value, words)))
 
     def _report_misfit(self, path: Path, error: ValidationError) -> None:
-        from cru.config.positions import join_key
+        from cru.core.base.config.positions import join_key
 
         message, _, place = str(error).partition(" - at `$")
         dots = place.rstrip("`")

@@ -72,7 +72,7 @@ class Layer(Struct, frozen=True):
             return f"environment {PREFIX}{path[0].upper()}"
         if not self.file:
             return self.name
-        from cru.config.positions import line_of
+        from cru.core.base.config.positions import line_of
 
         line = line_of(self.text, path)
         return f"{self.file}:{line}" if line else self.file
@@ -176,7 +176,7 @@ class Settings:
 
     def origin(self, key: str) -> str:
         """Where the value of a dotted key comes from: `config.toml:3`, `environment CRU_MODEL`, `default`."""
-        from cru.config.positions import split_key
+        from cru.core.base.config.positions import split_key
 
         path = split_key(key)
         for layer in reversed(self._layers):
@@ -186,7 +186,7 @@ class Settings:
 
     def layers(self, key: str) -> tuple[str, ...]:
         """The names of the layers that set a dotted key, the strongest first."""
-        from cru.config.positions import split_key
+        from cru.core.base.config.positions import split_key
 
         path = split_key(key)
         return tuple(layer.name for layer in reversed(self._layers) if _has_key(layer.data, path))
@@ -195,7 +195,7 @@ class Settings:
         """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
         from msgspec import to_builtins
 
-        from cru.config.secret import ADDRESSES, mask_servers, mask_url
+        from cru.core.base.config.secret import ADDRESSES, mask_servers, mask_url
 
         out: dict[str, object] = {}
         for value in self._values.values():
@@ -206,8 +206,8 @@ class Settings:
 
     def value(self, key: str) -> object:
         """The value of a dotted key in plain types, secrets as in `as_dict`. Raises ConfigError for an unknown key."""
-        from cru.config.closest import did_you_mean
-        from cru.config.positions import split_key
+        from cru.core.base.config.closest import did_you_mean
+        from cru.core.base.config.positions import split_key
 
         value: object = self.as_dict()
         for name in split_key(key):
@@ -235,7 +235,7 @@ def merge_layers(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, ta
 def _check_and_merge(
     structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[SettingsProblem]
 ) -> dict[str, object]:
-    from cru.config.check import SettingsChecker
+    from cru.core.base.config.check import SettingsChecker
 
     owners = {key: struct for struct in structs for key in struct.__struct_encode_fields__}
     errors: list[SettingsProblem] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.config.layers import ConfigError, SettingsProblem
-from cru.config.positions import split_key
+from cru.core.base.config.layers import ConfigError, SettingsProblem
+from cru.core.base.config.positions import split_key
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from cru.config.check import describe_range
-from cru.config.layers import NOT_LOCAL, PREFIX, ConfigError, SettingsProblem
+from cru.core.base.config.check import describe_range
+from cru.core.base.config.layers import NOT_LOCAL, PREFIX, ConfigError, SettingsProblem
 
 _NAMES: dict[object, str] = {
     str: "text",
