@@ -63,7 +63,7 @@ class DocsError(AssertionError):
 
 def pages(root: Path) -> list[Path]:
     """README.md, AGENTS.md, docs/**/*.md and the guides that come with cru, as far as they exist."""
-    guides = sorted((root / "src" / "cru" / "bundled" / "guide").glob("*.md"))
+    guides = sorted((root / "src/cru/core/base/bundled" / "guide").glob("*.md"))
     return [
         p
         for p in (

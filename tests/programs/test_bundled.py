@@ -17,7 +17,7 @@ from tests.kit import Call, Done, HomeDir, Received, Reply, Script, Status, cru,
 
 from cru.core.base.values.messages import Usage
 
-BUNDLED = Path(__file__).parents[2] / "src" / "cru" / "bundled" / "plugins"
+BUNDLED = Path(__file__).parents[2] / "src/cru/core/base/bundled" / "plugins"
 NAMES = ("auto-title", "context-monitor", "plan-mode", "ralph-loop", "todo-enforcer")
 TAG = "<promise>DONE</promise>"
 LIST = Call("update_todos", {"content": "- [x] read\n- [ ] write\n"})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir, cru
 
-from cru.bundled import BASE, GUIDES
+from cru.core.base.bundled import BASE, GUIDES
 
 GUIDE = Path(GUIDES) / "plugins.md"
 

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from cru.app import wiring
 from cru.app.start import Start, card_places, find_guides
-from cru.bundled import BASE
 from cru.contexts import ContextSettings, write_errors
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
+from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.messages import Span
 from cru.engine.history import History

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.app.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
-from cru.bundled import BASE, COMPACTION, GUIDES
 from cru.contexts import ContextSettings, StoreUnwritable, read_error
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
 from cru.contexts.identity import is_name
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
+from cru.core.base.bundled import BASE, COMPACTION, GUIDES
 from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular

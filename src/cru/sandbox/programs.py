@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from cru.bundled import PACKAGES
+from cru.core.base.bundled import PACKAGES
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
 from cru.core.base.files.search_path import own_path

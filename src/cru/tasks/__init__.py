@@ -16,7 +16,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from cru.bundled import AGENTS
+from cru.core.base.bundled import AGENTS
 from cru.core.base.values.errors import CruError
 
 FOLDER = "tasks"

@@ -16,7 +16,7 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from cru.bundled import PACKAGES
+from cru.core.base.bundled import PACKAGES
 from cru.core.base.files.glob import BadGlob, expand_braces
 from cru.core.base.files.regular import open_regular
 from cru.core.base.files.search_path import find_program

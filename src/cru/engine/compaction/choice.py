@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from cru.bundled import CHOICE
+from cru.core.base.bundled import CHOICE
 from cru.core.base.values.messages import Span
 from cru.engine import NothingToCompact
 from cru.engine.compaction import requests

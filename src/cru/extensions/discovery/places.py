@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.bundled import PLUGINS
+from cru.core.base.bundled import PLUGINS
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.regular import NOT_REGULAR
 from cru.extensions import OWN_KEYS, PATH_VARIABLES

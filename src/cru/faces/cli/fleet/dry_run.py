@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cru.app.start import Start, load_settings, project_root
 from cru.app.wiring import built_in_tools
-from cru.bundled import BASE
+from cru.core.base.bundled import BASE
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage

@@ -101,8 +101,8 @@ def _report(run: FlagRun, error: CruError) -> int:
 
 def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
-    from cru.bundled import INBOX
     from cru.contexts import read_error
+    from cru.core.base.bundled import INBOX
     from cru.core.base.files.regular import read_regular
 
     path = run.home.path / "prompts" / PROMPT

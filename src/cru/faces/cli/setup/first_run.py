@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.app.start import Start
-from cru.bundled import TOUR
+from cru.core.base.bundled import TOUR
 from cru.core.base.config.edit import set_value
 from cru.core.base.config.positions import join_key
 from cru.core.base.values.errors import CruError
