@@ -24,12 +24,12 @@ from cru.core.base.files.glob import (
     parse_path_glob,
     parse_search_glob,
 )
+from cru.core.base.net.web_url import LONGEST as LONGEST_URL
+from cru.core.base.net.web_url import why_not_public
 from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.status import LoadPolicy
-from cru.net.web_url import LONGEST as LONGEST_URL
-from cru.net.web_url import why_not_public
 from cru.permissions.command_parts import judge_parts
 from cru.permissions.gate import Gate
 from cru.permissions.protected_writes import may_write_protected

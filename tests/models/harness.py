@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
+from cru.core.base.net import TimeLimits
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import CallPart, Delta, Message, Request, Text, ToolCall, ToolSpec
 from cru.models.anthropic import AnthropicModel
 from cru.models.anthropic import endpoint as anthropic_endpoint
@@ -13,8 +15,6 @@ from cru.models.exchange import Exchange, ReplyLimits
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAICompatibleModel
 from cru.models.openai_compatible import endpoint as openai_endpoint
-from cru.net import TimeLimits
-from cru.net.transport import Transport
 
 KEY = "sk-very-secret-key"
 LS = ToolSpec("ls", "List files", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})

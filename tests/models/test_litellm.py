@@ -20,10 +20,10 @@ from tests.models.harness import KEY, LS, Harness, calls_of, text_of
 from tests.models.real_servers import LITELLM, litellm
 from tests.models.wire import delta, finish, sse
 
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Delta, End, Image, Message, Request, Text, ToolCall
 from cru.models.listing import KeyRefused, list_models
 from cru.models.protocol import ContextTooLong, ModelError, ModelRefused, ModelUnavailable, OutOfCredit
-from cru.net.transport import Transport
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,10 +14,10 @@ from tests.models.harness import KEY, LS, Harness, calls_of, text_of
 from tests.models.real_servers import LLAMA, WINDOW, llama
 from tests.models.test_litellm import HISTORIES, turn
 
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Delta, End, Image, Message, Request, Span, Text, ToolCall, ToolSpec
 from cru.models.listing import KeyRefused, list_models
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused
-from cru.net.transport import Transport
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.models.wire import Step, hello, serve, status, whole
 
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Request
 from cru.models import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
 from cru.models.failures import RequestFacts
@@ -17,7 +18,6 @@ from cru.models.protocol import ModelRefused, NoModel
 from cru.models.providers import KEY_VARIABLES, PROVIDERS, KeyEnvironment, Provider, key_for, own_keys
 from cru.models.pull import weights_path
 from cru.models.registry import ModelChoice, build_model, choose_model, find_address
-from cru.net.transport import Transport
 
 OR, OA, AN = "OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
 ALL = {OR: "k-or", OA: "k-oa", AN: "k-an"}

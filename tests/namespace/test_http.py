@@ -116,7 +116,7 @@ def test_bad_arguments_raise(tmp_path: Path, function: Callable[..., Any], args:
 
 
 def test_the_sessions_own_transport_is_used_if_it_is_lent(tmp_path: Path) -> None:
-    from cru.net.transport import Transport
+    from cru.core.base.net.transport import Transport
 
     room, lent = Room(tmp_path), []
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from cru.net import BadUrl, ConnectionLost, is_loopback, split_url
-from cru.net.loopback import BodyDecoder, encode_head, parse_head
+from cru.core.base.net import BadUrl, ConnectionLost, is_loopback, split_url
+from cru.core.base.net.loopback import BodyDecoder, encode_head, parse_head
 
 CHUNKED = {"transfer-encoding": "chunked"}
 BODY = b"5\r\nhello\r\n1;ext=x\r\n \r\n0A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"

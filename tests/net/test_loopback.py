@@ -9,9 +9,17 @@ import pytest
 from tests.kit.waiting import PATIENCE
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TimeLimits, TooManyRedirects, WholeResponse
-from cru.net.loopback import _Connection
-from cru.net.transport import Transport
+from cru.core.base.net import (
+    BadUrl,
+    ConnectFailed,
+    ConnectionLost,
+    TimedOut,
+    TimeLimits,
+    TooManyRedirects,
+    WholeResponse,
+)
+from cru.core.base.net.loopback import _Connection
+from cru.core.base.net.transport import Transport
 
 
 async def post(transport: Transport, url: str, body: bytes = b"{}") -> tuple[int, bytes]:

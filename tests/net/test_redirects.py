@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cru.net import BadUrl
-from cru.net.redirects import InwardLeave, within_origin
-from cru.net.transport import Reach
+from cru.core.base.net import BadUrl
+from cru.core.base.net.redirects import InwardLeave, within_origin
+from cru.core.base.net.transport import Reach
 
 PUBLIC, PRIVATE, HERE = "http://8.8.8.8/", "http://192.168.1.7/", "http://127.0.0.1:3000/"
 

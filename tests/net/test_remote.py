@@ -13,9 +13,9 @@ import pytest
 from tests.kit.waiting import PATIENCE
 from tests.models.wire import Peer, Step, Wire, broken_stream, hang, open_stream, serve, status, stream
 
-from cru.net import CertificateUntrusted, ConnectFailed, ConnectionLost, TimedOut, TimeLimits
-from cru.net.remote import proxy_for
-from cru.net.transport import Transport
+from cru.core.base.net import CertificateUntrusted, ConnectFailed, ConnectionLost, TimedOut, TimeLimits
+from cru.core.base.net.remote import proxy_for
+from cru.core.base.net.transport import Transport
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,7 @@ def test_a_compressed_answer_is_read(tls: ssl.SSLContext) -> None:
 
 ASK = """
 import asyncio, sys
-from cru.net.transport import Transport
+from cru.core.base.net.transport import Transport
 async def main():
     response = await Transport().post_stream(sys.argv[1], {}, (b"{}",))
     print((await response.read(9)).decode(), *sorted({"json", "pyreqwest", "pyreqwest.exceptions"} & set(sys.modules)))

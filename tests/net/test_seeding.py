@@ -11,11 +11,11 @@ import pytest
 from tests.kit import HomeDir
 from tests.kit.waiting import PATIENCE
 
-from cru.net.seeding import start_seeding
+from cru.core.base.net.seeding import start_seeding
 
 NOTES = """
 import sys
-import cru.net.seeding as seeding
+import cru.core.base.net.seeding as seeding
 real = seeding.start_seeding
 def note():
     print("SEEDING", "asyncio" in sys.modules, "cru.app" in sys.modules, "cru.engine" in sys.modules, file=sys.stderr)

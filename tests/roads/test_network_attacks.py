@@ -12,8 +12,8 @@ import pytest
 from tests.kit import Call, Reply, Status, cru, home, server
 from tests.kit.growth import assert_linear
 
-from cru.net import ConnectFailed
-from cru.net.transport import Transport
+from cru.core.base.net import ConnectFailed
+from cru.core.base.net.transport import Transport
 from cru.tools.html import plain_text
 
 HERE = (

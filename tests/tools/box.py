@@ -134,7 +134,7 @@ def alive(pid: int) -> bool:
 
 def refuse_private(url: str, address: str) -> None:
     """What `fetch` does with addresses, without rules."""
-    from cru.net.web_url import why_address_not_public
+    from cru.core.base.net.web_url import why_address_not_public
 
     if why := why_address_not_public(address):
         raise PermissionError(f"{address}: {why}")

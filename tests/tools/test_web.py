@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.tools.box import Box
 
+from cru.core.base.net import WholeResponse
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.errors import CruError
-from cru.net import WholeResponse
-from cru.net.transport import Transport
 from cru.tools.html import plain_text
 from cru.tools.protocol import ToolError
 from cru.tools.web import sensitive_reason

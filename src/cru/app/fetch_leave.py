@@ -18,7 +18,7 @@ class FetchLeave:
 
     def why_not_origin(self, url: str) -> str:
         """Why a call with this address would not run without a question."""
-        from cru.net.web_url import why_not_public
+        from cru.core.base.net.web_url import why_not_public
 
         verdict = self._gate.judge("fetch", "fetch", url, why_ask=why_not_public(url))
         return verdict.reason if verdict.decision != "allow" else ""

@@ -46,11 +46,11 @@ from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRul
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
+    from cru.core.base.net import WholeResponse
     from cru.engine.turn import TaskReport
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
-    from cru.net import WholeResponse
 
 
 class BadExtension(CruError):

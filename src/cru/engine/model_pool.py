@@ -17,8 +17,8 @@ from cru.models import ModelAlias, ModelPrice, ModelSettings, price_of
 from cru.models.protocol import NoModel, NoModelNamed
 
 if TYPE_CHECKING:
+    from cru.core.base.net.transport import Transport
     from cru.models.listing import ListedModel
-    from cru.net.transport import Transport
 
 LIST_SECONDS = 5.0
 """For the list of a provider's models, while a person waits."""
@@ -228,8 +228,8 @@ class ModelPool:
     def transport(self) -> Transport:
         """One HTTP transport for the session, made on the loop's thread when first needed."""
         if self._transport is None:
-            from cru.net import TimeLimits
-            from cru.net.transport import Transport
+            from cru.core.base.net import TimeLimits
+            from cru.core.base.net.transport import Transport
 
             settings = self._settings
             limits = TimeLimits(settings.connect_timeout, settings.first_byte_timeout, settings.idle_timeout)

@@ -25,9 +25,9 @@ from cru.tools.builtin import ToolRegistry as Tools
 from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 
 if TYPE_CHECKING:
+    from cru.core.base.net.transport import Transport
     from cru.engine.turn import TaskReport
     from cru.mcp.pool import ServerPool
-    from cru.net.transport import Transport
     from cru.process.confined import ConfineProject
     from cru.revisions.keeper import ChangeKeeper
     from cru.revisions.records import ChangedBy, ChangeOrigin

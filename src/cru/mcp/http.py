@@ -126,7 +126,7 @@ class HttpTransport:
 
     async def _check_addresses(self, url: httpx2.URL) -> None:
         """Looked up once more when it is connected to, and by a proxy if there is one: this is no wall. Raises BadServer."""
-        from cru.net.web_url import literal_address, why_address_inner
+        from cru.core.base.net.web_url import literal_address, why_address_inner
 
         if (
             literal_address(url.host) is not None or url.host == "localhost"

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
 from cru.core.base.values.cancellation import TimeLimit
 from cru.core.base.values.messages import CallPart, Delta, Text, Thought
 from cru.models.failures import (
@@ -22,7 +23,6 @@ from cru.models.failures import (
     too_long,
 )
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
-from cru.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoders raise; the last for brackets without end."""
@@ -193,7 +193,7 @@ class Exchange:
 
     def _foreign_reply(self, kind: str) -> ModelError:
         """The error for a good status with something else than a reply: a login page, a proxy, another service."""
-        from cru.net import split_url
+        from cru.core.base.net import split_url
 
         kind = "".join(char for char in kind[:80] if char.isprintable())
         what = f"with {kind}" if kind else "without a content type"

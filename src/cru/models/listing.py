@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.net import NetError
+from cru.core.base.net.redirects import within_origin
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.visible import visible
 from cru.models import ModelPrice
 from cru.models.failures import is_wrong_key
 from cru.models.protocol import ModelError
 from cru.models.providers import COMPATIBLE, OPENAI, OPENROUTER, PROVIDERS
-from cru.net import NetError
-from cru.net.redirects import within_origin
-from cru.net.transport import Transport
 
 SECONDS = 10.0
 MOST_BYTES = 16 << 20

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.config.closest import closest
+from cru.core.base.net import NetError, TimeLimits
+from cru.core.base.net.transport import Transport
 from cru.models.protocol import NoModel
 from cru.models.providers import PROVIDERS, USUAL_PORTS, Provider
-from cru.net import NetError, TimeLimits
-from cru.net.transport import Transport
 
 SECONDS = 0.2
 SERVERS: tuple[Provider, ...] = (PROVIDERS["ollama"], PROVIDERS["lmstudio"])

@@ -11,7 +11,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Delta, Request
 
 if TYPE_CHECKING:
-    from cru.net import Response
+    from cru.core.base.net import Response
 
 
 class ModelError(CruError):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from cru.core.base.net.transport import Transport
 from cru.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
 from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
 from cru.models.providers import COMPATIBLE, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
-from cru.net.transport import Transport
 
 if TYPE_CHECKING:
     from cru.models.exchange import ReplyLimits

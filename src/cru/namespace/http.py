@@ -8,7 +8,7 @@ from cru.namespace.arguments import number, options, table, text, tostring
 from cru.namespace.host import BadArgument, host
 
 if TYPE_CHECKING:
-    from cru.net.transport import Reach, RedirectLeave, Transport
+    from cru.core.base.net.transport import Reach, RedirectLeave, Transport
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 TIMEOUT = 30.0
@@ -71,7 +71,7 @@ async def request(opts: dict[str, object]) -> dict[str, object]:
 
 
 async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
-    from cru.net import NetError
+    from cru.core.base.net import NetError
 
     text(where, "url", url)
     fields = options(where, opts, _OPTIONS)
@@ -98,7 +98,7 @@ def _leave() -> RedirectLeave:
     rules = host().parts.tool_services.web_rules
 
     def judge(url: str, target: str) -> Reach | None:
-        from cru.net.redirects import InwardLeave
+        from cru.core.base.net.redirects import InwardLeave
 
         if not judges:
             judges.append(InwardLeave(rules().is_named if rules is not None else lambda url: False))
@@ -109,7 +109,7 @@ def _leave() -> RedirectLeave:
 
 def _transport() -> Transport:
     """The session's transport, if it is lent one; without one, a transport of the namespace's own."""
-    from cru.net.transport import Transport
+    from cru.core.base.net.transport import Transport
 
     session = host().session
     make_transport = session.parts.services.transport

@@ -42,8 +42,8 @@ def parse_rule_url(url: str) -> RuleUrl:
 
 def _as_connected(url: str, written: RuleUrl) -> RuleUrl:
     """The host that a web address leads to. An odd spelling of it stays ambiguous: it is asked about, and no allow rule covers it."""
-    from cru.net import BadUrl
-    from cru.net.web_url import inner_address, literal_address, parse_web_url
+    from cru.core.base.net import BadUrl
+    from cru.core.base.net.web_url import inner_address, literal_address, parse_web_url
 
     try:
         parsed = parse_web_url(url)

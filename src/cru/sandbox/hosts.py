@@ -36,7 +36,7 @@ class HostRule(Struct, frozen=True):
         return self.name in LOOPBACK and self.port != 0
 
     def means(self, host: str, port: int) -> bool:
-        """`host`: as `cru.net.web_url.WebUrl` has it."""
+        """`host`: as `cru.core.base.net.web_url.WebUrl` has it."""
         is_name = host.endswith(f".{self.name}") if self.is_wildcard else host == self.name
         return is_name and (port == self.port if self.port else port in WEB_PORTS)
 
@@ -77,7 +77,7 @@ def why_address_refused(rule: HostRule, address: str) -> str:
     Public addresses only, but for what the rule writes out: a host by its name may be in a private network, `localhost` and addresses are
     what they say. No name leads to this machine or to a link-local address by itself.
     """
-    from cru.net.web_url import inner_address, literal_address, why_address_not_public
+    from cru.core.base.net.web_url import inner_address, literal_address, why_address_not_public
 
     why = why_address_not_public(address)
     if not why or (not rule.is_wildcard and (rule.name == "localhost" or literal_address(rule.name) is not None)):

@@ -160,7 +160,7 @@ def _listen(folder: str, name: str) -> socket.socket:
 
 async def _look_up(host: str, port: int) -> list[str]:
     """The addresses of a host, IPv4 first. Raises HostUnreachable."""
-    from cru.net.web_url import literal_address
+    from cru.core.base.net.web_url import literal_address
 
     literal = literal_address(host)
     if literal is not None:

@@ -36,8 +36,8 @@ class ProxyRequest(Struct, frozen=True):
 
 def read_request(head: bytes) -> ProxyRequest:
     """Of a head up to its blank line. Raises BadRequest."""
-    from cru.net import BadUrl
-    from cru.net.web_url import parse_web_url
+    from cru.core.base.net import BadUrl
+    from cru.core.base.net.web_url import parse_web_url
 
     first, *lines = head.split(b"\r\n")
     match = _LINE.fullmatch(first)

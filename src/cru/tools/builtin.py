@@ -147,7 +147,7 @@ class BuiltInTool:
         if args.get(self._row.receiver) and _may_edit(self.subject(args)):
             return "it has control characters, with which a program that has a terminal may read something else than what is shown"
         if self.kind == "fetch":
-            from cru.net.web_url import why_not_public
+            from cru.core.base.net.web_url import why_not_public
 
             return why_not_public(self.subject(args))
         reasons = [reason for name, reason in self._row.why_ask.items() if args.get(name)]

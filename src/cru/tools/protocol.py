@@ -13,7 +13,7 @@ from cru.core.base.values.messages import Image, ToolSpec
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
-    from cru.net import WholeResponse
+    from cru.core.base.net import WholeResponse
     from cru.permissions.gate import Verdict
     from cru.permissions.hidden_files import HiddenFiles
     from cru.permissions.outside_runs import OutsideRuns
@@ -192,7 +192,7 @@ class ToolServices(Struct, kw_only=True):
     store: the files of the context that the call belongs to
     home: all contexts
     send: (to, content, sender) -> what the model reads; delivers a message to another context
-    fetch: gets a web address, as cru.net.transport.Transport.get does
+    fetch: gets a web address, as cru.core.base.net.transport.Transport.get does
     todos_changed: tells the handlers that the todos were written
     web_rules: makes what judges the addresses that a call of `fetch` leads to
     judge_read: what the tool `read` would be told about a path

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cru.core.base.net import WholeResponse
 from cru.core.base.values.errors import CruError
-from cru.net import WholeResponse
 from cru.tools.arguments import Fetch
 from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
 
@@ -76,6 +76,6 @@ def sensitive_reason(url: str) -> str:
 
     Names are not looked up.
     """
-    from cru.net.web_url import why_not_public
+    from cru.core.base.net.web_url import why_not_public
 
     return why_not_public(url)

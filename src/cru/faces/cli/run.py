@@ -68,7 +68,7 @@ def _run(parsed: Parsed) -> int:
     _check(parsed)
     home = open_home(parsed)
     if not quiet and _expects_tls(home_path(parsed)):
-        from cru.net.seeding import start_seeding
+        from cru.core.base.net.seeding import start_seeding
 
         start_seeding()
     if quiet and parsed.words:

@@ -12,6 +12,7 @@ from cru.app.start import Start
 from cru.core.base.bundled import TOUR
 from cru.core.base.config.edit import set_value
 from cru.core.base.config.positions import join_key
+from cru.core.base.net.transport import Transport
 from cru.core.base.values.errors import CruError
 from cru.engine.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
@@ -21,7 +22,6 @@ from cru.faces.cli.setup.options import SetupOption, find_options
 from cru.models import ModelAlias, ModelSettings
 from cru.models.listing import KeyRefused, ListedModel, list_models
 from cru.models.providers import CUSTOM, key_for
-from cru.net.transport import Transport
 
 _ADDRESS = re.compile(r"https?://\S+|[\w.-]+:\d+(/\S*)?")
 TITLE = "No model is configured yet. Which one shall answer?"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.base.net import BadUrl, split_url
+from cru.core.base.net.transport import Transport
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.setup.dialog import KEY_STARTS, SetupDialog
 from cru.models.listing import KeyRefused, ListedModel, list_models
 from cru.models.providers import CUSTOM, KEYED, PROVIDERS, origin_of
-from cru.net import BadUrl, split_url
-from cru.net.transport import Transport
 
 MOST = 4096
 """Characters that a key may have."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cru.app import load_settings
 from cru.commands.errors import NotHere
+from cru.core.base.net.transport import Transport
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import await_input, say, show
 from cru.faces.cli.dialogs.asker import TerminalAsker
@@ -20,7 +21,6 @@ from cru.faces.cli.terminal.keyboard import input_mode
 from cru.models import ModelSettings
 from cru.models.providers import CUSTOM, PROVIDERS
 from cru.models.stored_keys import StoredKeys, find_keyring
-from cru.net.transport import Transport
 
 HELP = """\
 cru login [PROVIDER | URL]   keep a key for openrouter, openai, anthropic or a server, once the provider accepts it

@@ -128,9 +128,9 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
 
 def _encoder(line: RequestLine) -> Model:
     """The adapter that encoded it; it has no key, and nothing is sent."""
+    from cru.core.base.net.transport import Transport
     from cru.models import ModelSettings
     from cru.models.registry import ModelChoice, build_model
-    from cru.net.transport import Transport
 
     choice = ModelChoice(line.provider, line.model, line.base_url, line.parameters)
     return build_model(choice, ModelSettings(), {}, Transport())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import ip_network
 
-from cru.net import BadUrl, split_url
-from cru.net.transport import Reach
-from cru.net.web_url import (
+from cru.core.base.net import BadUrl, split_url
+from cru.core.base.net.transport import Reach
+from cru.core.base.net.web_url import (
     WebUrl,
     inner_address,
     literal_address,

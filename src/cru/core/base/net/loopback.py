@@ -12,8 +12,17 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
+from cru.core.base.net import (
+    BadUrl,
+    ConnectFailed,
+    ConnectionLost,
+    Response,
+    TimeLimits,
+    Url,
+    gone_silent,
+    no_first_byte,
+)
 from cru.core.base.values.cancellation import TimeLimit
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, Response, TimeLimits, Url, gone_silent, no_first_byte
 
 _CHUNK = 65536
 _IDLE_KEPT = 4  # idle connections kept for each server

@@ -6,9 +6,9 @@ import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 
-from cru.net import AddressCheck, ConnectFailed, Response, TimeLimits
-from cru.net.remote import RemoteClient, proxy_for
-from cru.net.web_url import WebUrl, literal_address, parse_web_url
+from cru.core.base.net import AddressCheck, ConnectFailed, Response, TimeLimits
+from cru.core.base.net.remote import RemoteClient, proxy_for
+from cru.core.base.net.web_url import WebUrl, literal_address, parse_web_url
 
 
 async def send_pinned(

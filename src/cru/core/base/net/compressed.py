@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from cru.net import ConnectionLost, Response, UnknownEncoding
+from cru.core.base.net import ConnectionLost, Response, UnknownEncoding
 
 _KNOWN = ("gzip", "x-gzip", "deflate")
 _EITHER = zlib.MAX_WBITS | 32  # zlib finds out which of its two headers there is

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from cru.net import (
+from cru.core.base.net import (
     AddressCheck,
     BadUrl,
     Response,
@@ -20,8 +20,8 @@ from cru.net import (
 )
 
 if TYPE_CHECKING:
-    from cru.net.loopback import LoopbackClient
-    from cru.net.remote import RemoteClient
+    from cru.core.base.net.loopback import LoopbackClient
+    from cru.core.base.net.remote import RemoteClient
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -34,7 +34,7 @@ class Reach(Struct, frozen=True):
 
     def check(self, url: str) -> str:
         """The URL in its one spelling. Raises BadUrl, and what `allow` raises."""
-        from cru.net.web_url import parse_web_url
+        from cru.core.base.net.web_url import parse_web_url
 
         text = parse_web_url(url).text
         if self.allow is not None:
@@ -119,7 +119,7 @@ class Transport:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding in ("", "identity"):
             return response
-        from cru.net.compressed import decompressed
+        from cru.core.base.net.compressed import decompressed
 
         return decompressed(response, encoding)
 
@@ -129,16 +129,16 @@ class Transport:
         parts = split_url(url)
         if parts.scheme == "http" and is_loopback(parts.host):
             if self._loopback is None:
-                from cru.net.loopback import LoopbackClient
+                from cru.core.base.net.loopback import LoopbackClient
 
                 self._loopback = LoopbackClient(self._limits)
             return await self._loopback.send(method, parts, headers, body)
         if reach is not None and reach.allow_address is not None:
-            from cru.net.pinned import send_pinned
+            from cru.core.base.net.pinned import send_pinned
 
             return await send_pinned(self._limits, method, url, headers, body, reach.allow_address)
         if self._remote is None:
-            from cru.net.remote import RemoteClient
+            from cru.core.base.net.remote import RemoteClient
 
             self._remote = RemoteClient(self._limits)
         return await self._remote.send(method, url, headers, body)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cru.net import (
+from cru.core.base.net import (
     BadUrl,
     CertificateUntrusted,
     ConnectFailed,

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from msgspec import Struct
 
-from cru.net import BadUrl
+from cru.core.base.net import BadUrl
 
 LONGEST = 16 * 1024
 """Characters of an address that is read; more is refused before anything is decoded."""
