@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.process.capture import ByteCapture, TextCapture
+from cru.core.base.process.capture import ByteCapture, TextCapture
 
 
 def test_the_middle_of_too_much_output_is_left_out_and_counted() -> None:

@@ -18,21 +18,21 @@ from tests.kit import wait_until
 from tests.kit.processes import is_running
 from tests.kit.waiting import PATIENCE
 
-from cru.process import guardian as guardian_module
-from cru.process.child import Child, Program
-from cru.process.descent import UNKNOWN, Root, members
-from cru.process.errors import StartError
-from cru.process.guardian import Guardian, Listener, make_guardian
-from cru.process.identity import ticks_now
-from cru.process.marks import VARIABLE, new_mark, number_of, numbered, numbers_of, session_mark
-from cru.process.sweep import Watched, read_table, sweep
+from cru.core.base.process import guardian as guardian_module
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.descent import UNKNOWN, Root, members
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.guardian import Guardian, Listener, make_guardian
+from cru.core.base.process.identity import ticks_now
+from cru.core.base.process.marks import VARIABLE, new_mark, number_of, numbered, numbers_of, session_mark
+from cru.core.base.process.sweep import Watched, read_table, sweep
 
 OWNER = """
 import asyncio, sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from cru.process.child import Child, Program
+from cru.core.base.process.child import Child, Program
 
 class Loop(asyncio.SelectorEventLoop):
     guardian = None

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from cru.process import descent, left_running
+from cru.core.base.process import descent, left_running
 
 
 @pytest.mark.parametrize("stays", [True, False])

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.kit.waiting import PATIENCE, ends_soon
 
-from cru.process.capture import ByteCapture, TextCapture
-from cru.process.child import Child, Program
-from cru.process.errors import StartError, StartProblem
-from cru.process.pipes import PipeReader, PipeWriter
-from cru.process.run import AT_ONCE, Ending, ProcessResult, run_program
+from cru.core.base.process.capture import ByteCapture, TextCapture
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.errors import StartError, StartProblem
+from cru.core.base.process.pipes import PipeReader, PipeWriter
+from cru.core.base.process.run import AT_ONCE, Ending, ProcessResult, run_program
 
 
 def sh(folder: Path, source: str, stdin: bytes = b"") -> Program:

@@ -13,7 +13,7 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 from tests.sandbox.test_escapes import runs
 
-from cru.process.identity import process_identity
+from cru.core.base.process.identity import process_identity
 
 DEEP = "python3 -c \"import os; [(os.mkdir(n), os.chdir(n)) for n in ['.husky', *['a'] * 950]]\""
 

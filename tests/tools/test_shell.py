@@ -9,7 +9,7 @@ import pytest
 from tests.kit.waiting import ends_soon, wait_until
 from tests.tools.box import Box, alive, in_child
 
-from cru.process.run import Ending, run_program
+from cru.core.base.process.run import Ending, run_program
 from cru.tools import shell
 from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolSettings, ToolTimeout
 

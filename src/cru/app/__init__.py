@@ -231,7 +231,7 @@ def _end_left_running(parts: Parts) -> None:
         guardian = getattr(asyncio.get_running_loop(), "guardian", None)
         if guardian is None or not guardian.session:
             return
-        from cru.process.left_running import end_left_running
+        from cru.core.base.process.left_running import end_left_running
 
         if names := await end_left_running(guardian):
             warn(f"what commands had left running ended with the session: {', '.join(names)}")
@@ -241,7 +241,7 @@ def _end_left_running(parts: Parts) -> None:
 
 
 def _guardian_listeners() -> list[Callable[[str], object]]:
-    """Those of this loop (cru.process.guardian.Listener), if it has any."""
+    """Those of this loop (cru.core.base.process.guardian.Listener), if it has any."""
     listeners: list[Callable[[str], object]] = getattr(asyncio.get_running_loop(), "guardian_listeners", [])
     return listeners
 

@@ -25,7 +25,7 @@ from cru.tasks import FOLDER as TASK_FOLDER
 from cru.tools.builtin import BuiltInTool
 
 if TYPE_CHECKING:
-    from cru.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
+    from cru.core.base.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
 
 SOURCED = ("BASH_ENV", "ENV")
 """Variables that name a file which a shell runs before its command."""

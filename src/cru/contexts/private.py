@@ -20,7 +20,7 @@ from cru.contexts import StoreUnwritable, os_error_text
 from cru.contexts.home import private_parents
 from cru.contexts.lock import NO_FLOCK, close_locked, keep_from_forks
 from cru.core.base.files.regular import read_regular
-from cru.process.identity import process_identity
+from cru.core.base.process.identity import process_identity
 
 _TRIES = 20
 KEPT = ".kept"

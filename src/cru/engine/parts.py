@@ -26,9 +26,9 @@ from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 
 if TYPE_CHECKING:
     from cru.core.base.net.transport import Transport
+    from cru.core.base.process.confined import ConfineProject
     from cru.engine.turn import TaskReport
     from cru.mcp.pool import ServerPool
-    from cru.process.confined import ConfineProject
     from cru.revisions.keeper import ChangeKeeper
     from cru.revisions.records import ChangedBy, ChangeOrigin
     from cru.vault.live import LiveVault

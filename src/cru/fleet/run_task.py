@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.run import end
 from cru.core.base.values.messages import ALWAYS_TOLD
 from cru.fleet.item_usage import count_usage, reported_usage
 from cru.fleet.records import QueuedTask, Setting, WorkResult, WorkStatus
-from cru.process.child import Child, Program
-from cru.process.errors import StartError
-from cru.process.run import end
 
 GRACE = 5.0
 """Seconds to end by itself for a run that is told to."""

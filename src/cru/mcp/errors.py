@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.core.base.process.errors import StartError, StartProblem
 from cru.core.base.values.errors import CruError
 from cru.mcp import BadServer, CallTimeout, McpError, RequestFailed, SdkMissing, ServerUnavailable
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.listing import clean_text
-from cru.process.errors import StartError, StartProblem
 
 if TYPE_CHECKING:
     from cru.mcp.transport import ServerTransport

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from cru.process.confined import ConfineProject
+    from cru.core.base.process.confined import ConfineProject
 
 
 def _nothing_forbidden(url: str) -> str:

@@ -8,18 +8,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.pipes import PipeReader, PipeWriter
+from cru.core.base.process.run import end
 from cru.mcp import RequestFailed, ServerUnavailable
 from cru.mcp.flood import NotificationGate
 from cru.mcp.listing import screen_result
-from cru.process.child import Child, Program
-from cru.process.pipes import PipeReader, PipeWriter
-from cru.process.run import end
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
     from mcp_types import JSONRPCMessage
 
-    from cru.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import ConfinedCommand
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of one message."""

@@ -15,7 +15,7 @@ from cru.mcp.place import ServerPlace
 from cru.mcp.references import expand
 
 if TYPE_CHECKING:
-    from cru.process.confined import ConfinedCommand, ProjectProgram
+    from cru.core.base.process.confined import ConfinedCommand, ProjectProgram
 
 
 class ServerTransport(Protocol):
@@ -58,7 +58,7 @@ async def _confine(place: ServerPlace, name: str, program: ProjectProgram) -> Co
         return None
     settle = confined.settle
 
-    from cru.process.confined import describe_put_aside
+    from cru.core.base.process.confined import describe_put_aside
 
     def settle_and_tell() -> list[str]:
         paths = settle()
@@ -80,7 +80,7 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
         argv = (server.command, *server.args)
         if not definition.of_project or place.confine is None:
             return StdioTransport(argv, cwd, env, secrets)
-        from cru.process.confined import ProjectProgram
+        from cru.core.base.process.confined import ProjectProgram
 
         program = ProjectProgram(argv, str(cwd))
         return StdioTransport(argv, cwd, env, secrets, partial(_confine, place, definition.name, program))

@@ -13,10 +13,10 @@ from cru.namespace.arguments import function, number, options, table, text, text
 from cru.namespace.host import NamespaceError, call, host
 
 if TYPE_CHECKING:
-    from cru.process.capture import Capture, TextCapture
-    from cru.process.child import Child, Program
-    from cru.process.pipes import PipeReader
-    from cru.process.run import ProcessResult, Wait
+    from cru.core.base.process.capture import Capture, TextCapture
+    from cru.core.base.process.child import Child, Program
+    from cru.core.base.process.pipes import PipeReader
+    from cru.core.base.process.run import ProcessResult, Wait
 
 BLOCKED = ("rm", "sudo", "chmod", "chown")
 _OPTIONS = ("cwd", "env", "stdin", "timeout")
@@ -73,7 +73,7 @@ def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ..
     text(where, "cmd", cmd)
     if cmd.rpartition("/")[2] in BLOCKED:
         raise NamespaceError(f"Command '{cmd}' is not allowed by shell policy")
-    from cru.process.child import Program
+    from cru.core.base.process.child import Program
 
     chosen = options(where, opts, known)
     parts = host().parts
@@ -91,7 +91,7 @@ def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ..
 
 
 def _capture() -> TextCapture:
-    from cru.process.capture import TextCapture
+    from cru.core.base.process.capture import TextCapture
 
     return TextCapture(errors="surrogateescape")
 
@@ -105,7 +105,7 @@ async def _exec_with_lines(command: _ProgramCall, callback: _LineCallback) -> di
     """A program whose lines nobody takes waits in its next write."""
     import asyncio
 
-    from cru.process.pipes import PipeReader
+    from cru.core.base.process.pipes import PipeReader
 
     streams = [(name, PipeReader(), _capture()) for name in ("stdout", "stderr")]
     (_, out, kept_out), (_, err, kept_err) = streams
@@ -134,9 +134,9 @@ async def _run(
     command: _ProgramCall, output: Capture | int, errors: Capture | int, wait: Wait | None = None
 ) -> ProcessResult:
     """Raises NamespaceError if it cannot be started, or ran too long."""
-    from cru.process.child import Child
-    from cru.process.errors import StartError
-    from cru.process.run import run_program
+    from cru.core.base.process.child import Child
+    from cru.core.base.process.errors import StartError
+    from cru.core.base.process.run import run_program
 
     name = command.program.argv[0]
     try:

@@ -13,10 +13,10 @@ from msgspec import Struct
 from cru.core.base.files.private import write_private
 from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.base.files.search_path import find_program, own_path
-from cru.process.capture import ByteCapture, TextCapture
-from cru.process.child import Program
-from cru.process.errors import StartError
-from cru.process.run import AT_ONCE, run_program
+from cru.core.base.process.capture import ByteCapture, TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.run import AT_ONCE, run_program
 from cru.revisions import RevisionError
 from cru.revisions.git_output import read_batch, read_entries, read_sizes
 

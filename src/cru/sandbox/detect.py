@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from cru.core.base.files.search_path import find_program
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.run import AT_ONCE, run_program
 from cru.core.base.values.errors import CruError
-from cru.process.capture import TextCapture
-from cru.process.child import Program
-from cru.process.run import AT_ONCE, run_program
 from cru.sandbox import VARIABLE, bubblewrap
 from cru.sandbox.backends import BACKENDS, BUBBLEWRAP, NESTED, SEATBELT, SEATBELT_PROGRAM, Detection
 from cru.sandbox.profile import Profile

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.process.child import Child, Program
-from cru.process.confined import tell_put_aside
-from cru.process.identity import process_identity
-from cru.process.pipes import PipeWriter
-from cru.process.run import end
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.confined import tell_put_aside
+from cru.core.base.process.identity import process_identity
+from cru.core.base.process.pipes import PipeWriter
+from cru.core.base.process.run import end
 from cru.tasks import TaskDenied
 from cru.tasks.manager import Task, TaskOutcome
 from cru.tasks.output import FIRST, OutputLog, read_tail

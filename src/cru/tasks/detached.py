@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cru.process.identity import end_process
+from cru.core.base.process.identity import end_process
 from cru.tasks import TaskError
 from cru.tasks.record import CancelledBy, TaskRecord, TaskStatus, write_record
 

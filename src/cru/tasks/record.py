@@ -113,7 +113,7 @@ class TaskRecord(Struct, kw_only=True):
     pid: of a command
     detached: it goes on when its owner has ended
     identity: what only that process has, if it is detached
-    mark: what all that it starts carries (cru.process.marks), if it is not; "" in records of older versions
+    mark: what all that it starts carries (cru.core.base.process.marks), if it is not; "" in records of older versions
     rounds: requests of the conversation
     usage: what its own requests have used so far, those of agents below it not included
     worktree: where a sub-agent works, or worked, if that is not the project
@@ -207,7 +207,7 @@ def read_records(context: Path) -> Iterator[TaskRecord]:
 def _is_running(record: TaskRecord) -> bool:
     if not (record.detached and record.pid):
         return is_owner_alive(record)
-    from cru.process.identity import process_identity
+    from cru.core.base.process.identity import process_identity
 
     return process_identity(record.pid) == record.identity
 
@@ -216,7 +216,7 @@ def is_owner_alive(record: TaskRecord) -> bool:
     """Whether the process that ran it is there yet; one that got the same number later is not taken for it."""
     if not record.owner_identity:  # of an older version
         return _is_alive(record.owner)
-    from cru.process.identity import process_identity
+    from cru.core.base.process.identity import process_identity
 
     return process_identity(record.owner) == record.owner_identity
 

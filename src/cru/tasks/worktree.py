@@ -19,10 +19,10 @@ from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.private import write_private
 from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.base.files.search_path import find_program, own_env
-from cru.process.capture import TextCapture
-from cru.process.child import Program
-from cru.process.errors import StartError
-from cru.process.run import run_program
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.run import run_program
 from cru.tasks import TaskError
 from cru.tasks.record import PATCH, WorktreeRecord
 

@@ -21,9 +21,9 @@ from cru.core.base.files.glob import BadGlob, expand_braces
 from cru.core.base.files.regular import open_regular
 from cru.core.base.files.search_path import find_program
 from cru.core.base.files.selection import select_by_glob
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.run import ProcessResult
 from cru.permissions.hidden_files import HiddenFiles
-from cru.process.capture import TextCapture
-from cru.process.run import ProcessResult
 from cru.tools import ripgrep
 from cru.tools.arguments import Grep
 from cru.tools.hidden import HiddenCount, find_hidden

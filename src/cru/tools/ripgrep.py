@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from cru.process.run import ProcessResult
+from cru.core.base.process.run import ProcessResult
 from cru.tools.scan import MATCHES, FoundLine, SearchJob, parse_lines
 from cru.tools.walk import RULES_LIMIT
 

@@ -8,11 +8,11 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from cru.core.base.files.search_path import find_program, own_path
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.run import ProcessResult, run_program
 from cru.core.base.values.errors import CruError
-from cru.process.capture import TextCapture
-from cru.process.child import Program
-from cru.process.errors import StartError
-from cru.process.run import ProcessResult, run_program
 from cru.tools.arguments import Bash
 from cru.tools.protocol import (
     BackgroundTasks,
@@ -27,7 +27,7 @@ from cru.tools.protocol import (
 )
 
 if TYPE_CHECKING:
-    from cru.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import ConfinedCommand
 
 END_OF_INPUT = "\x04"
 """Typed alone (Ctrl-D) it closes the input of a command."""
@@ -76,7 +76,7 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
 
 
 def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended: ProcessResult) -> list[str]:
-    from cru.process.confined import tell_put_aside
+    from cru.core.base.process.confined import tell_put_aside
 
     why = confined.explain(ended.output, ended.exit_status)
     return [bracketed(tell_put_aside(put_aside)), bracketed(why)]
@@ -97,7 +97,7 @@ async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> C
 
 def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand:
     """It runs as it is; if a rule permits it, and not a person, alone. Raises ToolError."""
-    from cru.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import ConfinedCommand
 
     outside, env = running.services.outside, None
     if outside is not None and running.services.outside_env is not None:

@@ -14,16 +14,16 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.process.errors import StartError, StartProblem
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.process.errors import StartError, StartProblem
 from cru.tools.protocol import ToolResult, ToolTimeout
 
 if TYPE_CHECKING:
+    from cru.core.base.process.child import Program
+    from cru.core.base.process.confined import Confine
+    from cru.core.base.process.run import ProcessResult
     from cru.extensions.executables.terminal import Lend
-    from cru.process.child import Program
-    from cru.process.confined import Confine
-    from cru.process.run import ProcessResult
 
 LONGEST = 100 << 10
 """Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
@@ -155,10 +155,10 @@ async def _run(
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
     somebody sits there, else what is left of our standard input. Its standard error goes on to ours as it comes. Cancelled, or at its
     limit, all that it started is ended. Raises StartError."""
+    from cru.core.base.process.capture import TextCapture
+    from cru.core.base.process.child import Child, Program
+    from cru.core.base.process.run import run_program
     from cru.extensions.executables.terminal import RelayedErrors, open_terminal, share_interrupt
-    from cru.process.capture import TextCapture
-    from cru.process.child import Child, Program
-    from cru.process.run import run_program
 
     errors = RelayedErrors(executable.name)
     lend = where.lend if where.confine is None else None  # what is confined has no terminal
@@ -183,7 +183,7 @@ async def run_in_sandbox(
     name: str, where: ProgramContext, program: Program, run: Callable[[Program], Awaitable[ProcessResult]]
 ) -> ProcessResult:
     """What it must not make is told, and what the sandbox kept it from."""
-    from cru.process.confined import describe_put_aside, run_confined
+    from cru.core.base.process.confined import describe_put_aside, run_confined
 
     assert where.confine is not None
     result = await run_confined(where.confine, program, run)

@@ -29,7 +29,7 @@ from cru.extensions.plugin_files import FileCopy
 from cru.namespace.host import Host, Plugin
 
 if TYPE_CHECKING:
-    from cru.process.confined import Confine, ConfinedCommand
+    from cru.core.base.process.confined import Confine, ConfinedCommand
 
 
 class Executables:
@@ -84,7 +84,7 @@ class Executables:
         if confine is None or not (discovered.layer == "project" or lies_in_project):
             return None
 
-        from cru.process.confined import ProjectProgram
+        from cru.core.base.process.confined import ProjectProgram
 
         async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
             return await confine(ProjectProgram(argv, str(_here(self._parts.root)), readable=(str(discovered.folder),)))

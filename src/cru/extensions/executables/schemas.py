@@ -14,6 +14,7 @@ from msgspec import Struct
 from cru import __version__
 from cru.core.base.files import atomic, read_json
 from cru.core.base.files.regular import make_private_folder
+from cru.core.base.process.errors import StartError, has_windows_line_end
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.calls import (
     ProgramContext,
@@ -24,7 +25,6 @@ from cru.extensions.executables.calls import (
     windows_line_end,
 )
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.process.errors import StartError, has_windows_line_end
 
 SECONDS = 30.0
 """How long a program may take for its schema. That it took longer is remembered, so the limit must not be reached on a busy machine."""
@@ -137,9 +137,9 @@ def era_of(path: Path) -> Era:
 
 async def _print_schema(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
-    from cru.process.capture import ByteCapture
-    from cru.process.child import Program
-    from cru.process.run import AT_ONCE, ProcessResult, run_program
+    from cru.core.base.process.capture import ByteCapture
+    from cru.core.base.process.child import Program
+    from cru.core.base.process.run import AT_ONCE, ProcessResult, run_program
 
     out, err = ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT), ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT)
     program = Program((str(path), "--schema"), where.cwd, environment(where, {}), is_marked=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TypeAlias
 
-from cru.process.child import Child
+from cru.core.base.process.child import Child
 
 Lend: TypeAlias = Callable[[int], AbstractAsyncContextManager[None]]
 """Gives the terminal to a process group for a block."""

@@ -53,6 +53,6 @@ def describe_failure(call: ToolFailed | AgentCallFailed) -> str:
     text = f"{one_line(call.name, LONGEST_NAME)} {call.which}: {one_line(error, LONGEST_ERROR)}"
     if call.name != "bash":
         return text
-    from cru.process.confined import IN_SANDBOX, PERSONS_WAY
+    from cru.core.base.process.confined import IN_SANDBOX, PERSONS_WAY
 
     return f"{text}; the sandbox may be why: {PERSONS_WAY}" if f"[{IN_SANDBOX}" in call.error else text

@@ -22,8 +22,8 @@ from cru.core.base.values.errors import CruError
 from cru.events import NotYours
 
 if TYPE_CHECKING:
+    from cru.core.base.process.guardian import Guardian, Listener
     from cru.engine.session import Session
-    from cru.process.guardian import Guardian, Listener
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -176,9 +176,9 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         super().__init__(self._poll)
         WatchedEventLoop._running = self
         self.children: dict[int, Callable[[], None]] = {}
-        """What ends each running child, by process id (cru.process.child.Children)."""
+        """What ends each running child, by process id (cru.core.base.process.child.Children)."""
         self.guardian: Guardian | None = None
-        """What ends running commands if this process is killed; the first of them makes it (cru.process.child)."""
+        """What ends running commands if this process is killed; the first of them makes it (cru.core.base.process.child)."""
         self.guardian_listeners: list[Listener] = []
         self._computations: dict[int, bool] = {}
         """Process ids, and whether they were killed."""
@@ -294,7 +294,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
             self.call_soon_threadsafe(self._deliver, number)
 
     def begin_computation(self, pid: int) -> None:
-        """The loop stands still until this process has ended: a signal ends it (cru.process.forked.ComputationOwner)."""
+        """The loop stands still until this process has ended: a signal ends it (cru.core.base.process.forked.ComputationOwner)."""
         self._computations[pid] = False
         self._interrupt_computations()
 

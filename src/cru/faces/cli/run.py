@@ -228,7 +228,7 @@ def _clear_away(parsed: Parsed, home: Home, name: str) -> None:
 def _settle_sandbox(parsed: Parsed) -> None:
     """What confined commands have made that must not be there, of runs that were killed and of what outlived its session."""
     if os.path.lexists(home_path(parsed) / "sandbox"):
-        from cru.process.confined import describe_put_aside
+        from cru.core.base.process.confined import describe_put_aside
         from cru.sandbox.guard_records import settle_records
 
         if moved := settle_records(home_path(parsed)):

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 def run_bounded(where: str, work: Callable[[], T]) -> T:
     """Do it in a process of its own, whose time and memory are limited. Raises BadArgument."""
-    from cru.process.forked import WorkEnded, WorkFailed, run_in_fork
+    from cru.core.base.process.forked import WorkEnded, WorkFailed, run_in_fork
 
     try:
         return run_in_fork(work)

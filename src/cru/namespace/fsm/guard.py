@@ -76,10 +76,10 @@ async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | N
     """As a command of the model runs, which may have written what it starts: in the sandbox, without keys, and not where nothing may
     be changed."""
     from cru.core.base.files.search_path import find_program
-    from cru.process.capture import TextCapture
-    from cru.process.child import Program
-    from cru.process.confined import ConfinedCommand, describe_put_aside, run_confined
-    from cru.process.run import run_program
+    from cru.core.base.process.capture import TextCapture
+    from cru.core.base.process.child import Program
+    from cru.core.base.process.confined import ConfinedCommand, describe_put_aside, run_confined
+    from cru.core.base.process.run import run_program
 
     if parts.gate.mode == "plan":
         return f"`{guard.shell}` is not run in plan mode, which only reads, so it did not pass"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from cru.core.base.process.confined import Confine, ConfinedCommand, ProjectProgram
 from cru.extensions.hooks import ENV_FOLDER
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.process.confined import Confine, ConfinedCommand, ProjectProgram
 
 
 class _NamedFiles(msgspec.Struct):

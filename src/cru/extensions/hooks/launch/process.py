@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.core.base.files.search_path import own_path
+from cru.core.base.process.capture import ByteCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.errors import StartError, StartProblem
+from cru.core.base.process.run import AT_ONCE, Ending, ProcessResult, run_program
 from cru.core.base.values.errors import CruError
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.launch import shells
@@ -19,13 +23,9 @@ from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.model.result import HookRun
-from cru.process.capture import ByteCapture
-from cru.process.child import Program
-from cru.process.errors import StartError, StartProblem
-from cru.process.run import AT_ONCE, Ending, ProcessResult, run_program
 
 if TYPE_CHECKING:
-    from cru.process.confined import Confine
+    from cru.core.base.process.confined import Confine
 
 KEPT_BYTES = 1 << 20
 MOST_BYTES = 16 << 20
@@ -83,7 +83,7 @@ async def _run_confined(
     confine: Confine, program: Program, run: Callable[[Program], Awaitable[ProcessResult]], notes: list[str]
 ) -> ProcessResult:
     """What there is to say about it is added to the notes, and to the reason of one that denies (exit status 2), which the model reads."""
-    from cru.process.confined import describe_put_aside, run_confined
+    from cru.core.base.process.confined import describe_put_aside, run_confined
 
     result = await run_confined(confine, program, run)
     notes += [describe_put_aside(result.put_aside), result.why]

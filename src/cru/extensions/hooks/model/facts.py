@@ -12,8 +12,8 @@ from cru.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
 
 if TYPE_CHECKING:
+    from cru.core.base.process.confined import ConfineProject
     from cru.core.base.values.messages import Entry
-    from cru.process.confined import ConfineProject
     from cru.tasks.record import TaskRecord
 
 T = TypeVar("T")

@@ -134,10 +134,10 @@ def _decode(text: bytes) -> bytes:
 async def read_clipboard(env: Mapping[str, str], which: Callable[[str], str | None] | None = None) -> bytes:
     """The image in the clipboard. Raises ClipboardProblem."""
     from cru.core.base.files.search_path import find_program
-    from cru.process.capture import ByteCapture
-    from cru.process.child import Program
-    from cru.process.errors import StartError
-    from cru.process.run import AT_ONCE, run_program
+    from cru.core.base.process.capture import ByteCapture
+    from cru.core.base.process.child import Program
+    from cru.core.base.process.errors import StartError
+    from cru.core.base.process.run import AT_ONCE, run_program
 
     which = which or partial(find_program, path=env.get("PATH", os.defpath))
     programs = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.run import run_program
 from cru.engine.parts import Parts
 from cru.events.stream import ToolOutput
-from cru.process.capture import TextCapture
-from cru.process.child import Program
-from cru.process.errors import StartError
-from cru.process.run import run_program
 
 KEPT = 30_000
 """Characters of the output that the model gets, the first and the last of it."""

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import cru
 from cru.core.base.files.search_path import find_program, own_path
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.run import run_program
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
-from cru.process.capture import TextCapture
-from cru.process.child import Program
-from cru.process.run import run_program
 
 EXTRAS = {
     "keyring": ("keyring", "keys in the system's keyring"),

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.process.forked import fork_deaf, limit_memory
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import complain
 from cru.faces.cli.flags import Parsed
@@ -19,7 +20,6 @@ from cru.faces.cli.oq.options import OqOptions, read_options
 from cru.faces.cli.oq.results import NotWritable, Results
 from cru.namespace.formats.convert import is_json
 from cru.namespace.formats.json_stream import JsonText
-from cru.process.forked import fork_deaf, limit_memory
 
 if TYPE_CHECKING:
     import jaq

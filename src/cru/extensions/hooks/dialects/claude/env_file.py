@@ -24,7 +24,7 @@ from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 
 if TYPE_CHECKING:
-    from cru.process.confined import Confine, ConfinedCommand
+    from cru.core.base.process.confined import Confine, ConfinedCommand
 
 TRY = 'for file; do "$BASH" -n "$file" || exit 2; . "$file" >&2; done'
 BEFORE = "BASH_ENV"
@@ -102,7 +102,7 @@ class EnvFiles:
         if confine is None or written.isdisjoint(files):
             return None
 
-        from cru.process.confined import ProjectProgram
+        from cru.core.base.process.confined import ProjectProgram
 
         async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
             return await confine(ProjectProgram(argv, str(facts.root), str(facts.root), tuple(files)))

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from cru.process.capture import Capture
-from cru.process.child import Child, Program
+from cru.core.base.process.capture import Capture
+from cru.core.base.process.child import Child, Program
 
 
 class Ending(Struct, frozen=True):

@@ -6,7 +6,7 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 
-from cru.process.capture import PIECE
+from cru.core.base.process.capture import PIECE
 
 
 class _Pipe(ABC):

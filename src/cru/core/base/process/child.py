@@ -16,12 +16,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from cru.core.base.process.capture import PIECE
+from cru.core.base.process.errors import start_error
+from cru.core.base.process.guardian import Guardian, make_guardian
+from cru.core.base.process.identity import open_pidfd
+from cru.core.base.process.marks import VARIABLE, new_mark, numbered
 from cru.core.base.values.cancellation import check
-from cru.process.capture import PIECE
-from cru.process.errors import start_error
-from cru.process.guardian import Guardian, make_guardian
-from cru.process.identity import open_pidfd
-from cru.process.marks import VARIABLE, new_mark, numbered
 
 LINGER = 0.2
 
@@ -33,7 +33,7 @@ Children: TypeAlias = dict[int, Callable[[], None]]
 """What ends each child that nobody has reaped yet with all that it started, by process id; may be called in any thread. An event
 loop that has an attribute `children` knows its children, for a process that must leave in a hurry; one that has an attribute
 `guardian`, None at first, ends those that are marked even if the process is killed; its `guardian_listeners`, a list, hear if something
-ended what does that (cru.process.guardian.Listener)."""
+ended what does that (cru.core.base.process.guardian.Listener)."""
 
 
 class Program(Struct, frozen=True):
@@ -215,7 +215,7 @@ class Child:
         return not (self._gone and not self._outputs) if running is None else bool(running)
 
     def _members(self, since: float | None) -> list[int] | None:
-        from cru.process.descent import Root, members  # most commands end without a look at all processes
+        from cru.core.base.process.descent import Root, members  # most commands end without a look at all processes
 
         return members(Root(self.pid, self._mark, self._program.own_session), since=since)
 

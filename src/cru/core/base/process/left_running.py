@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.process.guardian import Guardian
-from cru.process.identity import signal_all
-from cru.process.marks import has_numbers, number_of, numbers_of
-from cru.process.run import Ending
+from cru.core.base.process.guardian import Guardian
+from cru.core.base.process.identity import signal_all
+from cru.core.base.process.marks import has_numbers, number_of, numbers_of
+from cru.core.base.process.run import Ending
 
 if TYPE_CHECKING:
-    from cru.process.descent import Root
+    from cru.core.base.process.descent import Root
 
 MOMENT = 0.02
 """Seconds."""
@@ -50,7 +50,7 @@ async def end_marked(mark: str, grace: float = Ending().grace) -> EndedProcesses
 
 async def _those_that_stay(root: Root) -> list[int]:
     """What runs, but for what is about to be gone: the first process in a sandbox ends a moment after what watches over it."""
-    from cru.process.descent import members  # see _end
+    from cru.core.base.process.descent import members  # see _end
 
     if not members(root):
         return []
@@ -59,7 +59,7 @@ async def _those_that_stay(root: Root) -> list[int]:
 
 
 async def _end(mark: str, grace: float) -> EndedProcesses:
-    from cru.process.descent import UNKNOWN, Root, members  # most sessions leave nothing running
+    from cru.core.base.process.descent import UNKNOWN, Root, members  # most sessions leave nothing running
 
     root = Root(UNKNOWN, mark)
     alive = await _those_that_stay(root)

@@ -1,5 +1,5 @@
 """Which processes a child started, wherever they moved: those of its session or group, those that carry its mark, if it has one
-(cru.process.marks), and all below these."""
+(cru.core.base.process.marks), and all below these."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 
-from cru.process.marks import carries_variable, has_numbers, is_of_one_process, number_of, numbers_of
+from cru.core.base.process.marks import carries_variable, has_numbers, is_of_one_process, number_of, numbers_of
 
 UNKNOWN = -1
 """In the place of the id of a leader that nobody knows."""

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cru.process.descent import Root
+    from cru.core.base.process.descent import Root
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -53,7 +53,7 @@ def end_process(pid: int, identity: str, grace: float = 2.0) -> bool:
     """End the leader of a session with all that it started: asked first, killed after the grace; False if it is gone already. It blocks."""
     if not identity or process_identity(pid) != identity:
         return False
-    from cru.process.descent import Root, members  # most runs end no process in this way
+    from cru.core.base.process.descent import Root, members  # most runs end no process in this way
 
     roots = Root(pid)
     signal_all(members(roots) or [-pid], signal.SIGTERM, signal.SIGCONT)
@@ -68,7 +68,7 @@ def end_process(pid: int, identity: str, grace: float = 2.0) -> bool:
 
 
 def _alive(pid: int, root: Root) -> list[int]:
-    from cru.process.descent import members  # see end_process
+    from cru.core.base.process.descent import members  # see end_process
 
     running = members(root)
     if running is not None:

@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.files.search_path import LOADER
-from cru.process.child import Program
-from cru.process.run import ProcessResult
+from cru.core.base.process.child import Program
+from cru.core.base.process.run import ProcessResult
 
 IN_SANDBOX = "this ran in a sandbox"
 """Begins what the model is told of a failure that may be the sandbox's doing; faces know by it what to tell the person."""
@@ -25,7 +25,7 @@ class ConfinedCommand(Struct, frozen=True):
     explain: (what it printed, its exit status, None: unknown) -> what the sandbox kept it from, and that it may be why something
         failed; "" if it does not look so
     settle: called at its end; the files that it must not make, and that have been put aside
-    has_monitor: argv only watches over the command (cru.process.child.Program)
+    has_monitor: argv only watches over the command (cru.core.base.process.child.Program)
     outlive: (its process) called once that runs, if it may go on when the session has ended. Raises OSError
     with_variables: (argv, variables) -> argv that sets them inside alone; None: it is no sandbox that runs
     descriptors: what argv reads; `settle` and `outlive` close them

@@ -42,7 +42,7 @@ def read_table(text: str) -> list[Watched]:
 
 def sweep(watched: list[Watched]) -> None:
     """End them with all that they started: asked first, then killed."""
-    from cru.process.descent import UNKNOWN, Root, members
+    from cru.core.base.process.descent import UNKNOWN, Root, members
 
     roots = [Root(child.pid or UNKNOWN, child.mark, latest=child.ticks) for child in watched]
     begin, asked = time.monotonic(), set[int]()
@@ -77,7 +77,7 @@ def main() -> None:
     with open(table, "rb", closefd=False) as file:
         file.seek(0)
         text = file.read().decode("utf-8", "surrogateescape")
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4)))
     sweep(read_table(text))
 
 

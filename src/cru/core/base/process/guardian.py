@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from cru.core.base.process.errors import start_error
+from cru.core.base.process.identity import open_pidfd, ticks_now
 from cru.core.base.values.errors import CruError
-from cru.process.errors import start_error
-from cru.process.identity import open_pidfd, ticks_now
 
 SHELL = "/bin/sh"
 SWEEP = Path(__file__).with_name("sweep.py")
