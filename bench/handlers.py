@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cru.app import Start, build
-from cru.events.answers import Answer, transform
-from cru.events.bus import Bus, Event
-from cru.events.journal import Unjournalled
-from cru.events.payloads import MessageBeforeSend, ToolBeforeCall
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Origin
+from cru.core.events.answers import Answer, transform
+from cru.core.events.bus import Bus, Event
+from cru.core.events.journal import Unjournalled
+from cru.core.events.payloads import MessageBeforeSend, ToolBeforeCall
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Origin
 from cru.extensions.lua.runtime import LuaVM
 from cru.core.base.values.messages import Message
 

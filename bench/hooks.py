@@ -23,9 +23,9 @@ from pathlib import Path
 import msgspec
 
 from cru.contexts.line_file import LineFile
-from cru.events.bus import Bus
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Origin
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Origin
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookSource

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from cru.app import Start, build
 from cru.core.base.values.messages import ToolSpec
-from cru.events.answers import transform
-from cru.events.bus import Bus
-from cru.events.payloads import StreamingDelta, ToolCalled, ToolCompleted
-from cru.events.stamp import Event
-from cru.events.stream import Published
+from cru.core.events.answers import transform
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import StreamingDelta, ToolCalled, ToolCompleted
+from cru.core.events.stamp import Event
+from cru.core.events.stream import Published
 from cru.tools.builtin import BuiltInTools
 
 PATHS = ["docs", "src", "tests"]

@@ -13,10 +13,10 @@ from tests.engine.support import MadeTool, World
 from cru.commands.builtin import TABLE
 from cru.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.base.values.errors import CruError
+from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
+from cru.core.events.stream import CommandSaid
 from cru.engine import UnknownCommand
 from cru.engine.commands import Command, CommandResult, split_command
-from cru.events.payloads import ConfigChanged, ModelSelected, SessionStarted
-from cru.events.stream import CommandSaid
 from cru.models.protocol import NoModel
 
 LOOP = "loop: yes\ntext: ok\n"

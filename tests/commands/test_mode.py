@@ -10,7 +10,7 @@ from tests.engine.support import World
 from tests.kit import HomeDir, cru, pty, server
 
 from cru.commands.mode import next_mode
-from cru.events.answers import PermissionUpdate, UpdateKind
+from cru.core.events.answers import PermissionUpdate, UpdateKind
 from cru.permissions import UnknownMode
 from cru.permissions.updates import take_update
 

@@ -11,7 +11,7 @@ from tests.kit import cru, home
 from tests.vault.support import write_notes
 
 from cru.core.base.values.errors import CruError
-from cru.events.stream import CommandSaid
+from cru.core.events.stream import CommandSaid
 
 NOTES = {
     "Home.md": "# Home\nSee [[Retry policy]] and [[Nowhere]].\n",

@@ -13,13 +13,13 @@ from tests.kit.closing import close_later
 
 from cru.app import SessionBundle, Start, build
 from cru.core.base.values.messages import Delta, Entry, Request, ToolSpec
+from cru.core.events.answers import Answer
+from cru.core.events.bus import Bus
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Event
+from cru.core.events.stream import Notice, Published
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
-from cru.events.answers import Answer
-from cru.events.bus import Bus
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Event
-from cru.events.stream import Notice, Published
 from cru.models.protocol import RequestBody
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.tools.builtin import ToolRegistry

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.engine.support import Ext, World, always
 
-from cru.events.answers import Answer
+from cru.core.events.answers import Answer
 
 SCRIPT = "loop: yes\ntext: ok\n"
 BLOCK = "go\n\n## Referenced files\n"

@@ -9,9 +9,9 @@ import pytest
 from tests.engine.support import Ext, MadeTool, World, always, payload
 from tests.kit.waiting import PATIENCE
 
-from cru.events.answers import Answer, cancel, halt
-from cru.events.payloads import ToolBatchCompleted, ToolCompleted, ToolFailed
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, cancel, halt
+from cru.core.events.payloads import ToolBatchCompleted, ToolCompleted, ToolFailed
+from cru.core.events.stamp import Event
 from cru.tools.protocol import ToolResult
 
 THREE = "call: a {}\ncall: b {}\ncall: c {}\n---\ntext: end\n"

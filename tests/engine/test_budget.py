@@ -11,6 +11,8 @@ from tests.engine.support import Ext, MadeTool, Person, World, always
 from cru.app import SETTINGS
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
+from cru.core.events.answers import Answer, Inject
+from cru.core.events.payloads import AgentResponded
 from cru.engine.parts import EngineSettings
 from cru.engine.spending import (
     BudgetKind,
@@ -22,8 +24,6 @@ from cru.engine.spending import (
     format_cost,
 )
 from cru.engine.turn import LegResult
-from cru.events.answers import Answer, Inject
-from cru.events.payloads import AgentResponded
 from cru.permissions.gate import PermissionReply
 
 NO, YES = PermissionReply("no"), PermissionReply("once")

@@ -9,9 +9,9 @@ from typing import Any
 from tests.engine.support import Ext, Person, World, always
 
 from cru.core.base.values.messages import Entry
-from cru.events.answers import add_context, cancel, inject
-from cru.events.catalog import BY_TYPE, CATALOG
-from cru.events.stream import Published
+from cru.core.events.answers import add_context, cancel, inject
+from cru.core.events.catalog import BY_TYPE, CATALOG
+from cru.core.events.stream import Published
 from cru.permissions.gate import PermissionReply
 
 BY_THE_COMMAND = {

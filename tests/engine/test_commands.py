@@ -11,11 +11,11 @@ import pytest
 from tests.engine.support import Ext, World
 
 from cru.core.base.values.errors import CruError
+from cru.core.events.payloads import Attachment, ContextCleared, Custom, MessageReceived, ModelSelected
+from cru.core.events.stream import CommandSaid
 from cru.engine import Interrupted, UnknownCommand
 from cru.engine.commands import Command, CommandResult, Commands, split_command
 from cru.engine.session import Session
-from cru.events.payloads import Attachment, ContextCleared, Custom, MessageReceived, ModelSelected
-from cru.events.stream import CommandSaid
 
 LOOP = "loop: yes\ntext: ok\n"
 BUSY = "loop: yes\ntext: ok\ndelay: 300ms\n"

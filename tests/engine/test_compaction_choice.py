@@ -10,12 +10,12 @@ from tests.engine.support import Ext, always
 from tests.engine.test_compaction import AUTO, LONG, Bare, asked, replies, talk
 
 from cru.core.base.values.messages import Entry
+from cru.core.events.answers import PASS, Answer, cancel, halt, handled, transform
+from cru.core.events.payloads import ContextOverflow, MessageBeforeSend, SessionCompacted
+from cru.core.events.stamp import Event
 from cru.engine import NothingToCompact
 from cru.engine.compaction.choice import read
 from cru.engine.compaction.units import leaving, offer
-from cru.events.answers import PASS, Answer, cancel, halt, handled, transform
-from cru.events.payloads import ContextOverflow, MessageBeforeSend, SessionCompacted
-from cru.events.stamp import Event
 
 CHOOSING = {**AUTO, "compaction_choice": "model"}
 OLDEST_FOUR = ["question 2", "question 3", "the question"]

@@ -11,12 +11,12 @@ import pytest
 from tests.engine.support import Ext, MadeTool, always
 from tests.engine.test_compaction import AUTO, LONG, OLDEST, SUMMARISED, Bare, asked, replies, talk
 
+from cru.core.events.answers import handled
+from cru.core.events.payloads import SessionCompacted
 from cru.engine import NothingToCompact
 from cru.engine.compaction import find_window
 from cru.engine.compaction.requests import fitted
 from cru.engine.parts import ResolvedModel
-from cru.events.answers import handled
-from cru.events.payloads import SessionCompacted
 
 NO_SUMMARY = {
     "text: I cannot help with that\nend: content_filter\n": "was stopped by a content filter",

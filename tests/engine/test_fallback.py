@@ -12,10 +12,10 @@ import pytest
 from tests.engine.support import Ext, Handlers, MadeTool, World, always, payload
 
 from cru.core.base.values.messages import Delta, Text
+from cru.core.events.answers import Answer, Inject, cancel, transform
+from cru.core.events.payloads import AgentResponded, StreamingDelta
 from cru.engine.round import NO_MEMORY
 from cru.engine.turn import LegResult
-from cru.events.answers import Answer, Inject, cancel, transform
-from cru.events.payloads import AgentResponded, StreamingDelta
 from cru.models.protocol import RequestBody
 from cru.models.scripted import ScriptedModel
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, World, always
 
+from cru.core.events.answers import cancel, inject
 from cru.engine import KeyPassedBy
 from cru.engine.idempotency import send_once
 from cru.engine.turn import LegResult
-from cru.events.answers import cancel, inject
 
 
 def send(world: World, key: str = "k", text: str = "do it") -> tuple[LegResult, bool]:

@@ -13,13 +13,13 @@ from tests.engine.support import Ext, MadeTool, World, always
 from tests.kit.waiting import PATIENCE
 
 from cru.core.base.values.messages import LEG_ENDED
+from cru.core.events.answers import inject
+from cru.core.events.payloads import SessionIdle, StreamingDelta, TurnComplete
+from cru.core.events.stamp import Event
+from cru.core.events.stream import ToolOutput
 from cru.engine import Interrupted
 from cru.engine.states import LegState
 from cru.engine.turn import LegResult
-from cru.events.answers import inject
-from cru.events.payloads import SessionIdle, StreamingDelta, TurnComplete
-from cru.events.stamp import Event
-from cru.events.stream import ToolOutput
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.tools.protocol import ToolResult
 

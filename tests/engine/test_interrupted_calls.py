@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.engine.support import World
 
+from cru.core.events.payloads import ToolCalled
+from cru.core.events.stream import Notice
 from cru.engine import interrupted_calls
-from cru.events.payloads import ToolCalled
-from cru.events.stream import Notice
 
 MAY_HAVE_RUN = "interrupted, may have run"
 SCRIPT = 'text: I look\ncall: ls {}\ncall: write {"file_path": "a.txt", "content": "A"}\n---\ntext: the end\n'

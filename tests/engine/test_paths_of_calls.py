@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, Person, World
 
+from cru.core.events.answers import Answer, Change
+from cru.core.events.stamp import Event
 from cru.engine.parts import FileChanges
-from cru.events.answers import Answer, Change
-from cru.events.stamp import Event
 from cru.permissions import PermissionReply, PermissionSubject
 from cru.revisions.keeper import ChangeKeeper
 

@@ -9,11 +9,11 @@ from tests.engine.support import Ext, World, always, once, payload
 
 from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.messages import RESOLVED
+from cru.core.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
+from cru.core.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
+from cru.core.events.stamp import Event
 from cru.engine.attachments import BadAttachment, read_attachment
 from cru.engine.round import ModelReply, ReplyCall
-from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
-from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
-from cru.events.stamp import Event
 from cru.tools.arguments import decode_object
 from cru.tools.protocol import ArgumentError
 

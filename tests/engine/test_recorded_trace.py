@@ -11,10 +11,10 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.contexts.line_file import RecordLimits
+from cru.core.events.answers import Answer
 from cru.engine import rebuild, recorder
 from cru.engine.recorded_trace import RecordedTrace, last_request
 from cru.engine.spans import sweep_spans
-from cru.events.answers import Answer
 from cru.models.scripted import ScriptedModel
 
 LIMITS = {"record_file_mb": 0.004, "record_files": 3}

@@ -13,12 +13,12 @@ import pytest
 from tests.engine.support import Ext, MadeTool, World, always, payload
 
 from cru.core.base.values.messages import Delta, Request, Text
+from cru.core.events.answers import Answer, Change, Inject, add_context, transform
+from cru.core.events.stamp import Event
 from cru.engine import rebuild, recorder
 from cru.engine.rebuild import NotInTrace
 from cru.engine.recorded_trace import RecordedTrace
 from cru.engine.recorder import RequestLine
-from cru.events.answers import Answer, Change, Inject, add_context, transform
-from cru.events.stamp import Event
 from cru.models.protocol import RequestBody
 from cru.models.scripted import ScriptedModel
 
@@ -191,7 +191,7 @@ def test_the_request_is_in_the_trace_before_the_reply_comes(tmp_path: Path) -> N
     def look(_item: Any) -> None:
         seen.append(trace.read_bytes().count(b'"k":"request"'))
 
-    from cru.events.payloads import StreamingDelta
+    from cru.core.events.payloads import StreamingDelta
 
     world.session.parts.bus.stream.subscribe(look, StreamingDelta)
     world.run("go")

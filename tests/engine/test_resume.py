@@ -7,10 +7,10 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.core.base.values.messages import LEG_ENDED
+from cru.core.events.answers import add_context, cancel, halt, inject
+from cru.core.events.payloads import MessageReceived, SessionStarted, TurnComplete
 from cru.engine import NothingToResume
 from cru.engine.unfinished import GO_ON
-from cru.events.answers import add_context, cancel, halt, inject
-from cru.events.payloads import MessageReceived, SessionStarted, TurnComplete
 
 THREE = "text: first\ncall: ls {}\ncall: ls {}\n---\ncall: ls {}\n---\ntext: the end\n"
 
@@ -162,7 +162,7 @@ def test_a_resumed_session_says_so_and_its_context_reaches_the_model(tmp_path: P
 
 
 def test_a_continuation_that_was_cut_is_resumed_as_one(tmp_path: Path) -> None:
-    from cru.events.answers import inject
+    from cru.core.events.answers import inject
 
     path = tmp_path / "whole"
     path.mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, Person, World, always
 
-from cru.events.answers import (
+from cru.core.events.answers import (
     Answer,
     Change,
     GrantKind,
@@ -22,9 +22,9 @@ from cru.events.answers import (
     cancel,
     handled,
 )
-from cru.events.payloads import PermissionResolved, ToolCalled
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Event
+from cru.core.events.payloads import PermissionResolved, ToolCalled
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Event
 from cru.permissions.gate import PermissionReply
 
 ECHO = 'call: bash {"command":"echo first"}\n---\ntext: end\n'

@@ -8,10 +8,10 @@ import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
 from cru.core.base.values.messages import LEG_ENDED
+from cru.core.events.answers import Answer, Inject, cancel, halt, inject, transform
+from cru.core.events.payloads import InjectionPending, MessageReceived, SessionIdle, TurnComplete
+from cru.core.events.stamp import Event
 from cru.engine.turn import LegResult
-from cru.events.answers import Answer, Inject, cancel, halt, inject, transform
-from cru.events.payloads import InjectionPending, MessageReceived, SessionIdle, TurnComplete
-from cru.events.stamp import Event
 
 LOOP = "loop: yes\ntext: said\n"
 

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 from tests.engine.support import Ext, MadeTool, Person, World, always
 
-from cru.events.answers import Answer, Change, Inject, allow, ask, cancel, halt, handled, transform
-from cru.events.payloads import (
+from cru.core.events.answers import Answer, Change, Inject, allow, ask, cancel, halt, handled, transform
+from cru.core.events.payloads import (
     InteractionCompleted,
     InteractionRequested,
     PermissionResolved,
@@ -16,7 +16,7 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
 )
-from cru.events.stamp import Event
+from cru.core.events.stamp import Event
 from cru.permissions.gate import PermissionReply
 from cru.tools.protocol import ToolError, ToolResult, ToolTimeout
 

@@ -9,8 +9,8 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.contexts.inbox import InboxMessage
-from cru.events.answers import Answer
-from cru.events.payloads import MessageReceived
+from cru.core.events.answers import Answer
+from cru.core.events.payloads import MessageReceived
 from cru.faces.cli.operations.listing import render_log
 
 ERROR = "error: 400 no\n"

@@ -16,11 +16,11 @@ from cru.contexts.entries import apply_anchor
 from cru.contexts.store import FileContext
 from cru.core.base.files import unsynced
 from cru.core.base.values.messages import Entry
+from cru.core.events.stream import CommandSaid
 from cru.engine import NothingToUndo, UndoRefused
 from cru.engine.rebuild import decode_trace_line, rebuild_request
 from cru.engine.recorder import RequestLine
 from cru.engine.undo import carry_out, plan_undo
-from cru.events.stream import CommandSaid
 from cru.permissions.gate import PermissionReply
 from cru.revisions import restore
 from cru.revisions.records import PathState

@@ -14,7 +14,7 @@ import pytest
 from tests.engine import test_undo
 from tests.engine.test_undo import write
 
-from cru.events.stream import CommandSaid
+from cru.core.events.stream import CommandSaid
 from cru.revisions.git_output import read_batch, read_sizes
 from cru.revisions.work_tree import find_git, read_head
 from cru.shell.readers import only_reads

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.events.world import CALL
 
 from cru.core.base.values.messages import Span
-from cru.events import BadAnswer
-from cru.events import answers as a
-from cru.events.answers import PASS, Answer, Change, Inject, add, apply, strength
-from cru.events.payloads import Attachment, LegStarted, MessageReceived, SystemPromptBuild, ToolsSelect
+from cru.core.events import BadAnswer
+from cru.core.events import answers as a
+from cru.core.events.answers import PASS, Answer, Change, Inject, add, apply, strength
+from cru.core.events.payloads import Attachment, LegStarted, MessageReceived, SystemPromptBuild, ToolsSelect
 
 RECEIVED = MessageReceived("hello", (Attachment("a.txt", "A"), Attachment("b.txt", "B")))
 BUILD = SystemPromptBuild((Span("base", "bundled", "You are."), Span("notes", "file", "Note.")))

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.events.world import CALL, World
 
-from cru.events import answers as a
-from cru.events.answers import PASS, Answer, Change
-from cru.events.bus import purpose
-from cru.events.payloads import (
+from cru.core.events import answers as a
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.bus import purpose
+from cru.core.events.payloads import (
     ToolBeforeCall,
     ToolCalled,
     TurnComplete,
 )
-from cru.events.stamp import MAX_DEPTH, Event
+from cru.core.events.stamp import MAX_DEPTH, Event
 
 DONE = TurnComplete("done", "text", "ref_1")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.events.world import example
 
-from cru.events import BadAnswer
-from cru.events.answers import Change, apply
-from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, CATALOG, EventRow
+from cru.core.events import BadAnswer
+from cru.core.events.answers import Change, apply
+from cru.core.events.catalog import ALIASES, BY_NAME, BY_TYPE, CATALOG, EventRow
 
 TABLE = Path(__file__).parents[1] / "data" / "events" / "catalog.md"
 rows = pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from tests.events.world import CALL, World
 
-from cru.events.answers import Answer, cancel, transform
-from cru.events.journal import HandlerRecord, SkipKind, SkipReason
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, cancel, transform
+from cru.core.events.journal import HandlerRecord, SkipKind, SkipReason
+from cru.core.events.stamp import Event
 
 MISMATCH = SkipReason(SkipKind.MISMATCH, "bash")
 

@@ -9,11 +9,11 @@ import pytest
 from tests.events.world import World
 from tests.kit.growth import TIMES, assert_linear
 
-from cru.events.answers import transform
-from cru.events.bus import purpose
-from cru.events.payloads import AgentResponded, AgentThinking, StreamingDelta
-from cru.events.stamp import Event, Origin
-from cru.events.stream import CHUNK, MOST
+from cru.core.events.answers import transform
+from cru.core.events.bus import purpose
+from cru.core.events.payloads import AgentResponded, AgentThinking, StreamingDelta
+from cru.core.events.stamp import Event, Origin
+from cru.core.events.stream import CHUNK, MOST
 
 
 def text(payload: object) -> str:

@@ -17,11 +17,11 @@ from tests.events.world import CALL, GATES, World, example
 from tests.kit.waiting import PATIENCE
 
 from cru.core.base.values.errors import CruError
-from cru.events import answers as a
-from cru.events.answers import PASS, Answer, Change, Inject
-from cru.events.catalog import EventRow
-from cru.events.payloads import Custom, MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
-from cru.events.stamp import FRAME, Event
+from cru.core.events import answers as a
+from cru.core.events.answers import PASS, Answer, Change, Inject
+from cru.core.events.catalog import EventRow
+from cru.core.events.payloads import Custom, MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
+from cru.core.events.stamp import FRAME, Event
 
 CALLED = ToolCalled("bash", {}, "c")
 
@@ -180,7 +180,7 @@ def test_a_thread_answers_like_any_handler() -> None:
 def test_a_thread_is_abandoned_at_its_limit_and_keeps_no_exit_waiting() -> None:
     program = (
         "import asyncio, time\n"
-        "from cru.events.bus import Bus\nfrom cru.events.stamp import Origin\nfrom cru.events.payloads import ToolBeforeCall\n"
+        "from cru.core.events.bus import Bus\nfrom cru.core.events.stamp import Origin\nfrom cru.core.events.payloads import ToolBeforeCall\n"
         "bus = Bus(Origin('s', 'r'))\n"
         "bus.registry.on('tool:before_call', lambda e: time.sleep(60), owner='stuck', thread=True, limit=0.05)\n"
         "print(asyncio.run(bus.dispatch(ToolBeforeCall('bash', {}, 'c'))).answer.reason)\n"

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from tests.events.world import CALL, World
 
-from cru.events import answers as a
-from cru.events.answers import Change
-from cru.events.bus import Bus
-from cru.events.payloads import AgentResponded, MessageReceived, PermissionRequested, ToolCalled, TurnComplete
-from cru.events.stamp import Event, Origin
+from cru.core.events import answers as a
+from cru.core.events.answers import Change
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import AgentResponded, MessageReceived, PermissionRequested, ToolCalled, TurnComplete
+from cru.core.events.stamp import Event, Origin
 
 DONE = TurnComplete("done", "text", "ref_1")
 

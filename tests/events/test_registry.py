@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cru.events import BadHandler, UnknownEvent
-from cru.events.catalog import BY_NAME
-from cru.events.registry import LANES, Handler, HandlerRegistry, find
-from cru.events.stamp import Event
+from cru.core.events import BadHandler, UnknownEvent
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.registry import LANES, Handler, HandlerRegistry, find
+from cru.core.events.stamp import Event
 
 
 def nothing(event: Event) -> None:
@@ -159,7 +159,7 @@ def test_dropping_an_owner_of_many_handlers_makes_each_list_once(monkeypatch: py
         made.append(f"{len(handlers)} of {handlers[0].event}")
         return groupby(handlers, key)
 
-    monkeypatch.setattr("cru.events.registry.groupby", cut)
+    monkeypatch.setattr("cru.core.events.registry.groupby", cut)
     assert registry.drop_owner("many") == 50
     registry.on("tool:before_call", nothing, owner="late")
     registry.on("tool:before_call", nothing, owner="later")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.events.world import World
 
-from cru.events import answers as a
-from cru.events.answers import PASS, Answer, Change
-from cru.events.payloads import SessionStarted, ToolCalled, TurnComplete
+from cru.core.events import answers as a
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.payloads import SessionStarted, ToolCalled, TurnComplete
 
 DONE = TurnComplete("done", "text", "ref_1")
 

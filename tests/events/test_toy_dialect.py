@@ -10,9 +10,9 @@ import pytest
 from tests.events.world import CALL, GATES, World, example
 from tests.programs.toy_dialect import Toy, ToyError
 
-from cru.events import UnknownEvent
-from cru.events.bus import Extension, Outcome
-from cru.events.catalog import EventRow
+from cru.core.events import UnknownEvent
+from cru.core.events.bus import Extension, Outcome
+from cru.core.events.catalog import EventRow
 
 gates = pytest.mark.parametrize("row", GATES, ids=lambda row: row.name)
 # Something else than the example's value, for each type that a writable field has.

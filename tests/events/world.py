@@ -9,13 +9,13 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from cru.events.answers import Answer
-from cru.events.bus import Bus, Outcome
-from cru.events.catalog import CATALOG, EventRow
-from cru.events.journal import JournalLine
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event, Origin
-from cru.events.stream import Notice, Published
+from cru.core.events.answers import Answer
+from cru.core.events.bus import Bus, Outcome
+from cru.core.events.catalog import CATALOG, EventRow
+from cru.core.events.journal import JournalLine
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event, Origin
+from cru.core.events.stream import Notice, Published
 
 CALL = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
 GATES = [row for row in CATALOG if row.kind == "gate"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.kit.growth import assert_linear
 
-from cru.events.answers import PASS, Answer, Inject
+from cru.core.events.answers import PASS, Answer, Inject
 from cru.extensions.unread_refusals import LONGEST, find_unread_refusal
 
 DENY = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}'

@@ -13,8 +13,8 @@ from tests.engine.support import MadeTool, World
 from cru.app import FaceSettings
 from cru.core.base.values.delays import Delayed
 from cru.core.base.values.messages import CallPart
-from cru.events.payloads import AgentThinking
-from cru.events.stream import StateChanged
+from cru.core.events.payloads import AgentThinking
+from cru.core.events.stream import StateChanged
 from cru.faces.cli.terminal.live import LiveRegion
 from cru.faces.cli.text_face import TextFace
 

@@ -12,9 +12,9 @@ import pytest
 from msgspec import Struct
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Status, cru, server, start
 
+from cru.core.events.catalog import CATALOG
+from cru.core.events.stamp import Stamp
 from cru.engine.turn import LegResult
-from cru.events.catalog import CATALOG
-from cru.events.stamp import Stamp
 from cru.faces.cli.json_mode.face import NAMES, OUTPUT, RESULT, VERSION
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"

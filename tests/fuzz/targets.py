@@ -30,9 +30,9 @@ from cru.core.base.files import parse_toml
 from cru.core.base.files.front_matter import BadFrontMatter, read_front_matter
 from cru.core.base.files.glob import BadGlob
 from cru.core.base.files.nesting import BadToml
-from cru.events.answers import STRENGTH, strength
-from cru.events.catalog import BY_NAME
-from cru.events.stamp import Event
+from cru.core.events.answers import STRENGTH, strength
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import AnswerReader

@@ -22,7 +22,7 @@ RECORDER = """
 import os, sys, threading, json
 import cru
 import cru.contexts.line_file
-from cru.events.bus import Bus
+from cru.core.events.bus import Bus
 # a busy machine may take so long that the age of the journal is looked at once more
 cru.contexts.line_file.LOOK_SECONDS = float("inf")
 root = os.path.dirname(cru.__file__)

@@ -12,9 +12,9 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from cru.events.answers import Answer
-from cru.events.catalog import BY_NAME, CATALOG, EventRow
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer
+from cru.core.events.catalog import BY_NAME, CATALOG, EventRow
+from cru.core.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.dialects import foreign_names, load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, HookSource

@@ -15,10 +15,10 @@ from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
 from cru.contexts.scope import DOCS as SCOPE
 from cru.core.base.config.reference import markdown
+from cru.core.events.catalog import ALIASES as OWN_ALIASES
+from cru.core.events.catalog import CATALOG
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
-from cru.events.catalog import ALIASES as OWN_ALIASES
-from cru.events.catalog import CATALOG
 from cru.extensions import hooks
 from cru.extensions.prompt_files import DOCS as PROMPT_FILES
 from cru.faces.cli.flag_names import SYNONYMS

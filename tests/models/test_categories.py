@@ -12,11 +12,11 @@ from tests.engine.support import World
 from cru.app import SETTINGS
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import ModelSelected
+from cru.core.events.stamp import Origin
+from cru.core.events.stream import Notice
 from cru.engine.model_pool import ModelPool
-from cru.events.bus import Bus
-from cru.events.payloads import ModelSelected
-from cru.events.stamp import Origin
-from cru.events.stream import Notice
 from cru.models import ModelSettings, price_of
 from cru.models.categories import find_problems, models_of
 from cru.models.protocol import NoModel

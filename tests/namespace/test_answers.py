@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cru.events import BadAnswer
-from cru.events.answers import PASS, Answer, Change, Inject
-from cru.events.catalog import BY_NAME
+from cru.core.events import BadAnswer
+from cru.core.events.answers import PASS, Answer, Change, Inject
+from cru.core.events.catalog import BY_NAME
 from cru.namespace.answers import parse
 from cru.namespace.answers.values import LONGEST
 from cru.namespace.host import Values

@@ -12,7 +12,7 @@ from tests.engine.support import Person
 from tests.kit.waiting import ends_soon
 from tests.namespace.support import Room
 
-from cru.events.payloads import InteractionCompleted, InteractionRequested, MessageBeforeSend
+from cru.core.events.payloads import InteractionCompleted, InteractionRequested, MessageBeforeSend
 from cru.namespace.dialogs import ask, model_answers, popup, ui
 from cru.namespace.dialogs.permission import permission
 from cru.namespace.host import BadArgument, NamespaceError

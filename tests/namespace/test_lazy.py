@@ -10,8 +10,8 @@ import pytest
 from tests.engine.support import World
 
 from cru.core.base.values.messages import Message
-from cru.events.bus import Outcome
-from cru.events.payloads import MessageBeforeSend, ToolCompleted
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import MessageBeforeSend, ToolCompleted
 from cru.namespace.event_table import table
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items, resolve_lazy
 

@@ -12,7 +12,7 @@ from tests.namespace.support import Room
 
 from cru.core.base.values.oil.layout import lay_out
 from cru.core.base.values.oil.wrap import columns_of
-from cru.events.stream import CommandSaid, Notice
+from cru.core.events.stream import CommandSaid, Notice
 from cru.faces.cli.oil import drawing
 from cru.namespace.host import BadArgument
 from cru.namespace.log import notify

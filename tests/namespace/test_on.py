@@ -10,7 +10,7 @@ import pytest
 from tests.kit import HomeDir, cru
 from tests.namespace.support import Room
 
-from cru.events.registry import Handler
+from cru.core.events.registry import Handler
 from cru.namespace import on
 from cru.namespace.host import BadArgument
 

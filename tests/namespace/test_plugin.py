@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
-from cru.events.payloads import ConfigChanged
+from cru.core.events.payloads import ConfigChanged
 from cru.namespace import config, emitter, health
 from cru.namespace.host import BadArgument, host
 from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, load_target

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 from tests.engine.support import World
 
-from cru.events.payloads import ToolBeforeCall
+from cru.core.events.payloads import ToolBeforeCall
 
 TIMES = 50
 CALL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30, "description": "a call of one kilobyte"}, "call_1")

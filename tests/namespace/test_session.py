@@ -11,8 +11,8 @@ import pytest
 from tests.engine.support import MadeTool
 from tests.namespace.support import Room
 
-from cru.events.answers import PermissionUpdate, UpdateKind, cancel
-from cru.events.payloads import ToolBeforeCall, ToolCompleted
+from cru.core.events.answers import PermissionUpdate, UpdateKind, cancel
+from cru.core.events.payloads import ToolBeforeCall, ToolCompleted
 from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
 from cru.permissions import UnknownMode

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
-from cru.events.stream import Notice
+from cru.core.events.stream import Notice
 from cru.namespace import log, state, storage
 from cru.namespace.host import HOST, BadArgument, NamespaceError
 

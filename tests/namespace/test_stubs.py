@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir, cru
 
-from cru.events.catalog import CATALOG
+from cru.core.events.catalog import CATALOG
 from cru.namespace.names import CONSTANTS, INDEXED, NAMES, load_target
 from cru.namespace.stubs import lua_definitions, python_stub
 

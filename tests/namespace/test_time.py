@@ -12,7 +12,7 @@ import pytest
 from tests.kit.waiting import PATIENCE
 from tests.namespace.support import Room
 
-from cru.events.stamp import FRAME, TOP, Frame
+from cru.core.events.stamp import FRAME, TOP, Frame
 from cru.namespace import health, schedule, timing
 from cru.namespace.host import BadArgument, NamespaceError, host
 from cru.namespace.timing import retry

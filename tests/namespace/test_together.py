@@ -11,8 +11,8 @@ import pytest
 from tests.events.world import GATES, example
 from tests.namespace.support import Room
 
-from cru.events.bus import Outcome
-from cru.events.catalog import BY_NAME, EventRow
+from cru.core.events.bus import Outcome
+from cru.core.events.catalog import BY_NAME, EventRow
 from cru.namespace.on import on
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.support import MadeTool
 from tests.namespace.support import Room
 
-from cru.events.answers import Answer, cancel
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, cancel
+from cru.core.events.stamp import Event
 from cru.namespace import tools
 from cru.tools.protocol import ToolResult
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
-from cru.events.stream import FactPublished, StatusChanged
+from cru.core.events.stream import FactPublished, StatusChanged
 from cru.namespace import options, publish, service
 from cru.namespace.host import BadArgument, host
 from cru.namespace.oil import nodes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World, touch
 
-from cru.events.answers import GrantKind, GrantScope, PermissionUpdate, UpdateKind
+from cru.core.events.answers import GrantKind, GrantScope, PermissionUpdate, UpdateKind
 from cru.permissions import LayerRules, RuleLists
 from cru.permissions.gate import Gate, PermissionReply, PermissionSubject
 from cru.permissions.updates import take_update

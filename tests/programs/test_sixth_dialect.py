@@ -12,7 +12,7 @@ from msgspec import json
 from tests.kit import Call, Done, HomeDir, Reply, cru, home, server
 from tests.kit.scripts import shebang
 
-from cru.events import payloads
+from cru.core.events import payloads
 from cru.extensions.hooks import dialects
 from cru.extensions.hooks.model.mapping import Dialect
 

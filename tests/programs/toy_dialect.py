@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from cru.events.answers import Answer, add_context, allow, ask, cancel, halt, handled, inject, transform
-from cru.events.bus import Bus
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, add_context, allow, ask, cancel, halt, handled, inject, transform
+from cru.core.events.bus import Bus
+from cru.core.events.stamp import Event
 
 VERBS: dict[str, Callable[[str], Answer]] = {
     "deny": cancel,

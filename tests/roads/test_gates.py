@@ -136,7 +136,7 @@ def test_no_hook_of_a_dialect_is_left_out() -> None:
 def test_every_live_gate_of_the_catalog_is_a_column() -> None:
     later = [road for road, gate in EMPTY if gate == "*"]
     conformance(len(CELLS), len(ALL) + len(later) * len(GATES) * len(DIALECTS))
-    from cru.events.catalog import CATALOG
+    from cru.core.events.catalog import CATALOG
 
     # task:spawned: tests/tasks and tests/roads/test_sub_agents.py
     assert {*GATES, "task:spawned"} == {row.name for row in CATALOG if row.kind == "gate" and row.live}

@@ -12,9 +12,9 @@ import pytest
 from tests.engine.support import Ext, World
 from tests.kit.processes import is_running
 
-from cru.events.answers import Answer, Change
-from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, Change
+from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
+from cru.core.events.stamp import Event
 from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.manager import Task
 from cru.tasks.record import TaskStatus, read_record

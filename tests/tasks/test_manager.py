@@ -9,8 +9,8 @@ import pytest
 from tests.engine.support import Ext
 from tests.tasks.support import ClosedWorld, call, script
 
-from cru.events.payloads import TaskFailed
-from cru.events.stamp import Event
+from cru.core.events.payloads import TaskFailed
+from cru.core.events.stamp import Event
 from cru.tasks.agent_tasks import AgentTasks
 
 

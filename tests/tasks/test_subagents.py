@@ -10,9 +10,9 @@ from tests.engine.support import Ext, Person, World, always
 from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script, task_log, task_results
 
-from cru.events.answers import Answer, cancel, handled, inject, transform
-from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, cancel, handled, inject, transform
+from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
+from cru.core.events.stamp import Event
 from cru.permissions.gate import PermissionReply
 from cru.permissions.trust import TrustStore
 from cru.tasks.agent_tasks import AgentTasks

@@ -12,10 +12,10 @@ from tests.engine.support import Ext
 from tests.tasks.test_commands import Background
 
 from cru.core.base.values.messages import ToolCall
+from cru.core.events.answers import Answer, Change
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event
 from cru.engine import tool_call
-from cru.events.answers import Answer, Change
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event
 from cru.tasks.manager import Task
 
 

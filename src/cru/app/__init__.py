@@ -31,13 +31,13 @@ from cru.contexts.home import Home
 from cru.contexts.line_file import SHORTEST_SECRET, make_redactor
 from cru.contexts.store import FileContext
 from cru.core.base.config.layers import Layer, Settings
+from cru.core.events.bus import Bus
 from cru.engine.commands import Command, Commands
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool, with_keys
 from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
 from cru.engine.spending import UsageLedger
-from cru.events.bus import Bus
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.models import ModelSettings
 from cru.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from cru.app.notes import SessionVault
     from cru.app.prompt_files import PromptFilesHere
     from cru.commands.context import Face
-    from cru.events.bus import Extension
+    from cru.core.events.bus import Extension
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
     from cru.revisions.keeper import ChangeKeeper

@@ -17,12 +17,12 @@ from cru.contexts.store import FileContext
 from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.messages import Span
+from cru.core.events.stamp import Origin
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import Guides, PromptSources, build_sections
-from cru.events.stamp import Origin
 from cru.permissions.gate import Gate
 from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import OfferedNote
 from cru.core.base.values.visible import visible
+from cru.core.events.answers import PASS, Answer, add_context
+from cru.core.events.payloads import MessageReceived, NotesSelect
+from cru.core.events.stamp import Event
 from cru.engine.parts import Parts
 from cru.engine.turn import TYPED_SOURCES
-from cru.events.answers import PASS, Answer, add_context
-from cru.events.payloads import MessageReceived, NotesSelect
-from cru.events.stamp import Event
 from cru.permissions.hidden_files import HiddenFiles
 from cru.tools.hidden import HiddenCount
 from cru.vault import NoEmbeddings

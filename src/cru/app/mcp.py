@@ -11,10 +11,10 @@ from cru.app.mcp_prompts import add_prompts
 from cru.app.mcp_requests import SessionRequests
 from cru.app.start import Start
 from cru.core.base.values.mcp_names import PREFIX, note_owner, server_prefix
+from cru.core.events.payloads import McpAttached, ToolDiscovered
+from cru.core.events.stream import Notice, Published, StateChanged
 from cru.engine.parts import Parts
 from cru.engine.states import LegState
-from cru.events.payloads import McpAttached, ToolDiscovered
-from cru.events.stream import Notice, Published, StateChanged
 from cru.mcp import McpSettings
 from cru.mcp.configured import ConfiguredServers
 from cru.mcp.connection import ServerConnection

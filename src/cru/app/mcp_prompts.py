@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from cru.core.events.answers import PASS, Answer
+from cru.core.events.payloads import MessageReceived
+from cru.core.events.stamp import Event
 from cru.engine.commands import Command, CommandResult
 from cru.engine.parts import Parts
-from cru.events.answers import PASS, Answer
-from cru.events.payloads import MessageReceived
-from cru.events.stamp import Event
 from cru.mcp import McpError, RequestFailed
 from cru.mcp.connection import ServerConnection
 from cru.mcp.listing import RemotePrompt

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from cru.core.base.values.messages import Message, Request, Span
+from cru.core.events.bus import purpose
 from cru.engine import permission, round
 from cru.engine.parts import Parts
 from cru.engine.round import ModelReply
-from cru.events.bus import purpose
 from cru.mcp import McpError
 from cru.mcp.ports import Elicitation, FormField, Sample, SamplingRequest
 from cru.namespace.dialogs.port import show_dialog

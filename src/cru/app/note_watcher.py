@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from cru.core.base.values.errors import CruError
+from cru.core.events import payloads as p
 from cru.engine.parts import Parts
-from cru.events import payloads as p
 from cru.vault.live import LiveVault
 from cru.vault.watch import MANY, FileEvent, is_note, watch_vault
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from cru.app.start import Start, user_home
 from cru.core.base.config.layers import Settings
+from cru.core.events import payloads as p
+from cru.core.events.payloads import MessageReceived
 from cru.engine.parts import Parts
-from cru.events import payloads as p
-from cru.events.payloads import MessageReceived
 from cru.permissions.paths import PathRoots, contains_secrets, resolve
 from cru.tools.notes import VaultTools
 from cru.vault import VaultTable, located, with_environment

@@ -22,15 +22,15 @@ from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
+from cru.core.events.bus import Bus
+from cru.core.events.journal import JournalLine
+from cru.core.events.payloads import TodoChanged, TurnComplete
+from cru.core.events.stamp import Origin
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
 from cru.engine.settling import inject_recursion
 from cru.engine.system_prompt import Guides, PromptSources, build_sections
-from cru.events.bus import Bus
-from cru.events.journal import JournalLine
-from cru.events.payloads import TodoChanged, TurnComplete
-from cru.events.stamp import Origin
 from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
@@ -47,8 +47,8 @@ from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRul
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.core.base.net import WholeResponse
+    from cru.core.events.bus import Extension
     from cru.engine.turn import TaskReport
-    from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
 

@@ -11,10 +11,10 @@ from cru.core.base.config.closest import closest, is_misprint
 from cru.core.base.config.edit import set_value
 from cru.core.base.config.layers import ENVIRONMENT, PROJECT
 from cru.core.base.config.positions import join_key
+from cru.core.events.payloads import ConfigChanged
 from cru.engine.commands import CommandResult
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts, ResolvedModel
-from cru.events.payloads import ConfigChanged
 from cru.models.listing import ListedModel, ListUnavailable
 from cru.models.protocol import ModelError
 from cru.models.providers import COMPATIBLE

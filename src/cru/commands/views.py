@@ -37,7 +37,7 @@ async def view(context: CommandContext, words: str) -> CommandResult:
     if context.face.draws and context.session.parts.services.dialogs is not None:
         return await _open(opened)
     from cru.core.base.values.oil.plain import plain_text
-    from cru.events.stream import CommandSaid
+    from cru.core.events.stream import CommandSaid
 
     drawn = await opened.draw(COLUMNS, ROWS)
     context.session.parts.bus.stream.tell(CommandSaid("view", plain_text(drawn), view=drawn))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cru.core.base.files.regular import blocking_reason
+from cru.core.events.payloads import Attachment
 from cru.engine import EngineError
-from cru.events.payloads import Attachment
 from cru.tools.files import IMAGE_SUFFIXES
 
 LIMIT = 1024 * 1024

@@ -10,13 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.values.messages import ToolCall
+from cru.core.events.payloads import FailureKind, ToolBatchCompleted
 from cru.engine import limits, log_writer, permission, tool_call
 from cru.engine.loop_guard import CallKey
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
-from cru.events.payloads import FailureKind, ToolBatchCompleted
 
 T = TypeVar("T")
 NOT_RUN = "not run: halted by {by}"

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ToolCall
+from cru.core.events.answers import add
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import FailureKind, ToolBeforeCall
 from cru.engine.parts import Parts
-from cru.events.answers import add
-from cru.events.bus import Outcome
-from cru.events.payloads import FailureKind, ToolBeforeCall
 from cru.tools.builtin import BuiltInTool
 from cru.tools.protocol import ArgumentError, Tool
 

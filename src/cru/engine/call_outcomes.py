@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cru.core.base.values.messages import TOOL_RESULT, Entry
-from cru.events.payloads import FailureKind
+from cru.core.events.payloads import FailureKind
 
 MAY_HAVE_RUN = (FailureKind.FAILED, FailureKind.TIMEOUT, FailureKind.INTERRUPTED)
 NEVER_RAN = {kind.value for kind in FailureKind if kind not in MAY_HAVE_RUN}

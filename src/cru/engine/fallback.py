@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.events.stream import ReplyDropped
 from cru.engine.parts import Parts, ResolvedModel
-from cru.events.stream import ReplyDropped
 from cru.models.protocol import ModelError, NoModel
 
 REFUSALS = ("refusal", "content_filter")

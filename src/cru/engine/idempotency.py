@@ -8,12 +8,12 @@ from typing import cast, get_args
 from msgspec import Struct
 
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, Entry
+from cru.core.events.payloads import Attachment
 from cru.engine import KeyPassedBy, NothingToResume
 from cru.engine.history import PROMPT_SOURCES
 from cru.engine.prompts import RETRY, final_reply
 from cru.engine.session import Session
 from cru.engine.turn import TYPED_SOURCES, Cause, LegResult
-from cru.events.payloads import Attachment
 
 KEY = "key"
 """Where a prompt's entry in the log has it, in its metadata."""

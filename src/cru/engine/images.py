@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from cru.contexts.images import BadImage, check_image, copy_images, keep_image, load_image
 from cru.core.base.values.messages import MESSAGE, TOOL_RESULT, Entry, Image, Request
+from cru.core.events.payloads import Attachment
 from cru.engine import EngineError
 from cru.engine.attachments import BadAttachment, read_image_file
 from cru.engine.history import BYTES_PER_TOKEN, images_of
 from cru.engine.parts import Parts
-from cru.events.payloads import Attachment
 
 HINT = 'name another model (--model), or set `images = true` in [models."NAME"] if it takes them'
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cru.core.base.values.messages import ToolCall
+from cru.core.events.stream import Notice
 from cru.engine import MayHaveRun, log_writer
 from cru.engine.parts import Parts
-from cru.events.stream import Notice
 
 READ_ONLY = ("read",)
 """Kinds of tools that change nothing, so that a second run does no harm."""

@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cru.core.base.values.cancellation import SCOPE, Scope, begin, cancels
+from cru.core.events.stream import Stream
 from cru.engine import Interrupted
-from cru.events.stream import Stream
 
 T = TypeVar("T")
 

@@ -21,11 +21,11 @@ from cru.core.base.values.messages import (
     ToolCall,
     Usage,
 )
+from cru.core.events.payloads import FailureKind
+from cru.core.events.stream import EntryLogged
 from cru.engine.history import IMAGES, INPUT_TOKENS, INTERRUPTED
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, Prompt
-from cru.events.payloads import FailureKind
-from cru.events.stream import EntryLogged
 from cru.tools.protocol import ToolResult
 
 NOT_COUNTED = Usage()

@@ -10,8 +10,8 @@ from cru.contexts import ContextError
 from cru.contexts.home import Home
 from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.messages import RESOLVED, Entry
-from cru.events.bus import Bus, Outcome
-from cru.events.payloads import InboxSending, InboxSent
+from cru.core.events.bus import Bus, Outcome
+from cru.core.events.payloads import InboxSending, InboxSent
 from cru.tools.protocol import ToolError
 
 INBOX = "inbox"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import ModelSelected
+from cru.core.events.stream import Notice
 from cru.engine.parts import ResolvedModel
-from cru.events.bus import Bus
-from cru.events.payloads import ModelSelected
-from cru.events.stream import Notice
 from cru.models import ModelAlias, ModelPrice, ModelSettings, price_of
 from cru.models.protocol import NoModel, NoModelNamed
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cru.core.base.values.messages import ToolCall
+from cru.core.events.interrupted import CallInterrupted
 from cru.engine.parts import Parts
-from cru.events.interrupted import CallInterrupted
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import ToolResult
 

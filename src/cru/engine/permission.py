@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
 from cru.core.base.values.errors import CruError
-from cru.engine.parts import Parts
-from cru.events.answers import PASS, Answer, PermissionUpdate, add
-from cru.events.bus import Outcome, without
-from cru.events.payloads import (
+from cru.core.events.answers import PASS, Answer, PermissionUpdate, add
+from cru.core.events.bus import Outcome, without
+from cru.core.events.payloads import (
     FailureKind,
     InteractionCompleted,
     InteractionRequested,
     PermissionRequested,
     PermissionResolved,
 )
+from cru.engine.parts import Parts
 from cru.permissions.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
 from cru.tools.protocol import Access, Tool
 

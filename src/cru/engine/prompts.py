@@ -13,12 +13,12 @@ from msgspec import Struct, field
 
 from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
+from cru.core.events.answers import Answer, Inject
+from cru.core.events.payloads import Attachment, MessageReceived
 from cru.engine import log_writer
 from cru.engine.history import IMAGES, PROMPT_SOURCES
 from cru.engine.parts import Parts
 from cru.engine.turn import Prompt, PromptSource, stop_for
-from cru.events.answers import Answer, Inject
-from cru.events.payloads import Attachment, MessageReceived
 
 RETRY = ("error", "interrupted")
 REPORT: PromptSource = "task"

@@ -9,7 +9,7 @@ import msgspec
 
 from cru.contexts.entries import BROKEN, LogProblem, line_key, short_error
 from cru.contexts.record_files import RecordFiles
-from cru.events.journal import JournalLine
+from cru.core.events.journal import JournalLine
 
 FILE = "journal.jsonl"
 

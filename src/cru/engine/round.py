@@ -25,14 +25,14 @@ from cru.core.base.values.messages import (
     ToolSpec,
     Usage,
 )
+from cru.core.events.answers import Answer
+from cru.core.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
+from cru.core.events.stamp import FRAME
 from cru.engine import log_writer
 from cru.engine.history import BYTES_PER_TOKEN
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import context_texts, place_inject
 from cru.engine.turn import stop_for
-from cru.events.answers import Answer
-from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
-from cru.events.stamp import FRAME
 from cru.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
 
 if TYPE_CHECKING:

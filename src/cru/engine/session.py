@@ -11,16 +11,8 @@ from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry
-from cru.engine import Interrupted, history, settling
-from cru.engine.commands import CommandResult, split_command
-from cru.engine.interruption import InterruptibleWork
-from cru.engine.leg import Leg, close_calls
-from cru.engine.parts import Parts
-from cru.engine.prompts import PendingContext, context_texts, describe_unfinished
-from cru.engine.states import LegState, StateMachine
-from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
-from cru.events.bus import purpose
-from cru.events.payloads import (
+from cru.core.events.bus import purpose
+from cru.core.events.payloads import (
     Attachment,
     ContextCleared,
     ContextClearing,
@@ -30,7 +22,15 @@ from cru.events.payloads import (
     SessionIdle,
     SessionStarted,
 )
-from cru.events.stream import CommandSaid, Notice, StateChanged
+from cru.core.events.stream import CommandSaid, Notice, StateChanged
+from cru.engine import Interrupted, history, settling
+from cru.engine.commands import CommandResult, split_command
+from cru.engine.interruption import InterruptibleWork
+from cru.engine.leg import Leg, close_calls
+from cru.engine.parts import Parts
+from cru.engine.prompts import PendingContext, context_texts, describe_unfinished
+from cru.engine.states import LegState, StateMachine
+from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
 from cru.tools.protocol import Tool
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.events.answers import Answer, Inject
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import InjectionPending, TurnComplete
+from cru.core.events.stamp import Event
 from cru.engine import log_writer
 from cru.engine.parts import Parts, Waker
 from cru.engine.prompts import PendingContext, context_texts, last_model
 from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
-from cru.events.answers import Answer, Inject
-from cru.events.bus import Outcome
-from cru.events.payloads import InjectionPending, TurnComplete
-from cru.events.stamp import Event
 
 GO_ON_TEXT = "[Go on by yourself. Call call_user when you need the user, or when you are done.]"
 RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"

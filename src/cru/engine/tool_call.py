@@ -19,14 +19,9 @@ from msgspec.structs import replace
 
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.messages import ToolCall
-from cru.engine import log_writer, permission
-from cru.engine.parts import Parts
-from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
-from cru.engine.prompts import context_texts
-from cru.engine.system_prompt import guides_of_call
-from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
-from cru.events.bus import Outcome
-from cru.events.payloads import (
+from cru.core.events.answers import PASS, Answer, Inject, add, is_whole_result
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import (
     FailureKind,
     OutputCached,
     ToolBeforeCall,
@@ -35,7 +30,12 @@ from cru.events.payloads import (
     ToolFailed,
     ToolSettled,
 )
-from cru.events.stream import ToolOutput
+from cru.core.events.stream import ToolOutput
+from cru.engine import log_writer, permission
+from cru.engine.parts import Parts
+from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
+from cru.engine.prompts import context_texts
+from cru.engine.system_prompt import guides_of_call
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 

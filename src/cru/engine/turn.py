@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from cru.core.events.answers import Answer, Inject
+from cru.core.events.payloads import Attachment
 from cru.engine.commands import split_command
 from cru.engine.spending import UsageTotals
-from cru.events.answers import Answer, Inject
-from cru.events.payloads import Attachment
 
 if TYPE_CHECKING:
     from cru.engine.loop_guard import LoopGuard

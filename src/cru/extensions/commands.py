@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import UNSET
 
+from cru.core.events.answers import Inject
+from cru.core.events.payloads import Custom
+from cru.core.events.stream import CommandSaid
 from cru.engine.commands import Command, CommandResult
-from cru.events.answers import Inject
-from cru.events.payloads import Custom
-from cru.events.stream import CommandSaid
 from cru.extensions import unknown_keys
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Parameter, read_parameters, spec_entries

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.events.registry import Handler
+from cru.core.events.registry import Handler
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.plugin_files import FileCopy, Stamp
 from cru.namespace.host import Plugin

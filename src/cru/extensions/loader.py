@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cru.core.base.values.errors import CruError
-from cru.events.calling import describe_error
+from cru.core.events.calling import describe_error
 from cru.extensions import OWN_KEYS
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders

@@ -12,9 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.events.registry import Handler
+from cru.core.events.stream import Notice
 from cru.engine.parts import Parts
-from cru.events.registry import Handler
-from cru.events.stream import Notice
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.effects import find_idle

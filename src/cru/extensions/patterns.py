@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from cru.core.base.config.closest import closest
 from cru.core.base.files.glob import BadGlob, expand_braces, matches_identifier
-from cru.events.catalog import BY_NAME
-from cru.events.registry import Handler, HandlerRegistry
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.registry import Handler, HandlerRegistry
 
 ABOUT_TOOLS = ("tool:", "permission:", "output:")
 LATER = "mcp"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cru.events.answers import Answer
-from cru.events.journal import SkipReason
-from cru.events.registry import Handler, HandlerRegistry
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer
+from cru.core.events.journal import SkipReason
+from cru.core.events.registry import Handler, HandlerRegistry
+from cru.core.events.stamp import Event
 
 GUARDED = "tool:before_call"
 

@@ -12,7 +12,7 @@ from msgspec import Struct, UnsetType
 
 from cru.core.base.values.cancellation import from_outside
 from cru.core.base.values.messages import ToolSpec
-from cru.events.calling import describe_error
+from cru.core.events.calling import describe_error
 from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError, Object
@@ -184,7 +184,7 @@ class PluginTool:
 
     def _draw(self, node: Object, call_id: str) -> ToolResult:
         """A view of `cru.oil`: the model gets its plain text."""
-        from cru.events.stream import ToolDrew
+        from cru.core.events.stream import ToolDrew
         from cru.namespace.log import shown
 
         text, view = shown(node)

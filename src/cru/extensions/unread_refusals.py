@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cru.events.answers import STRENGTH, Answer, strength
+from cru.core.events.answers import STRENGTH, Answer, strength
 
 DECISIONS = frozenset({"decision", "permission", "permissiondecision", "behavior", "behaviour", "verdict", "action"})
 REFUSING = frozenset((

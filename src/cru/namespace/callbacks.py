@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.core.base.values.errors import CruError
-from cru.events.calling import describe_error
-from cru.events.cancellable import GRACE
+from cru.core.events.calling import describe_error
+from cru.core.events.cancellable import GRACE
 from cru.namespace.host import HOST, Host, PluginSession, call, host
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run_in_background(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]]
     """Run `work(*args)` beside everything else until the plugin is unloaded or the session closes. Events that it raises go to
     everybody, its owner too."""
     from cru.core.base.values.cancellation import Scope, begin
-    from cru.events.stamp import FRAME, TOP
+    from cru.core.events.stamp import FRAME, TOP
 
     async def fresh() -> None:
         FRAME.set(TOP)

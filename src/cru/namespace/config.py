@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cru.events.payloads import ConfigChanged
+from cru.core.events.payloads import ConfigChanged
 from cru.namespace import plain_data
 from cru.namespace.arguments import table, text
 from cru.namespace.host import host

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
+from cru.core.events.answers import PASS, Answer
+from cru.core.events.stamp import Event
 from cru.engine import compaction
 from cru.engine.history import BYTES_PER_TOKEN, History
 from cru.engine.parts import Parts
 from cru.engine.unfinished import find_unfinished
-from cru.events.answers import PASS, Answer
-from cru.events.stamp import Event
 from cru.namespace.arguments import options, text, whole
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, NamespaceError, Values, host

@@ -13,9 +13,9 @@ from inspect import isawaitable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.events.answers import Answer
-from cru.events.payloads import Custom
-from cru.events.stamp import FRAME, Event
+from cru.core.events.answers import Answer
+from cru.core.events.payloads import Custom
+from cru.core.events.stamp import FRAME, Event
 from cru.namespace.answers import parse
 from cru.namespace.answers.values import limit_texts
 from cru.namespace.event_table.lazy import LazyDict

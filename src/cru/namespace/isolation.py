@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.events.answers import PASS, Answer, cancel
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, cancel
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event
 from cru.namespace.arguments import options
 from cru.namespace.host import BadArgument, host
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
 
-from cru.events.stream import Notice
+from cru.core.events.stream import Notice
 from cru.namespace.arguments import lua_type, options, table, tostring
 from cru.namespace.host import BadArgument, Object, host
 

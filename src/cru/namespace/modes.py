@@ -8,9 +8,9 @@ from functools import partial
 from msgspec import Struct
 
 from cru.core.base.files import glob
-from cru.events.answers import PASS, Answer, Change
-from cru.events.payloads import ToolBeforeCall, ToolsSelect
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.payloads import ToolBeforeCall, ToolsSelect
+from cru.core.events.stamp import Event
 from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cru.events import EventError
-from cru.events.registry import find
+from cru.core.events import EventError
+from cru.core.events.registry import find
 from cru.namespace.arguments import own, whole
 from cru.namespace.event_table import table
 from cru.namespace.handlers import PluginHandler

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cru.events.answers import Answer
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer
+from cru.core.events.stamp import Event
 from cru.namespace import modes
 from cru.namespace.answers import parse
 from cru.namespace.arguments import function, options, table, text, whole

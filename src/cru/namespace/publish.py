@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.events.stream import FactPublished, StatusChanged
+from cru.core.events.stream import FactPublished, StatusChanged
 from cru.namespace import plain_data
 from cru.namespace.arguments import number, options, text, tostring
 from cru.namespace.dialogs.ui import check_session

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from cru.core.base.values.messages import Span
-from cru.events.answers import PASS, Answer, Change
-from cru.events.payloads import SessionEnded, SystemPromptBuild
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.payloads import SessionEnded, SystemPromptBuild
+from cru.core.events.stamp import Event
 from cru.namespace import modes, plain_data
 from cru.namespace.arguments import function, number, options, text, whole
 from cru.namespace.callbacks import bind_callback

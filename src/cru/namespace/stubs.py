@@ -11,7 +11,7 @@ import keyword
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cru.events.catalog import CATALOG
+from cru.core.events.catalog import CATALOG
 from cru.namespace.names import CONSTANTS, INDEXED, NAMES, load_target
 
 _KNOWN = frozenset({"Any", "Callable", "None", "bool", "dict", "float", "int", "list", "object", "str", "tuple"})

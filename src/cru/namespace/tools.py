@@ -10,10 +10,10 @@ import msgspec
 
 from cru.core.base.files.glob import compile_identifier_glob
 from cru.core.base.values.errors import CruError
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.payloads import ToolsSelect
+from cru.core.events.stamp import Event
 from cru.engine import side_calls
-from cru.events.answers import PASS, Answer, Change
-from cru.events.payloads import ToolsSelect
-from cru.events.stamp import Event
 from cru.namespace import plain_data
 from cru.namespace.arguments import array, options, table, text, texts
 from cru.namespace.dialogs.ui import check_session

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.core.base.config.layers import SettingsProblem
-    from cru.events.answers import PermissionUpdate
+    from cru.core.events.answers import PermissionUpdate
     from cru.permissions.hook_grants import HookGrant
     from cru.permissions.rules import GrantOrigin, Rule
     from cru.permissions.stored import GrantFile
@@ -102,7 +102,7 @@ class Grants:
 
     def remove_of_hooks(self, text: str) -> list[str]:
         """Take back what hooks allow here by this rule; who they were. Raises NotStored."""
-        from cru.events.answers import GrantKind
+        from cru.core.events.answers import GrantKind
 
         self.lists()
 
@@ -120,7 +120,7 @@ class Grants:
     def update(self, update: PermissionUpdate) -> list[str]:
         """Take over rules or folders of a hook; what a person should know of it. Raises BadRule, or NotStored (it then holds for the
         session, if it gives something)."""
-        from cru.events.answers import GrantKind, GrantScope, UpdateKind
+        from cru.core.events.answers import GrantKind, GrantScope, UpdateKind
         from cru.permissions.hook_grants import apply_update, describe_change
 
         if update.grant is not GrantKind.FOLDER:
@@ -144,7 +144,7 @@ class Grants:
         return notices + describe_change(before, after, self.file)
 
     def _change_kept(self, update: PermissionUpdate) -> None:
-        from cru.events.answers import GrantScope, UpdateKind
+        from cru.core.events.answers import GrantScope, UpdateKind
         from cru.permissions import NotStored
         from cru.permissions.hook_grants import apply_update
 
@@ -158,7 +158,7 @@ class Grants:
 
     def _take_back_answers(self, update: PermissionUpdate) -> list[str]:
         """A hook may name a person's answer of its scope, which then ends."""
-        from cru.events.answers import GrantScope
+        from cru.core.events.answers import GrantScope
 
         scopes: dict[GrantScope, Scope] = {
             GrantScope.SESSION: "session",
@@ -206,7 +206,7 @@ class Grants:
         return tuple(parsed)
 
     def _collect(self) -> GrantedLists:
-        from cru.events.answers import GrantKind
+        from cru.core.events.answers import GrantKind
 
         stored = self._file.hooks if self._file is not None else ()
         grants = (*self._session_hooks, *(grant for grant in stored if grant.root in ("", self._root)))

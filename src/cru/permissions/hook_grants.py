@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from cru.events.answers import TIGHTENING, GrantKind, GrantScope, PermissionUpdate, UpdateKind
+from cru.core.events.answers import TIGHTENING, GrantKind, GrantScope, PermissionUpdate, UpdateKind
 
 REACH = {
     GrantScope.SESSION: "in this session",

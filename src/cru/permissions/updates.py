@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.events.answers import GrantKind, PermissionUpdate, UpdateKind
+from cru.core.events.answers import GrantKind, PermissionUpdate, UpdateKind
 from cru.permissions import PermissionsError
 from cru.permissions.modes import MODE_DESCRIPTIONS, STRICTNESS, check_mode
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.values.errors import CruError
+from cru.core.events.stream import Stream
 from cru.engine.parts import Parts
-from cru.events.stream import Stream
 from cru.tasks import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs, is_plain
 from cru.tasks.completion import describe_end

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.events.answers import Inject
+from cru.core.events.answers import Inject
 from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
 
 RESULT = "result.md"

@@ -18,10 +18,10 @@ from cru.contexts.entries import new_id
 from cru.core.base.process.identity import process_identity
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
+from cru.core.events.answers import Inject
+from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.engine.parts import ACTING, Parts
 from cru.engine.spending import UsageTotals
-from cru.events.answers import Inject
-from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
 from cru.tasks.completion import SHORT, Completion, Completions, first_line, save_result
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record

@@ -11,7 +11,7 @@ import pytest
 from tests.extensions.executables.hooked import ERAS, ask, heard, model, payload, plugin, spy
 from tests.kit import HomeDir
 
-from cru.events.catalog import BY_NAME as EVENTS
+from cru.core.events.catalog import BY_NAME as EVENTS
 from cru.extensions.executables.executable import HOOKS
 from cru.extensions.executables.hooks.table import BY_NAME, TABLE
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.events.catalog import BY_TYPE
-from cru.events.stamp import Event, Stamp
+from cru.core.events.catalog import BY_TYPE
+from cru.core.events.stamp import Event, Stamp
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts

@@ -12,10 +12,10 @@ from msgspec import Struct
 from tests.kit.closing import closed_later
 
 from cru.contexts.line_file import LineFile
-from cru.events.bus import Bus, Outcome
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event, Origin, Stamp
-from cru.events.stream import Notice, Published
+from cru.core.events.bus import Bus, Outcome
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event, Origin, Stamp
+from cru.core.events.stream import Notice, Published
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -129,7 +129,7 @@ def _text(one: Any) -> str:
 
 def event(payload: Struct, name: str, source: str = "user", depth: int = 0) -> Event:
     """An event as a handler gets it."""
-    from cru.events.catalog import BY_NAME
+    from cru.core.events.catalog import BY_NAME
 
     agent = "child" if depth else "main"
     stamp = Stamp("sess", "run", agent, "", depth, depth > 0, 7, 0, 0.0, False, source, "")

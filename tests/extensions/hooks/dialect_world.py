@@ -11,8 +11,8 @@ from msgspec import Struct
 from tests.kit import Call, HomeDir, Reply, cru, server
 from tests.kit.run import Done
 
-from cru.events.catalog import BY_TYPE
-from cru.events.stamp import Event, Stamp
+from cru.core.events.catalog import BY_TYPE
+from cru.core.events.stamp import Event, Stamp
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping

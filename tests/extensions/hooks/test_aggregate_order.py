@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.extensions.hooks.crush_world import Made, config
 
-from cru.events.bus import Bus
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Origin, Stamp
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Origin, Stamp
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import HookRun
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.claude_world import about, config, entry, event, moment, read
 
-from cru.events import payloads as p
+from cru.core.events import payloads as p
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.dialects.claude.matching import condition_holds, matcher_fits
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 from tests.extensions.hooks.claude_world import about, event, given, moment
 
 from cru.core.base.values.messages import ANCHOR, MESSAGE, TOOL_CALL, Entry, ToolCall
-from cru.events import payloads as p
-from cru.events.catalog import BY_NAME
+from cru.core.events import payloads as p
+from cru.core.events.catalog import BY_NAME
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.dialects.claude.last_reply import describe_last_reply
 from cru.extensions.hooks.dialects.claude.responses import note_file

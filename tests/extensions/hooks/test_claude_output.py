@@ -9,8 +9,8 @@ import pytest
 from msgspec import Struct
 from tests.extensions.hooks.claude_world import about, entry, said
 
-from cru.events import payloads as p
-from cru.events.answers import PASS, Answer, Change, Inject, allow
+from cru.core.events import payloads as p
+from cru.core.events.answers import PASS, Answer, Change, Inject, allow
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.parsing.common import LONGEST_CONTEXT
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 from tests.extensions.hooks.claude_world import about, entry, given, said
 
-from cru.events import payloads as p
-from cru.events.answers import Answer, GrantKind, GrantScope, PermissionUpdate, UpdateKind
+from cru.core.events import payloads as p
+from cru.core.events.answers import Answer, GrantKind, GrantScope, PermissionUpdate, UpdateKind
 from cru.extensions.hooks.dialects.claude.permission_updates import BadUpdates, read_updates
 from cru.extensions.hooks.model.result import HookResult
 from cru.extensions.hooks.trust.updates import NARROWED, UNACCEPTED, limit_updates

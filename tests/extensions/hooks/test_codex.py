@@ -10,7 +10,14 @@ from tests.extensions.hooks.dialect_world import about, calls, event, moment, pa
 from tests.kit import HomeDir, Reply
 from tests.kit.waiting import wait_until
 
-from cru.events.payloads import SessionEnded, SessionStarted, ToolBeforeCall, ToolCompleted, ToolFailed, TurnComplete
+from cru.core.events.payloads import (
+    SessionEnded,
+    SessionStarted,
+    ToolBeforeCall,
+    ToolCompleted,
+    ToolFailed,
+    TurnComplete,
+)
 from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
 from cru.extensions.hooks.dialects.codex.dialect import CodexStops
 from cru.extensions.hooks.dialects.codex.patches import read_patch, to_patch

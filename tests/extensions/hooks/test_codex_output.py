@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.dialect_world import about, event, said
 
-from cru.events.answers import Answer, Change, Inject
-from cru.events.payloads import (
+from cru.core.events.answers import Answer, Change, Inject
+from cru.core.events.payloads import (
     ContextOverflow,
     MessageReceived,
     PermissionRequested,

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.extensions.hooks.crush_world import Made, call, config, event, moment, printed, read
 
-from cru.events.payloads import Attachment, MessageReceived, ToolBeforeCall
+from cru.core.events.payloads import Attachment, MessageReceived, ToolBeforeCall
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import HookRun

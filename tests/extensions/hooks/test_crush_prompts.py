@@ -12,8 +12,8 @@ from tests.extensions.hooks.test_crush_turns import prepared
 from tests.kit import HomeDir, Reply, cru, server
 from tests.kit.run import Done
 
-from cru.events.answers import Answer
-from cru.events.payloads import Attachment, MessageReceived
+from cru.core.events.answers import Answer
+from cru.core.events.payloads import Attachment, MessageReceived
 from cru.extensions.hooks.model.result import HookResult, HookRun
 
 EVENT = "UserPromptSubmit"

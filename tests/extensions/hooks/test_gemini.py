@@ -11,8 +11,8 @@ from tests.extensions.hooks.dialect_world import about, calls, event, parsed, re
 from tests.kit import HomeDir, Reply, cru, server
 
 from cru.core.base.values.messages import Message, ToolCall
-from cru.events.answers import Answer, Change, Inject
-from cru.events.payloads import (
+from cru.core.events.answers import Answer, Change, Inject
+from cru.core.events.payloads import (
     AgentResponded,
     ContextOverflow,
     MessageBeforeSend,

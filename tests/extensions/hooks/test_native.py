@@ -9,9 +9,9 @@ import pytest
 from tests.extensions.hooks.dialect_world import about, calls, event, moment, parsed, results, said, stdin, turn
 from tests.kit import HomeDir, Reply
 
-from cru.events.answers import Answer, Change, Inject
-from cru.events.catalog import CATALOG
-from cru.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
+from cru.core.events.answers import Answer, Change, Inject
+from cru.core.events.catalog import CATALOG
+from cru.core.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
 from cru.extensions.hooks.dialects.cru.dialect import DIALECT as CRU
 from cru.extensions.hooks.dialects.cru.dialect import canonical
 from cru.extensions.hooks.model.result import HookRun

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.extensions.hooks.dialect_world import about, event, stdin
 
 from cru.core.base.values.messages import ToolCall
-from cru.events.payloads import PermissionRequested, ToolBatchCompleted, ToolBeforeCall, ToolCompleted, ToolFailed
+from cru.core.events.payloads import PermissionRequested, ToolBatchCompleted, ToolBeforeCall, ToolCompleted, ToolFailed
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.mapping import Dialect
 

@@ -13,10 +13,10 @@ from tests.kit.closing import closed_later
 
 from cru.contexts.line_file import LineFile, make_redactor
 from cru.core.base.values.masking import masked
-from cru.events.bus import Bus
-from cru.events.journal import JournalLine
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event, Origin
+from cru.core.events.bus import Bus
+from cru.core.events.journal import JournalLine
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event, Origin
 from cru.extensions.hooks import records
 from cru.extensions.hooks.model.mapping import Matching
 from cru.extensions.hooks.model.result import HookRun

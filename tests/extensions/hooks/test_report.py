@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cru.events.answers import Answer, Change
-from cru.events.journal import HandlerRecord, JournalLine
+from cru.core.events.answers import Answer, Change
+from cru.core.events.journal import HandlerRecord, JournalLine
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks

@@ -12,10 +12,10 @@ from tests.extensions.hooks.claude_world import about, entry
 from tests.kit.waiting import ends_soon
 
 from cru.contexts.line_file import LineFile
-from cru.events.bus import Bus
-from cru.events.payloads import TurnComplete
-from cru.events.stamp import Origin
-from cru.events.stream import Notice
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import TurnComplete
+from cru.core.events.stamp import Origin
+from cru.core.events.stream import Notice
 from cru.extensions.hooks import session as session_module
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.engine.support import World
 
-from cru.events import calling
-from cru.events.bus import Outcome
-from cru.events.payloads import Custom, ToolBeforeCall
+from cru.core.events import calling
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import Custom, ToolBeforeCall
 from cru.extensions.lua.convert import Converter
 from cru.extensions.lua.driver import Driver, HostCallbacks
 from cru.namespace import handlers

@@ -10,9 +10,9 @@ import pytest
 from tests.engine.support import World
 from tests.extensions.lua import family
 
-from cru.events.catalog import BY_NAME
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event, Stamp
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event, Stamp
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import LuaError

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.messages import Span, ToolSpec
+from cru.core.events.stream import Notice
 from cru.engine import NothingToCompact, TooFewMessages
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
-from cru.events.stream import Notice
 from cru.models.protocol import ModelError
 
 FEWEST = 3

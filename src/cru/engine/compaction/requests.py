@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from cru.core.base.values.messages import Message, Request, Span
+from cru.core.events.bus import purpose
 from cru.engine import NothingToCompact
 from cru.engine.fallback import ask_beside
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.round import ModelReply, adapt_request, announce_request, send_request
 from cru.engine.turn import TurnStopped
-from cru.events.bus import purpose
 
 TEXTS = ("goals", "todos")
 BROKEN_OFF = {

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from cru.core.base.values.messages import MESSAGE, Entry, Span
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import ContextOverflow, SessionCompacted
 from cru.engine import NothingToCompact, history
 from cru.engine.compaction import Fill, Trigger, requests
 from cru.engine.compaction.choice import choose
@@ -13,8 +15,6 @@ from cru.engine.compaction.units import Offer, leaving, offer
 from cru.engine.history import History
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
-from cru.events.bus import Outcome
-from cru.events.payloads import ContextOverflow, SessionCompacted
 from cru.models.protocol import ContextTooLong
 
 Strategy = Literal["rolling", "full"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.events.stamp import Origin, Stamp
+from cru.core.events.stamp import Origin, Stamp
 from cru.extensions.hooks.model.facts import SessionFacts
 
 

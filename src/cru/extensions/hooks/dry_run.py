@@ -11,11 +11,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.contexts.line_file import LineFile
-from cru.events.answers import Answer
-from cru.events.bus import Bus
-from cru.events.journal import JournalLine
-from cru.events.stamp import Origin
-from cru.events.stream import Notice, Published
+from cru.core.events.answers import Answer
+from cru.core.events.bus import Bus
+from cru.core.events.journal import JournalLine
+from cru.core.events.stamp import Origin
+from cru.core.events.stream import Notice, Published
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.status import Activation, LoadedHooks
 from cru.extensions.hooks.records import FiringRecord, HookLogLine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from cru.events.stream import Notice, StatusChanged
+from cru.core.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import HookOptions, SessionHookOptions
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.inventory import HookInventory

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.masking import masked
-from cru.events.answers import Answer
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.status import Activation, EntryStatus

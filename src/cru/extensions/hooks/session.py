@@ -10,12 +10,12 @@ import msgspec
 from msgspec import structs
 
 from cru.contexts.line_file import LineFile
+from cru.core.events.answers import Answer
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import MessageReceived, ModelSelected, TurnComplete
+from cru.core.events.stamp import Event, Stamp
+from cru.core.events.stream import Notice, StatusChanged
 from cru.engine.parts import Parts
-from cru.events.answers import Answer
-from cru.events.bus import Bus
-from cru.events.payloads import MessageReceived, ModelSelected, TurnComplete
-from cru.events.stamp import Event, Stamp
-from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
 from cru.extensions.hooks.agents import AgentRecords
 from cru.extensions.hooks.deferred import DeferredContext

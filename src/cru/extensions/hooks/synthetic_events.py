@@ -8,9 +8,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from cru.core.base.config.closest import did_you_mean
-from cru.events.catalog import BY_NAME
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event, Stamp
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event, Stamp
 from cru.extensions.hooks.errors import HookError
 
 _EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, dict: dict, tuple: tuple, list: list}

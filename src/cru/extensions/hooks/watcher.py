@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.events.stream import Notice
+from cru.core.events.stream import Notice
 from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_files
 
 if TYPE_CHECKING:

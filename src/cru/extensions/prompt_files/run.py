@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from cru.contexts.entries import new_id
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
+from cru.core.events.payloads import FailureKind
 from cru.engine import side_calls
 from cru.engine.parts import Parts
-from cru.events.payloads import FailureKind
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces

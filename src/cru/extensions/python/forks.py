@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from cru.events.calling import describe_error
+from cru.core.events.calling import describe_error
 
 _PROCESS = os.getpid()
 

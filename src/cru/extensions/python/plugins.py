@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 from cru.core.base.values.cancellation import from_outside, running_task
 from cru.core.base.values.errors import CruError
-from cru.events import CancelledItself, EventError
-from cru.events.calling import describe_error
-from cru.events.cancellable import run_cancellable, taken_back
+from cru.core.events import CancelledItself, EventError
+from cru.core.events.calling import describe_error
+from cru.core.events.cancellable import run_cancellable, taken_back
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin

@@ -16,9 +16,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cru
-from cru.events import NotYours
-from cru.events.calling import describe_error
-from cru.events.stream import Stream
+from cru.core.events import NotYours
+from cru.core.events.calling import describe_error
+from cru.core.events.stream import Stream
 from cru.extensions.effects import TASKS
 from cru.namespace.callbacks import CANCEL_SECONDS
 from cru.namespace.host import HOST, Host, Plugin

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from cru.core.base.values.cancellation import from_outside
-from cru.events.calling import describe_error
-from cru.events.cancellable import run_cancellable
+from cru.core.events.calling import describe_error
+from cru.core.events.cancellable import run_cancellable
 from cru.extensions.testing.report import TestFailure, TestReport, TestWait
 
 LEAST = 0.05

@@ -11,8 +11,8 @@ from cru.core.base.values.visible import fold_blanks, visible
 from cru.faces.cli.console import one_line
 
 if TYPE_CHECKING:
-    from cru.events.payloads import ToolFailed
-    from cru.events.stream import AgentCallFailed
+    from cru.core.events.payloads import ToolFailed
+    from cru.core.events.stream import AgentCallFailed
 
 COLUMNS = 60
 LONGEST_NAME, LONGEST_ERROR = 100, 1000

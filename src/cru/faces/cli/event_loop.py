@@ -19,7 +19,7 @@ from selectors import DefaultSelector
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar, TypeVarTuple, Unpack
 
 from cru.core.base.values.errors import CruError
-from cru.events import NotYours
+from cru.core.events import NotYours
 
 if TYPE_CHECKING:
     from cru.core.base.process.guardian import Guardian, Listener
@@ -143,7 +143,7 @@ class SignalHandlers:
 
     async def suspend(self, how: str = "SIGTSTP") -> None:
         """Hand control over to whoever started this process, until it continues it."""
-        from cru.events.payloads import SessionPaused, SessionResumed
+        from cru.core.events.payloads import SessionPaused, SessionResumed
         from cru.faces.cli.terminal.keyboard import hide_prompt
 
         bus = self._session.parts.bus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cru.events.journal import LOOKS_ON, JournalLine, JournalSink
+from cru.core.events.journal import LOOKS_ON, JournalLine, JournalSink
 from cru.faces.cli.console import one_line
 from cru.faces.cli.trace.moments import describe_handlers
 

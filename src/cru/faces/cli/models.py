@@ -57,9 +57,9 @@ def _list_models(parsed: Parsed, provider: str, words: list[str]) -> int:
     from cru.app import load_settings
     from cru.commands.model_facts import render_models
     from cru.core.base.config.closest import did_you_mean
+    from cru.core.events.bus import Bus
+    from cru.core.events.stamp import Origin
     from cru.engine.model_pool import ModelPool
-    from cru.events.bus import Bus
-    from cru.events.stamp import Origin
     from cru.faces.cli.event_loop import run_interruptible
     from cru.models import ModelSettings
     from cru.models.providers import PROVIDERS

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.app.start import Start
-    from cru.events.payloads import Attachment
+    from cru.core.events.payloads import Attachment
 
 # Operations that only say how this run works: a chat may follow them.
 RUN_OPTION_FLAGS = ("-C", "-U")

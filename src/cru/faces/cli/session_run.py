@@ -13,18 +13,18 @@ from msgspec.structs import replace
 
 from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.core.base.values.errors import CruError
+from cru.core.events.stream import CommandSaid, Notice, Published
 from cru.engine.background import finish_agents, run_to_end
 from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
-from cru.events.stream import CommandSaid, Notice, Published
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
 from cru.models import ModelSettings
 
 if TYPE_CHECKING:
-    from cru.events.payloads import Attachment
+    from cru.core.events.payloads import Attachment
     from cru.faces.cli.command_face import CliFace
     from cru.faces.cli.dialogs.asker import TerminalAsker
     from cru.faces.cli.json_mode.face import JsonFace
@@ -119,7 +119,7 @@ async def _closed_after(*steps: Callable[[], Awaitable[object] | None]) -> Async
 
 
 def _tell_errors(errors: Iterable[Exception]) -> None:
-    from cru.events.calling import describe_error
+    from cru.core.events.calling import describe_error
 
     for error in errors:
         complain(f"while closing: {describe_error(error)}")
@@ -196,8 +196,8 @@ def _spell_hint(hint: str, parsed: Parsed, start: Start) -> str:
 
 def _watch_refusals(session: Session) -> list[str]:
     """The names of tools whose calls were refused by a rule, a hook or a person, also below sub-agents; filled while the session runs."""
-    from cru.events.payloads import ToolFailed
-    from cru.events.stream import AgentCallFailed
+    from cru.core.events.payloads import ToolFailed
+    from cru.core.events.stream import AgentCallFailed
 
     refusals: list[str] = []
 

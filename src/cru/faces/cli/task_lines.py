@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
-from cru.events.stream import AgentActivity, Published, Stream
+from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
+from cru.core.events.stream import AgentActivity, Published, Stream
 from cru.faces.cli.console import one_line
 
 COLUMNS = 60

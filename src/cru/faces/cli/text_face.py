@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, UnsetType
 
 from cru.core.base.values.messages import ALWAYS_TOLD
-from cru.engine.turn import LegResult
-from cru.events.bus import Bus
-from cru.events.payloads import (
+from cru.core.events.bus import Bus
+from cru.core.events.payloads import (
     AgentResponded,
     AgentThinking,
     ContextSwitched,
@@ -25,7 +24,7 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
 )
-from cru.events.stream import (
+from cru.core.events.stream import (
     AgentCallFailed,
     CommandSaid,
     FactPublished,
@@ -36,6 +35,7 @@ from cru.events.stream import (
     StatusChanged,
     ToolDrew,
 )
+from cru.engine.turn import LegResult
 from cru.faces.cli.answer_writer import AnswerWriter
 from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
 

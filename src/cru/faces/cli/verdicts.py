@@ -8,13 +8,20 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
+from cru.core.events.answers import Change
+from cru.core.events.bus import Bus
+from cru.core.events.journal import HandlerRecord, JournalLine, JournalSink
+from cru.core.events.payloads import (
+    AgentResponded,
+    InjectionPending,
+    ToolCalled,
+    ToolCompleted,
+    ToolFailed,
+    TurnComplete,
+)
+from cru.core.events.stream import Published, StateChanged
 from cru.engine.parts import Parts
 from cru.engine.prompts import find_context_file
-from cru.events.answers import Change
-from cru.events.bus import Bus
-from cru.events.journal import HandlerRecord, JournalLine, JournalSink
-from cru.events.payloads import AgentResponded, InjectionPending, ToolCalled, ToolCompleted, ToolFailed, TurnComplete
-from cru.events.stream import Published, StateChanged
 from cru.faces.cli.call_summary import summarize_value
 from cru.faces.cli.console import one_line
 from cru.faces.cli.journal_notes import OWN

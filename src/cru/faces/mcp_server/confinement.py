@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
-from cru.events.answers import Answer, cancel
-from cru.events.payloads import ToolBeforeCall
+from cru.core.events.answers import Answer, cancel
+from cru.core.events.payloads import ToolBeforeCall
 
 if TYPE_CHECKING:
+    from cru.core.events.bus import Bus
+    from cru.core.events.stamp import Event, Origin
     from cru.engine.parts import Parts
-    from cru.events.bus import Bus
-    from cru.events.stamp import Event, Origin
     from cru.tools.protocol import Tool
 
 LAST = 1_000_000

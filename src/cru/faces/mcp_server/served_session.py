@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from cru.app import SessionBundle, Start, build
 from cru.contexts.home import Home
 from cru.core.base.values.errors import CruError
+from cru.core.events.bus import Bus
+from cru.core.events.stream import Notice, Published
 from cru.engine import side_calls
 from cru.engine.background import run_to_end
 from cru.engine.tool_call import ToolOutcome
 from cru.engine.turn import LegResult
-from cru.events.bus import Bus
-from cru.events.stream import Notice, Published
 from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement
 from cru.faces.mcp_server.session_tools import SessionTools

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cru.events.catalog import EventRow
+from cru.core.events.catalog import EventRow
 from cru.namespace.answers.words import ADDING, BESIDE, DECIDING, REFUSING
 from cru.namespace.event_table.lazy import raw_items
 from cru.namespace.event_table.table import alias_of, field_of

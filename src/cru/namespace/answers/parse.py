@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from cru.events import BadAnswer
-from cru.events.answers import PASS, Answer, Change, Decision, is_whole_result
-from cru.events.catalog import EventRow
+from cru.core.events import BadAnswer
+from cru.core.events.answers import PASS, Answer, Change, Decision, is_whole_result
+from cru.core.events.catalog import EventRow
 from cru.namespace.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
 from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, LISTED, REFUSING, WORDS
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items

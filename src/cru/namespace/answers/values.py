@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cru.events.answers import Answer, Inject, Position
+from cru.core.events.answers import Answer, Inject, Position
 from cru.namespace.host import BadArgument
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}

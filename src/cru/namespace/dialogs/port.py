@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cru.events.payloads import InteractionCompleted, InteractionRequested, SessionPaused, SessionResumed
+from cru.core.events.payloads import InteractionCompleted, InteractionRequested, SessionPaused, SessionResumed
 from cru.namespace.arguments import number
 from cru.namespace.host import host
 

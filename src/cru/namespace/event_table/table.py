@@ -15,9 +15,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from cru.events.catalog import BY_NAME, BY_TYPE
-from cru.events.payloads import Custom
-from cru.events.stamp import Event
+from cru.core.events.catalog import BY_NAME, BY_TYPE
+from cru.core.events.payloads import Custom
+from cru.core.events.stamp import Event
 from cru.namespace.event_table.lazy import BIG_TEXT, Lazy, LazyDict
 
 

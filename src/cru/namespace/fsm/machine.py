@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 
 from cru.core.base.config.closest import did_you_mean
-from cru.events.payloads import Custom
-from cru.events.stream import StatusChanged
+from cru.core.events.payloads import Custom
+from cru.core.events.stream import StatusChanged
 from cru.namespace.fsm import guard, texts
 from cru.namespace.fsm.definition import Definition, Limits, WorkflowState
 from cru.namespace.fsm.record import MAX_TRANSITIONS, By, Transition, WorkflowRecord, load_record, save_record

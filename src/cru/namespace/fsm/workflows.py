@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from cru.core.events import payloads
+from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Event
 from cru.engine.commands import Command, CommandResult
 from cru.engine.parts import Parts
-from cru.events import payloads
-from cru.events.answers import PASS, Answer, Inject, cancel, halt
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Event
 from cru.namespace.fsm import command, guard, record, texts
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool

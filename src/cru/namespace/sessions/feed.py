@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from cru.events.payloads import (
+from cru.core.events.payloads import (
     AgentResponded,
     AgentThinking,
     MessageReceived,
@@ -16,7 +16,7 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
 )
-from cru.events.stream import Published, Stream
+from cru.core.events.stream import Published, Stream
 
 MOST_WAITING = 10_000
 """Events that wait for one reader; of a reader that does not read the oldest go, and it hears how many."""

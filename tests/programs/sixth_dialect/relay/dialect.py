@@ -12,8 +12,8 @@ from typing import Any
 
 from cru.extensions.hooks.dialects.relay import FOOTPRINT
 
-from cru.events.answers import Answer, Change
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, Change
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import (

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cru.core.base.values.messages import Message, ToolCall, system_text
-from cru.events.answers import PASS, Answer, Change
-from cru.events.payloads import MessageBeforeSend
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.payloads import MessageBeforeSend
+from cru.core.events.stamp import Event
 from cru.extensions.executables.hooks.hook import HookAnswerContext, LegFacts
 from cru.extensions.executables.hooks.payloads import fuel_fields
 

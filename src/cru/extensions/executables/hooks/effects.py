@@ -13,7 +13,7 @@ import msgspec
 
 from cru.core.base.config.closest import closest
 from cru.core.base.values.messages import Span
-from cru.events.answers import PASS, Answer, Change, Op, cancel
+from cru.core.events.answers import PASS, Answer, Change, Op, cancel
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.hooks.hook import HookAnswerContext
 from cru.extensions.unread_refusals import find_unread_refusal

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cru.events.answers import PASS, Answer
-from cru.events.journal import LOOKS_ON, SkipKind, SkipReason
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer
+from cru.core.events.journal import LOOKS_ON, SkipKind, SkipReason
+from cru.core.events.stamp import Event
 from cru.extensions.executables.calls import ProgramContext, call_hook
 from cru.extensions.executables.executable import Executable
 from cru.extensions.executables.hooks.effects import read_answer

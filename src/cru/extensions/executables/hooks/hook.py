@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from cru.core.base.values.messages import MESSAGE, Span
+from cru.core.events.answers import PASS, Answer
+from cru.core.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
+from cru.core.events.stamp import Event
 from cru.engine.parts import Parts
 from cru.engine.turn import TYPED_SOURCES
-from cru.events.answers import PASS, Answer
-from cru.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
-from cru.events.stamp import Event
 
 DISPATCHES_KEPT = 64
 LASTING = ("model", "parameters")

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from cru.core.base.values.messages import MESSAGE, ToolCall
-from cru.events.payloads import (
+from cru.core.events.payloads import (
     ContextOverflow,
     ContextSwitched,
     InboxSending,
@@ -26,7 +26,7 @@ from cru.events.payloads import (
     ToolsSelect,
     TurnComplete,
 )  # fmt: skip
-from cru.events.stamp import Event
+from cru.core.events.stamp import Event
 from cru.extensions.executables.hooks.hook import LegFacts, count_messages
 
 RAW = "_raw"

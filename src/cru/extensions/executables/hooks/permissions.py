@@ -7,8 +7,8 @@ import os
 
 import msgspec
 
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event
 from cru.extensions.executables.hooks.hook import LegFacts
 from cru.tools.paths import normalize_path
 from cru.tools.protocol import ArgumentError, Tool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from cru.events.stamp import Stamp
+from cru.core.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
 
 if TYPE_CHECKING:

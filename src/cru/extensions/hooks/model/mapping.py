@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from cru.core.base.values import mcp_names
-from cru.events.catalog import BY_NAME
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Event
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Event
 from cru.extensions.hooks import Footprint
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts

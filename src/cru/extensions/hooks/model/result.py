@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from cru.events.answers import PASS, Answer
+from cru.core.events.answers import PASS, Answer
 
 
 class HookRun(Struct, frozen=True):

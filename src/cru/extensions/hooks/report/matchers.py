@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from cru.core.base.config.closest import did_you_mean
-from cru.events.stamp import Event
+from cru.core.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.config.closest import did_you_mean
-from cru.events.catalog import ALIASES, BY_NAME
+from cru.core.events.catalog import ALIASES, BY_NAME
 from cru.extensions.executables.executable import HOOKS
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.errors import HookError

@@ -12,10 +12,10 @@ from msgspec import Struct
 from cru.contexts.entries import LogProblem
 from cru.contexts.store import FileContext
 from cru.core.base.values.messages import TOOL_CALL, TOOL_RESULT, Entry
+from cru.core.events.journal import JournalLine
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_journal import read_dispatches
 from cru.engine.recorded_trace import RecordedTrace, pick_turn
-from cru.events.journal import JournalLine
 from cru.extensions.hooks import records
 from cru.extensions.hooks.records import FiringRecord, LoadRecord
 

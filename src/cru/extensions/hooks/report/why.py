@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from cru.events.answers import strength
-from cru.events.catalog import BY_NAME
-from cru.events.journal import HandlerRecord, JournalLine, SkipKind, SkipReason
+from cru.core.events.answers import strength
+from cru.core.events.catalog import BY_NAME
+from cru.core.events.journal import HandlerRecord, JournalLine, SkipKind, SkipReason
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.lines import SHOWN, in_a_line
 from cru.extensions.hooks.model.entry import HookEntry, hook_id

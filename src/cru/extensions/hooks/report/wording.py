@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cru.core.base.config.closest import closest, did_you_mean
-from cru.events.answers import STRENGTH, strength
-from cru.events.journal import JournalLine
+from cru.core.events.answers import STRENGTH, strength
+from cru.core.events.journal import JournalLine
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.model.entry import HookEntry, hook_id
 from cru.extensions.hooks.model.mapping import Dialect

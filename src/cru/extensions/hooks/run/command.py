@@ -10,9 +10,9 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from cru.events.answers import STRENGTH, Answer, strength
-from cru.events.journal import SkipKind, SkipReason
-from cru.events.stamp import Event
+from cru.core.events.answers import STRENGTH, Answer, strength
+from cru.core.events.journal import SkipKind, SkipReason
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import HookResult, HookRun

@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cru.events import registry
-from cru.events.answers import Answer, add
-from cru.events.calling import await_answer, describe_error, in_thread
-from cru.events.catalog import EventRow
-from cru.events.stamp import Event
+from cru.core.events import registry
+from cru.core.events.answers import Answer, add
+from cru.core.events.calling import await_answer, describe_error, in_thread
+from cru.core.events.catalog import EventRow
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, describe_unknown_keys, read_object
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping

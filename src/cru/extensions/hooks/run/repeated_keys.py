@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cru.events.answers import STRENGTH, strength
+from cru.core.events.answers import STRENGTH, strength
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing.common import BLANK
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.events.answers import PASS, Answer
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import REVIEW, Activation, EntryStatus, LoadedHooks

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cru.events.answers import GrantScope, PermissionUpdate
+from cru.core.events.answers import GrantScope, PermissionUpdate
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import HookResult
 

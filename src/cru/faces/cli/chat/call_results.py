@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from cru.core.events.interrupted import CallInterrupted
+from cru.core.events.payloads import FailureKind, ToolCompleted, ToolFailed
 from cru.engine.parts import Parts
-from cru.events.interrupted import CallInterrupted
-from cru.events.payloads import FailureKind, ToolCompleted, ToolFailed
 from cru.faces.cli.chat.todos import parse_todo
 from cru.faces.cli.console import one_line, printable
 

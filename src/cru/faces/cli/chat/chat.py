@@ -39,7 +39,7 @@ from cru.faces.cli.text_face import TextFace
 
 if TYPE_CHECKING:
     from cru.core.base.config.layers import Settings
-    from cru.events.payloads import Attachment
+    from cru.core.events.payloads import Attachment
     from cru.faces.cli.chat.images import ChatImages
     from cru.faces.cli.chat.themes import Themes
     from cru.faces.cli.command_face import ChatFace

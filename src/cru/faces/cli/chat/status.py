@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from cru.contexts.identity import DEFAULT
 from cru.core.base.values.errors import CruError
+from cru.core.events.payloads import ModelSelected
+from cru.core.events.stream import Published
 from cru.engine.session import Session
-from cru.events.payloads import ModelSelected
-from cru.events.stream import Published
 
 if TYPE_CHECKING:
     from cru.engine.compaction import Fill

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from cru.events.payloads import ContextSwitched, TodoChanged
-from cru.events.stream import Stream
+from cru.core.events.payloads import ContextSwitched, TodoChanged
+from cru.core.events.stream import Stream
 from cru.faces.cli.console import one_line
 
 TODO = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[([ xX~/-])\]\s*(.*)")

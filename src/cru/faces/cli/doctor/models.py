@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cru.app import secret_variables
 from cru.core.base.config.secret import mask_url
+from cru.core.events.bus import Bus
+from cru.core.events.stamp import Origin
 from cru.engine.model_pool import ModelPool, with_keys
-from cru.events.bus import Bus
-from cru.events.stamp import Origin
 from cru.faces.cli.console import complain
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.models import ModelSettings

@@ -9,7 +9,7 @@ import msgspec
 from cru.app import load_settings
 from cru.app.sandbox import project_sandbox
 from cru.core.base.values.masking import masked
-from cru.events.journal import SkipKind
+from cru.core.events.journal import SkipKind
 from cru.extensions.hooks import dry_run, synthetic_events
 from cru.extensions.hooks.dry_run import DryRunResult
 from cru.extensions.hooks.errors import NoEntry

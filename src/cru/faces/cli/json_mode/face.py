@@ -8,12 +8,11 @@ import msgspec
 
 from cru.core.base.values.delays import Delayed
 from cru.core.base.values.messages import CallPart
-from cru.engine.turn import Cause, LegResult
-from cru.events.bus import Bus
-from cru.events.catalog import BY_TYPE
-from cru.events.interrupted import CallInterrupted
-from cru.events.payloads import ToolCalled
-from cru.events.stream import (
+from cru.core.events.bus import Bus
+from cru.core.events.catalog import BY_TYPE
+from cru.core.events.interrupted import CallInterrupted
+from cru.core.events.payloads import ToolCalled
+from cru.core.events.stream import (
     AgentActivity,
     AgentCallFailed,
     CommandSaid,
@@ -27,6 +26,7 @@ from cru.events.stream import (
     ToolDrew,
     ToolOutput,
 )
+from cru.engine.turn import Cause, LegResult
 from cru.faces.cli.console import TerminalOutput, say
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cru.events.payloads import ToolCompleted
-from cru.events.stream import ToolDrew
+from cru.core.events.payloads import ToolCompleted
+from cru.core.events.stream import ToolDrew
 
 MARK = "  "
 

@@ -18,7 +18,7 @@ class NotConfirmed(CruError):
 
 
 def use_once(run: FlagRun, _name: str) -> None:
-    from cru.events.payloads import ContextSwitched
+    from cru.core.events.payloads import ContextSwitched
 
     if run.name != run.home.current:
         run.events.append(ContextSwitched(run.home.current, run.name, transient=True))
@@ -26,7 +26,7 @@ def use_once(run: FlagRun, _name: str) -> None:
 
 
 def switch(run: FlagRun, name: str) -> None:
-    from cru.events.payloads import ContextSwitched
+    from cru.core.events.payloads import ContextSwitched
 
     new = run.name if run.parsed.last("transient-context") is None else run.home.resolve(name)
     old = run.home.current

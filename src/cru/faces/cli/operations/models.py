@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def set_current(run: FlagRun, model: str) -> None:
-    from cru.events.payloads import ConfigChanged
+    from cru.core.events.payloads import ConfigChanged
 
     _set(run, run.name, model, "cru -m")
     run.events.append(ConfigChanged("model", model))
@@ -77,10 +77,10 @@ def _set(run: FlagRun, context: str, model: str, command: str) -> None:
 async def _use_pool(start: Start, use: Callable[[ModelPool], Awaitable[T]]) -> T:
     """Return what `use` returns; warnings of the models go to standard error."""
     from cru.app import load_settings
+    from cru.core.events.bus import Bus
+    from cru.core.events.stamp import Origin
+    from cru.core.events.stream import Notice
     from cru.engine.model_pool import ModelPool
-    from cru.events.bus import Bus
-    from cru.events.stamp import Origin
-    from cru.events.stream import Notice
     from cru.models import ModelSettings
 
     bus = Bus(Origin("", ""))

@@ -54,7 +54,7 @@ def _text_or_file(value: str) -> str:
 def set_username(run: FlagRun, name: str) -> None:
     _check_name(name)
     from cru.core.base.config.edit import set_value
-    from cru.events.payloads import ConfigChanged
+    from cru.core.events.payloads import ConfigChanged
 
     store = run.store()
     with store.lock("cru -u"):

@@ -10,7 +10,7 @@ import msgspec
 
 from cru.contexts import StoreUnwritable
 from cru.core.base.values.errors import CruError
-from cru.events.payloads import FailureKind
+from cru.core.events.payloads import FailureKind
 from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 
 if TYPE_CHECKING:

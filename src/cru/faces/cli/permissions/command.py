@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from cru.app import SessionBundle, build
 from cru.commands import permissions as texts
+from cru.core.events.bus import Bus
+from cru.core.events.stream import Notice, Published
 from cru.engine.parts import Parts
-from cru.events.bus import Bus
-from cru.events.stream import Notice, Published
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem

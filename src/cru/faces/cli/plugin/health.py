@@ -19,7 +19,7 @@ from cru.faces.cli.plugin.plugins import unknown_plugin, with_plugins
 from cru.namespace.host import PluginSession
 
 if TYPE_CHECKING:
-    from cru.events.stream import Notice
+    from cru.core.events.stream import Notice
 
 OFF = ("disabled", "untrusted")
 

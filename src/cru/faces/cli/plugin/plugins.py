@@ -16,7 +16,7 @@ from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.session_run import open_session
 
 if TYPE_CHECKING:
-    from cru.events.stream import Notice
+    from cru.core.events.stream import Notice
     from cru.extensions.discovery.files import DiscoveredPlugin
     from cru.extensions.lua.fennel import FennelPlace
 

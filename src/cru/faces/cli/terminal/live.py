@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from cru.events.stream import Published, StatusChanged, Stream, ToolOutput
+from cru.core.events.stream import Published, StatusChanged, Stream, ToolOutput
 from cru.faces.cli.console import one_line, printable
 from cru.faces.cli.terminal.size import fit, rows_at_words, rows_of
 

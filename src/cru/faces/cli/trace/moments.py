@@ -8,12 +8,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.contexts.entries import LogProblem
+from cru.core.events.answers import Answer
+from cru.core.events.journal import HandlerRecord, JournalLine, SkipKind
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_journal import read_dispatches
 from cru.engine.recorded_usage import decode_usage, describe_tokens
 from cru.engine.spending import format_cost
-from cru.events.answers import Answer
-from cru.events.journal import HandlerRecord, JournalLine, SkipKind
 
 SLACK_SECONDS = 0.05
 """A dispatch may be written down so long before or after the turn it belongs to."""

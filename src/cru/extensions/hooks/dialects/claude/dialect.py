@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Event
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.claude import matching
 from cru.extensions.hooks.dialects.claude.config import read_entries

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, field
 
-from cru.events.answers import Change, Decision, PermissionUpdate
-from cru.events.stamp import Event
+from cru.core.events.answers import Change, Decision, PermissionUpdate
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import labels, permission_updates, tools
 from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude.output import ClaudeEventOutput, ParsedClaudeOutput

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from cru.core.base.files.private import write_private
 from cru.core.base.files.regular import make_private_folder
-from cru.events.answers import Answer, Change
-from cru.events.payloads import ToolBeforeCall
-from cru.events.stamp import Event
+from cru.core.events.answers import Answer, Change
+from cru.core.events.payloads import ToolBeforeCall
+from cru.core.events.stamp import Event
 from cru.extensions.hooks import ENV_FOLDER as FOLDER
 from cru.extensions.hooks.dialects.claude.fields import start_subject
 from cru.extensions.hooks.errors import HookError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.events.stamp import Event
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import fields as f
 from cru.extensions.hooks.dialects.claude.result import to_hook_result
 from cru.extensions.hooks.model.facts import SessionFacts

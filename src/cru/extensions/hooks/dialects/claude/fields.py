@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from cru.events import payloads as p
-from cru.events.stamp import Event
+from cru.core.events import payloads as p
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import effects, responses, tools
 from cru.extensions.hooks.dialects.claude.permission_updates import suggestions
 from cru.extensions.hooks.model.facts import SessionFacts

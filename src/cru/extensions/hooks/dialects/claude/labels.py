@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.events.stamp import Event
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts

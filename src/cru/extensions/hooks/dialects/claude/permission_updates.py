@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from cru.events.answers import TIGHTENING, GrantKind, GrantScope, PermissionUpdate, UpdateKind
-from cru.events.payloads import PermissionRequested
+from cru.core.events.answers import TIGHTENING, GrantKind, GrantScope, PermissionUpdate, UpdateKind
+from cru.core.events.payloads import PermissionRequested
 from cru.extensions.hooks.dialects.claude.permissions import FILES, translate_rules
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.core.base.files.regular import read_regular
-from cru.events.payloads import ToolCalled, ToolSettled
-from cru.events.stamp import Event
+from cru.core.events.payloads import ToolCalled, ToolSettled
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.claude.tools import NO_OUTPUT, TODO_LIST
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.parsing.common import save_text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.events.answers import PASS, Answer, Inject
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Inject
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import labels
 from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, AnswerDraft, EventEffect, continue_turn

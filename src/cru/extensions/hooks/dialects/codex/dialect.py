@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.files.linear_regex import finds
-from cru.events.answers import PASS, Answer, Change, Inject
-from cru.events.registry import HandlerFunction
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Change, Inject
+from cru.core.events.registry import HandlerFunction
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.codex import output
 from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, SWITCH, is_plain, read_entries

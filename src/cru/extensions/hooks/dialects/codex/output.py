@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from cru.events.answers import PASS, Answer, Change, Inject
+from cru.core.events.answers import PASS, Answer, Change, Inject
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 

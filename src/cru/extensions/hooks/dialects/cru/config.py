@@ -235,7 +235,7 @@ def _wrong(values: Mapping[str, Any], spec: HandlerSpec, mappings: Sequence[Even
 
 
 def _bad_rule(rule: str, mappings: Sequence[EventMapping]) -> str:
-    from cru.events.catalog import BY_NAME
+    from cru.core.events.catalog import BY_NAME
     from cru.permissions import BadRule
     from cru.permissions.rules import parse_rule
 

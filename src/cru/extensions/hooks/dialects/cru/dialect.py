@@ -8,9 +8,9 @@ import msgspec
 
 from cru.core.base.files.linear_regex import finds
 from cru.core.base.values.mcp_names import double_name
+from cru.core.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
+from cru.core.events.stamp import Event
 from cru.engine.turn import TYPED_SOURCES
-from cru.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
-from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.cru import output
 from cru.extensions.hooks.dialects.cru.config import read_entries

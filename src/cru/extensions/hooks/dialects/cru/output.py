@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from cru.core.base.config.closest import did_you_mean
-from cru.events.answers import PASS, Answer, Change, Inject, add
-from cru.events.catalog import EventRow
+from cru.core.events.answers import PASS, Answer, Change, Inject, add
+from cru.core.events.catalog import EventRow
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 

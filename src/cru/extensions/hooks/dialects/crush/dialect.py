@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from cru.core.base.files.linear_regex import finds
-from cru.events.answers import PASS, Answer, Change
-from cru.events.payloads import MessageReceived
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Change
+from cru.core.events.payloads import MessageReceived
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.crush.output import CrushOutput, parse_output
 from cru.extensions.hooks.dialects.crush.regex import to_python

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from cru.core.base.files.linear_regex import finds
-from cru.events.stamp import Event
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.gemini.config import FOLDERS, read_entries
 from cru.extensions.hooks.dialects.gemini.events import EVENTS

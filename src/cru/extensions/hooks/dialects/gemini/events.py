@@ -9,9 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.core.base.values.mcp_names import split_name
-from cru.events.answers import PASS, Answer, Change, Inject
-from cru.events.payloads import MessageBeforeSend, ToolsSelect
-from cru.events.stamp import Event
+from cru.core.events.answers import PASS, Answer, Change, Inject
+from cru.core.events.payloads import MessageBeforeSend, ToolsSelect
+from cru.core.events.stamp import Event
 from cru.extensions.hooks.dialects.gemini import model
 from cru.extensions.hooks.dialects.gemini.output import GeminiOutput, parse_output, stop_answer, to_result
 from cru.extensions.hooks.dialects.gemini.tools import TOOLS

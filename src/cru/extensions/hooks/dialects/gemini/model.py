@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from cru.core.base.values.messages import Message
-from cru.events.answers import Change
-from cru.events.payloads import MessageBeforeSend
+from cru.core.events.answers import Change
+from cru.core.events.payloads import MessageBeforeSend
 
 # Theirs → our parameters, which have OpenAI's names.
 PARAMETERS: dict[str, str] = {

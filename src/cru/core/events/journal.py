@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from cru.events.answers import PASS, Answer
+from cru.core.events.answers import PASS, Answer
 
 LOOKS_ON = "(looks on)"
 """Ends the place of a handler that only sees what others need to know."""

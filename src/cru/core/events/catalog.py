@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.events import payloads as p
+from cru.core.events import payloads as p
 
 Kind = Literal["observe", "transform", "gate"]
 Lands = Literal["", "beside the prompt", "after the tool result", "a section", "the next request"]

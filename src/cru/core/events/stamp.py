@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic
 
 from msgspec import Struct
 
-from cru.events.catalog import EventRow
+from cru.core.events.catalog import EventRow
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
-from cru.events import BadAnswer, TooSlow
-from cru.events.answers import LONGEST_NOTICE, OPERATIONS, PASS, STRENGTH, Answer, Change, cut
-from cru.events.registry import Handler
-from cru.events.stamp import Event
+from cru.core.events import BadAnswer, TooSlow
+from cru.core.events.answers import LONGEST_NOTICE, OPERATIONS, PASS, STRENGTH, Answer, Change, cut
+from cru.core.events.registry import Handler
+from cru.core.events.stamp import Event
 
 ASYNC_LIMIT = 60.0
 DEEPEST_COPY, LARGEST = 20, 2**63 - 1

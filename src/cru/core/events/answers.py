@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeGuard, TypeVar, get_type_hints
 import msgspec
 from msgspec import Struct, defstruct
 
-from cru.events import BadAnswer
+from cru.core.events import BadAnswer
 
 LONGEST_NOTICE = LONGEST_REASON = 8_000
 """Characters of a message for a person, and of why something was refused: nobody reads more."""

@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from cru.core.base.values.cancellation import SCOPE, Scope, begin, cancels, from_outside
-from cru.events import CancelledItself
-from cru.events.calling import SLOW, LastSlowStep
+from cru.core.events import CancelledItself
+from cru.core.events.calling import SLOW, LastSlowStep
 
 GRACE = 1.5
 """Seconds in which cancelled code may clean up."""

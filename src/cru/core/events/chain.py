@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.values.cancellation import from_outside
-from cru.events import BadAnswer
-from cru.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply, cut, stopped, strength
-from cru.events.calling import (
+from cru.core.events import BadAnswer
+from cru.core.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply, cut, stopped, strength
+from cru.core.events.calling import (
     SLOW,
     LastSlowStep,
     await_answer,
@@ -21,11 +21,11 @@ from cru.events.calling import (
     in_thread,
     validate_answer,
 )
-from cru.events.catalog import EventRow
-from cru.events.journal import HandlerRecord, SkipReason
-from cru.events.registry import Group, Handler, HandlerFunction
-from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
-from cru.events.stream import Stream
+from cru.core.events.catalog import EventRow
+from cru.core.events.journal import HandlerRecord, SkipReason
+from cru.core.events.registry import Group, Handler, HandlerFunction
+from cru.core.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
+from cru.core.events.stream import Stream
 
 SLOW_MS = SLOW * 1000
 

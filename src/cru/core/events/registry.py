@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from msgspec import Struct
 
-from cru.events import BadHandler, UnknownEvent
-from cru.events.answers import Answer
-from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, EventRow
-from cru.events.journal import SkipReason
-from cru.events.stamp import Event
+from cru.core.events import BadHandler, UnknownEvent
+from cru.core.events.answers import Answer
+from cru.core.events.catalog import ALIASES, BY_NAME, BY_TYPE, EventRow
+from cru.core.events.journal import SkipReason
+from cru.core.events.stamp import Event
 
 Lane = Literal["inline", "commands", "executables"]
 P = TypeVar("P", bound=Struct)

@@ -11,14 +11,14 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from cru.core.base.values.cancellation import check
-from cru.events import TooDeep
-from cru.events.answers import PASS, Answer
-from cru.events.catalog import BY_TYPE, EventRow
-from cru.events.chain import Chain
-from cru.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, Unjournalled
-from cru.events.registry import Handler, HandlerFunction, HandlerRegistry
-from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
-from cru.events.stream import DeltaQueue, Published, Stream
+from cru.core.events import TooDeep
+from cru.core.events.answers import PASS, Answer
+from cru.core.events.catalog import BY_TYPE, EventRow
+from cru.core.events.chain import Chain
+from cru.core.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, Unjournalled
+from cru.core.events.registry import Handler, HandlerFunction, HandlerRegistry
+from cru.core.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
+from cru.core.events.stream import DeltaQueue, Published, Stream
 
 P = TypeVar("P", bound=Struct)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from cru.events import TooDeep
-from cru.events.answers import LONGEST_NOTICE, PASS, Answer, cut
-from cru.events.payloads import AgentThinking, StreamingDelta
-from cru.events.stamp import FRAME, Frame, PayloadT, Stamp
+from cru.core.events import TooDeep
+from cru.core.events.answers import LONGEST_NOTICE, PASS, Answer, cut
+from cru.core.events.payloads import AgentThinking, StreamingDelta
+from cru.core.events.stamp import FRAME, Frame, PayloadT, Stamp
 
 if TYPE_CHECKING:
     from cru.core.base.values.oil.model import OilNode
