@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cru.contexts.entries import new_id, now
-from cru.contexts.store import FileContext
+from cru.core.conversations.entries import new_id, now
+from cru.core.conversations.store import FileContext
 from cru.core.base.values.messages import Entry
 
 REPEATS = 5
@@ -20,7 +20,7 @@ APPENDS = 500
 MEASURED = f"""
 import sys, time
 from pathlib import Path
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 from cru.engine import history
 from cru.core.base.values.messages import Entry
 begin = time.process_time()

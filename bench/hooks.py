@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts.line_file import LineFile
+from cru.core.conversations.line_file import LineFile
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Origin

@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.kit.closing import closed_later
 
-from cru.contexts import home, line_file
-from cru.contexts.entries import new_id, now
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import Entry
+from cru.core.conversations import home, line_file
+from cru.core.conversations.entries import new_id, now
+from cru.core.conversations.store import FileContext
 
 DATA = Path(__file__).parents[1] / "data" / "contexts"
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.contexts.support import again, fresh, said, start, texts
 from tests.kit.waiting import PATIENCE
 
-from cru.contexts import ContextError
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import Entry
+from cru.core.conversations import ContextError
+from cru.core.conversations.store import FileContext
 
 
 def filled(tmp_path: Path) -> FileContext:
@@ -100,8 +100,8 @@ def test_only_the_holder_of_the_lock_may_rotate(tmp_path: Path) -> None:
 _KILLED = """
 import os, sys
 from pathlib import Path
-from cru.contexts import rotation
-from cru.contexts.store import FileContext
+from cru.core.conversations import rotation
+from cru.core.conversations.store import FileContext
 rotation.replace_file = lambda *_, **__: os.kill(os.getpid(), 9)
 context = FileContext(Path(sys.argv[1]))
 with context.lock("test"):

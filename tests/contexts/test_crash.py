@@ -12,10 +12,10 @@ from tests.contexts.support import run
 _HARNESS = """
 import json, os, shutil, sys
 from pathlib import Path
-from cru.contexts.expiry import read_mark, set_mark
-from cru.contexts.home import Home
-from cru.contexts.presence import Presence
-from cru.contexts.store import FileContext
+from cru.core.conversations.expiry import read_mark, set_mark
+from cru.core.conversations.home import Home
+from cru.core.conversations.presence import Presence
+from cru.core.conversations.store import FileContext
 from cru.core.base.values.messages import Entry
 
 top, operation, objects = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "objects"

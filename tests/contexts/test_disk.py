@@ -15,11 +15,11 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="dropping capabilities
 _FULL = """
 import json, os, sys
 from pathlib import Path
-from cru.contexts import StoreUnwritable
-from cru.contexts.home import Home
-from cru.contexts.inbox import make_message
-from cru.contexts.line_file import LineFile
-from cru.contexts.store import FileContext
+from cru.core.conversations import StoreUnwritable
+from cru.core.conversations.home import Home
+from cru.core.conversations.inbox import make_message
+from cru.core.conversations.line_file import LineFile
+from cru.core.conversations.store import FileContext
 from cru.core.base.values.messages import Entry
 
 def attempt(call, *args):
@@ -76,7 +76,7 @@ def test_a_full_disk_is_an_error_with_a_hint_and_nothing_is_damaged(tmp_path: Pa
 _DELETE = """
 import sys
 from pathlib import Path
-from cru.contexts.home import Home
+from cru.core.conversations.home import Home
 from cru.core.base.values.messages import Entry
 top, home = Path(sys.argv[1]), Home(Path(sys.argv[1]) / "home")
 for name in ("desk", "other"):
@@ -106,7 +106,7 @@ def test_a_write_that_stops_half_way_is_noticed_and_the_next_entry_starts_a_line
 ) -> None:
     from tests.contexts.support import again, texts
 
-    from cru.contexts import StoreUnwritable
+    from cru.core.conversations import StoreUnwritable
 
     context = fresh(tmp_path)
     context.append(said("before"))
@@ -131,9 +131,9 @@ def test_a_write_that_stops_half_way_is_noticed_and_the_next_entry_starts_a_line
 _READ_ONLY = """
 import json, sys
 from pathlib import Path
-from cru.contexts import ContextError, StoreUnwritable
-from cru.contexts.home import Home
-from cru.contexts.inbox import make_message
+from cru.core.conversations import ContextError, StoreUnwritable
+from cru.core.conversations.home import Home
+from cru.core.conversations.inbox import make_message
 from cru.core.base.values.messages import Entry
 
 def attempt(call, *args):

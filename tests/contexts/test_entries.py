@@ -5,7 +5,8 @@ import uuid
 import msgspec
 import pytest
 
-from cru.contexts.entries import (
+from cru.core.base.values.messages import Entry
+from cru.core.conversations.entries import (
     LogProblem,
     anchor_keeps,
     decode,
@@ -15,7 +16,6 @@ from cru.contexts.entries import (
     replace_surrogates,
     role_of,
 )
-from cru.core.base.values.messages import Entry
 
 
 def test_an_entry_comes_back_as_it_was() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.contexts.support import Home, run, said, start, texts
 from tests.kit.waiting import PATIENCE
 
-from cru.contexts import (
+from cru.core.conversations import (
     DOCS,
     BadName,
     ContextError,
@@ -21,7 +21,7 @@ from cru.contexts import (
     TooLong,
     write_error,
 )
-from cru.contexts.store import ContextStore
+from cru.core.conversations.store import ContextStore
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_new_names_come_from_the_clock_and_are_claimed_at_once(home: Home) -> No
 _NEW = """
 import sys
 from pathlib import Path
-from cru.contexts.home import Home
+from cru.core.conversations.home import Home
 sys.stdin.readline()
 print(Home(Path(sys.argv[1])).resolve("new"))
 """
@@ -313,7 +313,7 @@ import sys
 import cru.core.base.values, cru.core.base.values.messages
 from pathlib import Path
 before = set(sys.modules)
-from cru.contexts.home import Home
+from cru.core.conversations.home import Home
 home = Home(Path(sys.argv[1]))
 calls = 0
 def count(frame, event, arg):
@@ -336,7 +336,7 @@ def test_opening_a_small_context_does_little_and_loads_little(home: Home) -> Non
     calls, heavy, modules = run(_HOT, home.path).splitlines()
     assert int(calls) < 200  # 88 for its 50 messages when this was written
     assert heavy == "[]"
-    assert "cru.contexts.rotation" not in modules and "cru.contexts.line_file" not in modules
+    assert "cru.core.conversations.rotation" not in modules and "cru.core.conversations.line_file" not in modules
 
 
 def test_what_merely_looks_like_a_left_over_is_left_alone(home: Home, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.contexts.support import Home, fresh, start
 from tests.kit.waiting import PATIENCE
 
-from cru.contexts import BadName, ContextHeld, inbox
-from cru.contexts.inbox import InboxMessage, make_message
+from cru.core.conversations import BadName, ContextHeld, inbox
+from cru.core.conversations.inbox import InboxMessage, make_message
 
 
 def test_a_message_creates_its_recipient_and_is_read_once(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_guard_that_is_never_released_is_reported(tmp_path: Path, monkeypatch:
 _SEND = """
 import sys
 from pathlib import Path
-from cru.contexts.home import Home
-from cru.contexts.inbox import make_message
+from cru.core.conversations.home import Home
+from cru.core.conversations.inbox import make_message
 home = Home(Path(sys.argv[1]))
 sys.stdin.readline()
 for n in range(100):

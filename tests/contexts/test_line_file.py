@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import LineFile
 
-from cru.contexts import StoreUnwritable
-from cru.contexts.line_file import DAY, RecordLimits, make_redactor
+from cru.core.conversations import StoreUnwritable
+from cru.core.conversations.line_file import DAY, RecordLimits, make_redactor
 
 
 def test_nothing_is_made_before_the_first_write_and_the_file_is_private(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import Home, LineFile, fresh, said
 
-from cru.contexts import StoreUnwritable
-from cru.contexts.expiry import set_mark
-from cru.contexts.inbox import make_message
-from cru.contexts.store import FileContext
+from cru.core.conversations import StoreUnwritable
+from cru.core.conversations.expiry import set_mark
+from cru.core.conversations.inbox import make_message
+from cru.core.conversations.store import FileContext
 
 
 def _send(context: FileContext) -> None:

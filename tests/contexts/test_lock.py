@@ -12,13 +12,13 @@ import pytest
 from tests.contexts.support import Home, again, fresh, start
 from tests.kit.waiting import PATIENCE, ends_soon, wait_until
 
-from cru.contexts import ContextHeld, ContextSettings, NoSuchContext, StoreUnwritable
-from cru.contexts.entries import now
+from cru.core.conversations import ContextHeld, ContextSettings, NoSuchContext, StoreUnwritable
+from cru.core.conversations.entries import now
 
 _HOLD = """
 import sys
 from pathlib import Path
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 with FileContext(Path(sys.argv[1])).lock("cru hello"):
     print("held", flush=True)
     sys.stdin.read()
@@ -27,8 +27,8 @@ with FileContext(Path(sys.argv[1])).lock("cru hello"):
 _WANT = """
 import sys
 from pathlib import Path
-from cru.contexts import ContextHeld
-from cru.contexts.store import FileContext
+from cru.core.conversations import ContextHeld
+from cru.core.conversations.store import FileContext
 store = FileContext(Path(sys.argv[1]))
 sys.stdin.readline()
 try:
@@ -285,7 +285,7 @@ def test_a_kill_between_the_two_lock_files_blocks_nobody(tmp_path: Path) -> None
     code = """
 import os, sys
 from pathlib import Path
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 real = os.write
 os.write = lambda fd, data: os.kill(os.getpid(), 9) if b"pid" in data else real(fd, data)
 with FileContext(Path(sys.argv[1])).lock("cru"):

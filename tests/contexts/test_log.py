@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, said, start, texts
 
-from cru.contexts import ContextError, LogLost
-from cru.contexts.entries import encode
 from cru.core.base.values.messages import Entry
+from cru.core.conversations import ContextError, LogLost
+from cru.core.conversations.entries import encode
 
 
 def test_what_was_appended_is_there_for_another_process(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_syncing_in_a_thread_does_not_disturb_appending(tmp_path: Path) -> None:
 _LOOP = """
 import sys
 from pathlib import Path
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 from cru.core.base.values.messages import Entry
 context = FileContext(Path(sys.argv[1]))
 n = 0

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, said, texts
 
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import Entry
+from cru.core.conversations.store import FileContext
 from cru.engine.history import History, project, visible_at
 
 KINDS = ("message",)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.contexts.support import DATA, Home, again, said, texts
 
-from cru.contexts import MigrationFailed
+from cru.core.conversations import MigrationFailed
 
 
 @pytest.fixture

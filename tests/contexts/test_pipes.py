@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import Home, LineFile, again, fresh, said
 
-from cru.contexts import ContextError
-from cru.contexts.inbox import make_message
-from cru.contexts.store import FileContext
+from cru.core.conversations import ContextError
+from cru.core.conversations.inbox import make_message
+from cru.core.conversations.store import FileContext
 
 
 def _pipe(path: Path) -> None:

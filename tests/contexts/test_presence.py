@@ -10,12 +10,12 @@ import pytest
 from tests.contexts.support import Home, again, fresh, start
 from tests.kit.waiting import PATIENCE
 
-from cru.contexts import ContextHeld
+from cru.core.conversations import ContextHeld
 
 _SIT = """
 import sys
 from pathlib import Path
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 context = FileContext(Path(sys.argv[1]))
 context.attend("cru chat in desk")
 print("sits", flush=True)

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from cru.contexts.private import HeldFolder, sweep
+from cru.core.conversations.private import HeldFolder, sweep
 
 
 def furnish(folder: Path, outside: Path) -> None:

@@ -11,9 +11,9 @@ from tests.contexts.support import LineFile, start
 from tests.kit import HomeDir
 from tests.kit.faults import Fault, run_with
 
-from cru.contexts import line_file
-from cru.contexts.line_file import DAY, RecordLimits
-from cru.contexts.record_files import RecordFiles, newest_first
+from cru.core.conversations import line_file
+from cru.core.conversations.line_file import DAY, RecordLimits
+from cru.core.conversations.record_files import RecordFiles, newest_first
 
 
 def line(number: int) -> bytes:
@@ -63,7 +63,7 @@ def test_what_is_put_aside_while_it_is_read_is_read_once(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_kill_at_any_step_of_putting_aside_loses_nothing(home: HomeDir) -> None:
     code = (
-        "from cru.contexts.line_file import LineFile, RecordLimits\nfrom pathlib import Path\nimport sys\n"
+        "from cru.core.conversations.line_file import LineFile, RecordLimits\nfrom pathlib import Path\nimport sys\n"
         "LineFile(Path(sys.argv[1]), RecordLimits(24, 4)).write(b'{\"n\":00006}\\n')"
     )
     path = home.cru / "j"
@@ -90,7 +90,7 @@ def test_a_kill_at_any_step_of_putting_aside_loses_nothing(home: HomeDir) -> Non
 _WRITE = """
 import sys
 from pathlib import Path
-from cru.contexts.line_file import LineFile, RecordLimits
+from cru.core.conversations.line_file import LineFile, RecordLimits
 lines = LineFile(Path(sys.argv[1]), RecordLimits(2000, 1000))
 sys.stdin.readline()
 for n in range(500):

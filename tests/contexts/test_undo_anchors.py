@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.contexts.support import again, fresh, said, texts
 
-from cru.contexts.entries import REDO, REDOES, UNDO
-from cru.contexts.store import FileContext
+from cru.core.conversations.entries import REDO, REDOES, UNDO
+from cru.core.conversations.store import FileContext
 
 
 def undo(context: FileContext, count: int) -> None:

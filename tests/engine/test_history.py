@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.closing import closed_later
 
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import Entry, Message, ToolCall
+from cru.core.conversations.store import FileContext
 from cru.engine import history
 from cru.engine.history import INTERRUPTED, History, visible_at, weight
 

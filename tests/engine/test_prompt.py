@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.contexts import ContextSettings
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import Span
+from cru.core.conversations import ContextSettings
+from cru.core.conversations.store import FileContext
 from cru.engine.guides import GuideReader
 from cru.engine.round import ModelReply, ReplyCall
 from cru.engine.system_prompt import (

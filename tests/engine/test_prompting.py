@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
-from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.messages import RESOLVED
+from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.core.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.core.events.stamp import Event

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.engine.support import Ext, World, always
 
-from cru.contexts.line_file import RecordLimits
+from cru.core.conversations.line_file import RecordLimits
 from cru.core.events.answers import Answer
 from cru.engine import rebuild, recorder
 from cru.engine.recorded_trace import RecordedTrace, last_request

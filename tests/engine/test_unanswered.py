@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, World, always
 
-from cru.contexts.inbox import InboxMessage
+from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.answers import Answer
 from cru.core.events.payloads import MessageReceived
 from cru.faces.cli.operations.listing import render_log

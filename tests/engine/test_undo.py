@@ -12,10 +12,10 @@ from tests.engine.support import MadeTool, Person, World
 from tests.kit.closing import close_later
 
 from cru.commands.errors import BadCommand
-from cru.contexts.entries import apply_anchor
-from cru.contexts.store import FileContext
 from cru.core.base.files import unsynced
 from cru.core.base.values.messages import Entry
+from cru.core.conversations.entries import apply_anchor
+from cru.core.conversations.store import FileContext
 from cru.core.events.stream import CommandSaid
 from cru.engine import NothingToUndo, UndoRefused
 from cru.engine.rebuild import decode_trace_line, rebuild_request

@@ -93,7 +93,7 @@ def test_an_inbox_that_another_turn_emptied_meanwhile_gets_none(home: HomeDir) -
 
 
 def test_an_inbox_is_looked_at_again_once_the_context_is_held(home: HomeDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cru.contexts.lock import ContextLock
+    from cru.core.conversations.lock import ContextLock
     from cru.faces.cli.flags import parse
     from cru.faces.cli.run_options import start_of
     from cru.faces.cli.session_run import PromptRequest, one_shot

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server
 
-from cru.contexts.images import BadImage, check_image, keep_image, load_image
 from cru.core.base.values.image_formats import ImageFormat, identify
 from cru.core.base.values.messages import Entry
+from cru.core.conversations.images import BadImage, check_image, keep_image, load_image
 from cru.engine.attachments import read_named_images
 from cru.engine.images import copy_images_of
 from cru.engine.unfinished import find_unfinished

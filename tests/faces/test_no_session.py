@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from tests.kit import Call, Hang, HomeDir, Reply, cru, pty, server, start, wait_until
 
-from cru.contexts.home import private_parents
-from cru.contexts.private import PrivateFolder, sweep
+from cru.core.conversations.home import private_parents
+from cru.core.conversations.private import PrivateFolder, sweep
 
 
 def held(home: HomeDir) -> dict[str, bytes]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cru.contexts.entries import encode
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry, FailureKind
+from cru.core.conversations.entries import encode
 from cru.engine.call_outcomes import results_by_call
 from cru.faces.cli.chat.opening import read_opening
 from cru.faces.cli.operations.listing import render_log

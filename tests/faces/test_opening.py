@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from tests.kit import Call, HomeDir, Reply, Status, cru, pty, server
 
-from cru.contexts.entries import LogProblem
-from cru.contexts.log_tail import newest_entries
+from cru.core.conversations.entries import LogProblem
+from cru.core.conversations.log_tail import newest_entries
 from cru.faces.cli.chat import opening
 from cru.faces.cli.chat.opening import TURNS, read_opening
 

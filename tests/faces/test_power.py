@@ -11,7 +11,7 @@ import pytest
 from tests.kit import HomeDir, cru
 from tests.kit.faults import Change, Disk, Fault, cut_power, disks_after, run_with
 
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 
 LETTER = "Is the plan sound?"
 MESSAGE = {"from": "main", "to": "default", "content": LETTER}

@@ -11,11 +11,11 @@ import pytest
 from tests.kit import HomeDir, cru, kill_at, pty, start, wait_until
 from tests.kit.pty import Terminal
 
-from cru.contexts.forks import ForkOrigin, create_fork
-from cru.contexts.glance import HEAD, TAIL, glance
-from cru.contexts.home import Home
-from cru.contexts.identity import read_meta
 from cru.core.base.values.messages import Entry
+from cru.core.conversations.forks import ForkOrigin, create_fork
+from cru.core.conversations.glance import HEAD, TAIL, glance
+from cru.core.conversations.home import Home
+from cru.core.conversations.identity import read_meta
 
 SCRIPT = "loop: yes\n---\ntext: fine\n"
 

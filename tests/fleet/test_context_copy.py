@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.fleet.support import items, queue_at, registered
 
-from cru.contexts import ContextHeld
-from cru.contexts.lock import ContextLock
+from cru.core.conversations import ContextHeld
+from cru.core.conversations.lock import ContextLock
 from cru.fleet import FleetError
 from cru.fleet.context_copy import ContextCopy, CopyRefused, Restored
 from cru.fleet.queue import WorkQueue

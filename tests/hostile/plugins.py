@@ -155,7 +155,7 @@ PROCESS: dict[str, PluginRow] = {
     ),
     "replaces functions of asyncio": PluginRow(python="asyncio.sleep = asyncio.wait = asyncio.gather = None", codes=(0, 1), told=("",), is_defect=True),
     "replaces functions of cru": PluginRow(
-        python="import cru.contexts.log as log\nlog.write_all = lambda fd, data: None", codes=(0, 1), told=("",), is_defect=True
+        python="import cru.core.conversations.log as log\nlog.write_all = lambda fd, data: None", codes=(0, 1), told=("",), is_defect=True
     ),
     "replaces the decoder": PluginRow(python="import msgspec; msgspec.json.decode = None", codes=(0, 1), told=("",), is_defect=True),
     "stops the loop": PluginRow(python="asyncio.get_running_loop().stop()", told=("event loop",)),

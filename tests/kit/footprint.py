@@ -21,10 +21,10 @@ from tests.kit.home import HomeDir, home
 RECORDER = """
 import os, sys, threading, json
 import cru
-import cru.contexts.line_file
+import cru.core.conversations.line_file
 from cru.core.events.bus import Bus
 # a busy machine may take so long that the age of the journal is looked at once more
-cru.contexts.line_file.LOOK_SECONDS = float("inf")
+cru.core.conversations.line_file.LOOK_SECONDS = float("inf")
 root = os.path.dirname(cru.__file__)
 begin, seen, on = Bus.dispatch.__code__, set(), False
 LOADING = os.path.join(root, "faces", "cli", "deferred_modules.py")

@@ -13,8 +13,8 @@ from cru.app.chat_keys import DOCS as CHAT_KEYS
 from cru.app.chat_theme import DOCS as CHAT_THEME
 from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
-from cru.contexts.scope import DOCS as SCOPE
 from cru.core.base.config.reference import markdown
+from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
 from cru.engine import parts as engine

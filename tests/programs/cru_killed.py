@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import Any
 
-from cru.contexts import rotation, store
+from cru.core.conversations import rotation, store
 from cru.faces.cli.entry import run_and_exit
 
 

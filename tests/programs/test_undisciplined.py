@@ -93,7 +93,7 @@ def world_of(tmp_path: Path, plugins: tuple[str, ...], model: Undisciplined, don
 def test_no_prompt_costs_more_than_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discipline: str) -> None:
     for name in ("fsync", "fdatasync"):  # nobody cuts the power
         monkeypatch.setattr(os, name, lambda _fd: None, raising=False)
-    monkeypatch.setattr("cru.contexts.log._fdatasync", lambda _fd: None)
+    monkeypatch.setattr("cru.core.conversations.log._fdatasync", lambda _fd: None)
     model = Undisciplined()
     costs: dict[int, int] = {}
     done: list[str] = []

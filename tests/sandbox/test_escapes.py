@@ -12,7 +12,7 @@ from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import ESCAPES, SECRET
 
-from cru.contexts.home import private_parents
+from cru.core.conversations.home import private_parents
 
 BATCH = 24
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.tools.box import Box
 
-from cru.contexts.store import FileContext
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.store import FileContext
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import ToolContext, ToolError, ToolResult
 

@@ -26,11 +26,11 @@ from cru.app.start import (
     project_root,
 )
 from cru.app.wiring import BadExtension
-from cru.contexts import ContextSettings
-from cru.contexts.home import Home
-from cru.contexts.line_file import SHORTEST_SECRET, make_redactor
-from cru.contexts.store import FileContext
 from cru.core.base.config.layers import Layer, Settings
+from cru.core.conversations import ContextSettings
+from cru.core.conversations.home import Home
+from cru.core.conversations.line_file import SHORTEST_SECRET, make_redactor
+from cru.core.conversations.store import FileContext
 from cru.core.events.bus import Bus
 from cru.engine.commands import Command, Commands
 from cru.engine.history import History

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from cru.app import wiring
 from cru.app.start import Start, card_places, find_guides
-from cru.contexts import ContextSettings, write_errors
-from cru.contexts.home import Home
-from cru.contexts.line_file import LineFile
-from cru.contexts.store import FileContext
 from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.messages import Span
+from cru.core.conversations import ContextSettings, write_errors
+from cru.core.conversations.home import Home
+from cru.core.conversations.line_file import LineFile
+from cru.core.conversations.store import FileContext
 from cru.core.events.stamp import Origin
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from cru.contexts.entries import LOG
-from cru.contexts.log_tail import newest_entries
 from cru.core.base.config.layers import CONTEXT, Layer, Settings
+from cru.core.conversations.entries import LOG
+from cru.core.conversations.log_tail import newest_entries
 from cru.engine.parts import CardMark, Parts
 from cru.engine.unfinished import find_card_mark
 from cru.models import ModelSettings

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import LogProblem
-from cru.contexts.reported import report_once
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
+from cru.core.conversations.entries import LogProblem
+from cru.core.conversations.reported import report_once
 from cru.engine.parts import Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.extensions.prompt_files.commands import FileCommands

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.contexts import ContextSettings
 from cru.core.base.config.layers import (
     COMMAND_LINE,
     CONTEXT,
@@ -22,6 +21,7 @@ from cru.core.base.config.layers import (
 from cru.core.base.config.project_root import find_root
 from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
+from cru.core.conversations import ContextSettings
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
@@ -71,7 +71,7 @@ RARE_SETTINGS = {
     "theme": "cru.app.chat_theme:ThemeTable",
     "sandbox": "cru.sandbox:SandboxTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
-    "contexts": "cru.contexts.scope:ContextsTable",
+    "contexts": "cru.core.conversations.scope:ContextsTable",
     "tools": "cru.tools.secret_variables:ToolsTable",
 }
 """Those of rooms that most runs never enter, by their table: each is loaded only if a layer has it."""

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.app.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
-from cru.contexts import ContextSettings, StoreUnwritable, read_error
-from cru.contexts.entries import new_id
-from cru.contexts.home import Home
-from cru.contexts.identity import is_name
-from cru.contexts.line_file import LineFile
-from cru.contexts.store import FileContext
 from cru.core.base.bundled import BASE, COMPACTION, GUIDES
 from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
+from cru.core.conversations import ContextSettings, StoreUnwritable, read_error
+from cru.core.conversations.entries import new_id
+from cru.core.conversations.home import Home
+from cru.core.conversations.identity import is_name
+from cru.core.conversations.line_file import LineFile
+from cru.core.conversations.store import FileContext
 from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import TodoChanged, TurnComplete
@@ -337,7 +337,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         return await models.transport().get(url, {}, **limits)
 
     async def send(to: str, content: str, sender: str | None) -> str:
-        from cru.contexts.inbox import InboxMessage
+        from cru.core.conversations.inbox import InboxMessage
         from cru.engine.mail import send_message
 
         sentence = await send_message(bus, home, InboxMessage(store.name, to, content))

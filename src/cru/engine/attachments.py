@@ -57,7 +57,7 @@ def _name_format(data: bytes) -> str:
 
 def _read_image(name: str, path: Path) -> Attachment:
     """The image in a file. Raises BadAttachment."""
-    from cru.contexts.images import BadImage, check_image
+    from cru.core.conversations.images import BadImage, check_image
 
     data = read_image_file(name, path)
     try:
@@ -88,7 +88,7 @@ def read_named_images(text: str, folders: Sequence[Path]) -> tuple[Attachment, .
 
 def read_image_file(name: str, path: Path) -> bytes:
     """Its bytes, one more than an image may have at most. Raises BadAttachment."""
-    from cru.contexts.images import MOST_BYTES
+    from cru.core.conversations.images import MOST_BYTES
 
     try:
         with path.open("rb") as file:

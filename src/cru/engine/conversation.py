@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from cru.contexts.entries import REDO, REDOES, UNDO, anchor_keeps, role_of
-from cru.contexts.forks import ForkOrigin, create_fork
-from cru.contexts.store import ContextStore
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.conversations.entries import REDO, REDOES, UNDO, anchor_keeps, role_of
+from cru.core.conversations.forks import ForkOrigin, create_fork
+from cru.core.conversations.store import ContextStore
 from cru.engine import NoSuchTurn
 from cru.engine.undo import is_beginning
 

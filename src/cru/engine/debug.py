@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts import StoreUnwritable
-from cru.contexts.line_file import LineFile, RecordLimits
 from cru.core.base.values.messages import Request
+from cru.core.conversations import StoreUnwritable
+from cru.core.conversations.line_file import LineFile, RecordLimits
 from cru.engine.recorder import LineSink, Recorder
 from cru.models.protocol import RequestBody
 

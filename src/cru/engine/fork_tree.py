@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from cru.contexts import ContextError
-from cru.contexts.forks import ForkOrigin, read_origin
-from cru.contexts.home import Home
-from cru.contexts.identity import known_session_id
-from cru.contexts.state import CONTEXTS
-from cru.contexts.store import FileContext
 from cru.core.base.values.visible import visible
+from cru.core.conversations import ContextError
+from cru.core.conversations.forks import ForkOrigin, read_origin
+from cru.core.conversations.home import Home
+from cru.core.conversations.identity import known_session_id
+from cru.core.conversations.state import CONTEXTS
+from cru.core.conversations.store import FileContext
 from cru.engine.conversation import ConversationTurn, TurnState, list_turns
 
 WORDS = 72

@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 import msgspec
 
-from cru.contexts.entries import anchor_keeps, apply_anchor
 from cru.core.base.values.messages import (
     ANCHOR,
     MESSAGE,
@@ -25,6 +24,7 @@ from cru.core.base.values.messages import (
     Thinking,
     ToolCall,
 )
+from cru.core.conversations.entries import anchor_keeps, apply_anchor
 from cru.engine.turn import PromptSource
 
 # Prompts of these sources count only once they are resolved.

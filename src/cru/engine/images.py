@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.contexts.images import BadImage, check_image, copy_images, keep_image, load_image
 from cru.core.base.values.messages import MESSAGE, TOOL_RESULT, Entry, Image, Request
+from cru.core.conversations.images import BadImage, check_image, copy_images, keep_image, load_image
 from cru.core.events.payloads import Attachment
 from cru.engine import EngineError
 from cru.engine.attachments import BadAttachment, read_image_file

@@ -160,7 +160,7 @@ def _pass_on(parts: Parts, pending: PendingContext, reply: PermissionReply) -> N
     if reply.choice != "no":
         pending.context.append(words)
         return
-    from cru.contexts.inbox import deliver, make_message
+    from cru.core.conversations.inbox import deliver, make_message
 
     try:
         deliver(parts.store.folder, make_message(parts.username, parts.store.name, words))

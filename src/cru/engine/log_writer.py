@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.entries import new_id
 from cru.core.base.values.messages import (
     LEG_ENDED,
     MESSAGE,
@@ -21,6 +20,7 @@ from cru.core.base.values.messages import (
     ToolCall,
     Usage,
 )
+from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.core.events.stream import EntryLogged
 from cru.engine.history import IMAGES, INPUT_TOKENS, INTERRUPTED

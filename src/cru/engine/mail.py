@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from cru.contexts import ContextError
-from cru.contexts.home import Home
-from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.messages import RESOLVED, Entry
+from cru.core.conversations import ContextError
+from cru.core.conversations.home import Home
+from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import InboxSending, InboxSent
 from cru.tools.protocol import ToolError

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from msgspec import Struct, field
 
-from cru.contexts.store import ContextStore
 from cru.core.base.files.search_path import exists_above
 from cru.core.base.values.messages import Span
+from cru.core.conversations.store import ContextStore
 from cru.core.events.bus import Bus
 from cru.engine.commands import Commands
 from cru.engine.history import History

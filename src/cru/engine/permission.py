@@ -10,8 +10,8 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.contexts.entries import new_id
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.entries import new_id
 from cru.core.events.answers import PASS, Answer, PermissionUpdate, add
 from cru.core.events.bus import Outcome, without
 from cru.core.events.payloads import (

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
+from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.answers import Answer, Inject
 from cru.core.events.payloads import Attachment, MessageReceived
 from cru.engine import log_writer

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts.entries import BROKEN, LogProblem, line_key, short_error
-from cru.contexts.record_files import RecordFiles
+from cru.core.conversations.entries import BROKEN, LogProblem, line_key, short_error
+from cru.core.conversations.record_files import RecordFiles
 from cru.core.events.journal import JournalLine
 
 FILE = "journal.jsonl"

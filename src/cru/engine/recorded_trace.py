@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import BROKEN, LogProblem, line_key, short_error
-from cru.contexts.record_files import RecordFiles
+from cru.core.conversations.entries import BROKEN, LogProblem, line_key, short_error
+from cru.core.conversations.record_files import RecordFiles
 from cru.engine.rebuild import NotInTrace, TraceLine, decode_trace_line
 
 FILE = "trace.jsonl"

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.contexts.entries import BROKEN
-from cru.contexts.record_files import RecordFiles
 from cru.core.base.values.messages import Usage
+from cru.core.conversations.entries import BROKEN
+from cru.core.conversations.record_files import RecordFiles
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_trace import FILE
 from cru.engine.spending import UsageTotals, format_cost

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import StoreUnwritable, write_errors
-from cru.contexts.line_file import RecordLimits
 from cru.core.base.files.regular import make_private_folder, write_all
 from cru.core.base.values.messages import Message, Request, Span, ToolSpec
+from cru.core.conversations import StoreUnwritable, write_errors
+from cru.core.conversations.line_file import RecordLimits
 from cru.models.protocol import RequestBody
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cru.contexts import ContextHeld, StoreUnwritable
-from cru.contexts.entries import new_id
 from cru.core.base.values.messages import Entry, ToolCall
+from cru.core.conversations import ContextHeld, StoreUnwritable
+from cru.core.conversations.entries import new_id
 from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from cru.contexts.line_file import RecordLimits
+from cru.core.conversations.line_file import RecordLimits
 
 HALF_WRITTEN = 60.0
 """Seconds after which nobody writes a text any more: a kill has left it half-written."""

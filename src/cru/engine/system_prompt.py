@@ -8,9 +8,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from cru.contexts.store import ContextStore
 from cru.core.base.files import is_inside
 from cru.core.base.values.messages import Span
+from cru.core.conversations.store import ContextStore
 from cru.engine.history import History
 
 GUIDE_LIMIT = 64 * 1024

@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.contexts.entries import REDO, REDOES, UNDO
-from cru.contexts.store import ContextStore
 from cru.core.base.values.messages import MESSAGE, Entry
+from cru.core.conversations.entries import REDO, REDOES, UNDO
+from cru.core.conversations.store import ContextStore
 from cru.engine import NothingToUndo, UndoRefused, history
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, PromptSource

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from cru.contexts import read_error, write_errors
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import read_regular
+from cru.core.conversations import read_error, write_errors
 from cru.engine import UndoRefused
 from cru.engine.parts import Parts
 from cru.revisions import RevisionError

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import LOG
-from cru.contexts.lock import ContextLock
 from cru.core.base.files.atomic import free_name, replace_file
 from cru.core.base.files.regular import make_private_folder, read_regular
+from cru.core.conversations.entries import LOG
+from cru.core.conversations.lock import ContextLock
 from cru.fleet import FleetError
 from cru.fleet.database import Database, Run
 from cru.fleet.records import QueuedTask

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from cru.contexts.copied import COPIED, socket_path
-from cru.contexts.entries import new_id
 from cru.core.base.files.regular import PRIVATE, make_private_folder
+from cru.core.conversations.copied import COPIED, socket_path
+from cru.core.conversations.entries import new_id
 
 VARIABLE = "CRU_COPY_THROUGH"
 """Names the socket to a run, which takes it from its environment."""

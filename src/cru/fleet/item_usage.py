@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.store import FileContext
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry, Usage
+from cru.core.conversations.store import FileContext
 from cru.engine.history import INPUT_TOKENS
 from cru.engine.idempotency import KEY
 from cru.engine.recorded_usage import read_requests, sum_up

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.contexts.identity import is_name
 from cru.core.base.config.closest import closest
+from cru.core.conversations.identity import is_name
 from cru.fleet import BadItems
 from cru.fleet.records import BatchItem
 from cru.permissions import UnknownMode

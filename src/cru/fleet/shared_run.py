@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from cru.contexts import ContextError, ContextHeld
+from cru.core.conversations import ContextError, ContextHeld
 from cru.fleet import FleetError, QueueUnavailable
 from cru.fleet.context_copy import ContextCopy, CopyRefused
 from cru.fleet.copy_server import VARIABLE, serve_copies

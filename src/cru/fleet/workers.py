@@ -16,8 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import new_id
 from cru.core.base.files.regular import PRIVATE, make_private_folder
+from cru.core.conversations.entries import new_id
 from cru.fleet import HomeCopied, WorkerReplaced
 from cru.fleet.queue import WorkQueue, bury
 

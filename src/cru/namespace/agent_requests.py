@@ -29,7 +29,7 @@ def make_request(where: str, fields: dict[str, Any]) -> AgentRequest:
 
 async def decide(parts: Parts, request: AgentRequest) -> AgentRequest:
     """The request as rules and hooks leave it. Raises Refused."""
-    from cru.contexts.entries import new_id
+    from cru.core.conversations.entries import new_id
 
     call = ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
     prepared = await tool_call.decide(parts, call, "script")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.contexts.home import private_parents
-from cru.contexts.private import HeldFolder
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
+from cru.core.conversations.home import private_parents
+from cru.core.conversations.private import HeldFolder
 from cru.permissions.outside_runs import OutsideRuns
 from cru.permissions.paths import PathRoots
 from cru.sandbox import SandboxSettings

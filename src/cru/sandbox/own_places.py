@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from cru.contexts.home import private_parents
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
+from cru.core.conversations.home import private_parents
 from cru.permissions.paths import SECRET_AT_HOME, PathRoots
 from cru.sandbox import SandboxSettings
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
-from cru.contexts.entries import LOG
 from cru.core.base.config.closest import closest
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
+from cru.core.conversations.entries import LOG
 from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.parts import Parts
 from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
@@ -167,7 +167,7 @@ class CommandTasks:
 
     def list_work(self, task: Task, lines: int | None = None) -> str:
         """List what a sub-agent said and did, a line each, the last `lines` of it."""
-        from cru.contexts.log_tail import read_tail as last_entries
+        from cru.core.conversations.log_tail import read_tail as last_entries
 
         entries = last_entries(task.folder / LOG, lines or ENTRIES, (MESSAGE, TOOL_CALL)).entries
         results = results_by_call(entries)

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.contexts.entries import new_id
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
+from cru.core.conversations.entries import new_id
 from cru.permissions.modes import stricter
 from cru.tasks import FOLDER
 from cru.tasks.cards import AgentCard

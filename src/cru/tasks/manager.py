@@ -14,10 +14,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.contexts.entries import new_id
 from cru.core.base.process.identity import process_identity
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
+from cru.core.conversations.entries import new_id
 from cru.core.events.answers import Inject
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.engine.parts import ACTING, Parts

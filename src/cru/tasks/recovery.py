@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import LOG
-from cru.contexts.log_tail import read_tail
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE
+from cru.core.conversations.entries import LOG
+from cru.core.conversations.log_tail import read_tail
 from cru.engine.parts import Parts
 from cru.engine.turn import TaskReport
 from cru.tasks import FOLDER, TaskError

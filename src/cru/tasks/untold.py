@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import ARCHIVE, LOG
-from cru.contexts.log_tail import newest_entries
 from cru.core.base.files.regular import PRIVATE, make_private_folder
 from cru.core.base.values.messages import TOOL_RESULT, Entry
+from cru.core.conversations.entries import ARCHIVE, LOG
+from cru.core.conversations.log_tail import newest_entries
 from cru.core.events.payloads import FailureKind
 from cru.tasks import FOLDER, UNTOLD
 from cru.tasks.record import TaskRecord, TaskStatus

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts import ContextError
+from cru.core.conversations import ContextError
 from cru.engine.recorded_usage import Pricer, read_requests, sum_up, table_price
 from cru.engine.spending import UsageTotals
 from cru.tasks import FOLDER

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cru.contexts import StoreUnwritable
-from cru.contexts.images import MOST_BYTES, BadImage, check_image, keep_image
 from cru.core.base.files.regular import open_regular
 from cru.core.base.values.image_formats import identify
 from cru.core.base.values.messages import Image
+from cru.core.conversations import StoreUnwritable
+from cru.core.conversations.images import MOST_BYTES, BadImage, check_image, keep_image
 from cru.tools.paths import os_failure
 from cru.tools.protocol import ToolError, ToolResult
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cru.contexts.entries import now
 from cru.core.base.files import unsynced
 from cru.core.base.files.regular import make_private_folder, write_all
 from cru.core.base.values.messages import Entry
+from cru.core.conversations.entries import now
 from cru.tools.protocol import OUTPUT_FOLDER, ToolSettings
 
 

@@ -12,9 +12,9 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Image, ToolSpec
 
 if TYPE_CHECKING:
-    from cru.contexts.store import FileContext
     from cru.core.base.net import WholeResponse
     from cru.core.base.process.confined import ConfinedCommand
+    from cru.core.conversations.store import FileContext
     from cru.permissions.gate import Verdict
     from cru.permissions.hidden_files import HiddenFiles
     from cru.permissions.outside_runs import OutsideRuns

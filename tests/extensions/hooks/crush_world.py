@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from tests.kit.closing import closed_later
 
-from cru.contexts.line_file import LineFile
+from cru.core.conversations.line_file import LineFile
 from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Origin, Stamp

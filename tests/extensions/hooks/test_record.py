@@ -11,8 +11,8 @@ import pytest
 from tests.extensions.hooks.crush_world import Made, config
 from tests.kit.closing import closed_later
 
-from cru.contexts.line_file import LineFile, make_redactor
 from cru.core.base.values.masking import masked
+from cru.core.conversations.line_file import LineFile, make_redactor
 from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import ToolBeforeCall

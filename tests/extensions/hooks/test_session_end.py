@@ -11,7 +11,7 @@ import pytest
 from tests.extensions.hooks.claude_world import about, entry
 from tests.kit.waiting import ends_soon
 
-from cru.contexts.line_file import LineFile
+from cru.core.conversations.line_file import LineFile
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import TurnComplete
 from cru.core.events.stamp import Origin

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from cru.contexts.entries import role_of
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message
+from cru.core.conversations.entries import role_of
 from cru.engine.history import History
 
 LEAST = 4

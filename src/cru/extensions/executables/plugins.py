@@ -152,7 +152,7 @@ class Executables:
 @asynccontextmanager
 async def _lend_terminal(parts: Parts, name: str, face: TerminalLender, group: int) -> AsyncIterator[None]:
     """The terminal for a process group, as a dialog like any other: the face is silent meanwhile."""
-    from cru.contexts.entries import new_id
+    from cru.core.conversations.entries import new_id
 
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, "terminal", name))

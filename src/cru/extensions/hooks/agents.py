@@ -55,7 +55,7 @@ def write_agent_transcript(folder: Path, stamp: Stamp, facts: SessionFacts) -> P
     """The transcript of a sub-agent as its log is now; its path, also if it could not be written. folder: of its context"""
     from contextlib import closing
 
-    from cru.contexts.store import FileContext
+    from cru.core.conversations.store import FileContext
     from cru.extensions.hooks.dialects.transcript import Transcript
 
     with closing(FileContext(folder)) as store:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.contexts.line_file import LineFile
+from cru.core.conversations.line_file import LineFile
 from cru.core.events.answers import Answer
 from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine

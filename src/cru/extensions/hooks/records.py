@@ -136,7 +136,7 @@ def effects_of(answer: Answer) -> tuple[str, ...]:
 def read_lines(folder: Path, runs: Collection[str] = ()) -> Iterator[HookLogLine]:
     """What is recorded in a context, the newest first; with `runs`, only lines that name one of them. Lines torn by a kill, and those of
     other versions, are left out."""
-    from cru.contexts.record_files import newest_first
+    from cru.core.conversations.record_files import newest_first
 
     decoder = msgspec.json.Decoder(HookLogLine)
     for raw in newest_first(folder / FILE, runs):

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cru.contexts.line_file import LineFile
 from cru.core.base.config.positions import shorten
+from cru.core.conversations.line_file import LineFile
 from cru.core.events.stream import Notice
 from cru.engine.parts import Parts
 from cru.extensions.hooks import HookSetup

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from cru.contexts.line_file import LineFile
+from cru.core.conversations.line_file import LineFile
 from cru.core.events.answers import Answer
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import MessageReceived, ModelSelected, TurnComplete

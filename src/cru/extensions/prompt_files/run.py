@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from cru.contexts.entries import new_id
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
+from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.engine import side_calls
 from cru.engine.parts import Parts

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from cru.commands.context import NoFace
-from cru.contexts.store import FileContext
+from cru.core.conversations.store import FileContext
 from cru.faces.cli.console import takes_escapes
 
 KEYS = """\

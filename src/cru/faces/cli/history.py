@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.app.start import Start
-from cru.contexts.entries import format_time
+from cru.core.conversations.entries import format_time
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem

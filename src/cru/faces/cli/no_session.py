@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from cru.contexts.private import PrivateFolder
+from cru.core.conversations.private import PrivateFolder
 from cru.faces.cli.console import say
 from cru.faces.cli.event_loop import ENDING, LAST_ACTS
 from cru.faces.cli.flags import Flag, Parsed, UsageProblem

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.contexts.home import Home, private_parents
+from cru.core.conversations.home import Home, private_parents
 from cru.faces.cli.console import ExitStatus, await_input, say
 from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import (
@@ -104,7 +104,7 @@ def _claimed_name(parsed: Parsed, home: Home) -> str:
     name = context_name(parsed, home)
     if not home.is_new or name != home.current or not _concerns_current(parsed):
         return name
-    from cru.contexts import StoreUnwritable
+    from cru.core.conversations import StoreUnwritable
 
     try:
         if sentence := home.claim():
@@ -209,13 +209,13 @@ def _clear_away(parsed: Parsed, home: Home, name: str) -> None:
     for those that this run has to do with."""
     home.clear_remains()
     for parent in filter(os.path.lexists, private_parents(os.environ)):
-        from cru.contexts.private import sweep
+        from cru.core.conversations.private import sweep
 
         sweep(parent)
     _settle_sandbox(parsed)
     sentences = home.failed_removals
     if home.expiring:
-        from cru.contexts.expiry import destroy_due
+        from cru.core.conversations.expiry import destroy_due
 
         kept = {name, *(value for _, values in parsed.flags for value in values)}
         if "-" in kept and home.previous:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cru.app import Start
-    from cru.contexts.home import Home
+    from cru.core.conversations.home import Home
     from cru.extensions.hooks.discovery import HookPolicy
 
 # Who copies the conversation of a run of the fleet; for this process alone.
@@ -58,7 +58,7 @@ def start_of(parsed: Parsed, context: str) -> Start:
 
 def open_home(parsed: Parsed) -> Home:
     """The home, with the current context of the project that the user stands in. Raises ConfigError."""
-    from cru.contexts.home import Home
+    from cru.core.conversations.home import Home
 
     if parsed.private:
         return Home(Path(parsed.private))
@@ -85,9 +85,9 @@ def _is_inherited(parsed: Parsed, home: Path, root: Path) -> bool:
     """Whether it is a root only because a run of cru above this one says where it works."""
     if parsed.last("project-root") or os.environ.get("CRU_DEPTH", "1") == "1" or not os.environ.get("CRU_PROJECT_ROOT"):
         return False
-    from cru.contexts.projects import read_records
-    from cru.contexts.state import SESSION, read_raw
     from cru.core.base.config.project_root import find_root
+    from cru.core.conversations.projects import read_records
+    from cru.core.conversations.state import SESSION, read_raw
 
     env = {key: value for key, value in os.environ.items() if key != "CRU_PROJECT_ROOT"}
     own = find_root(root, env, home)
@@ -98,15 +98,15 @@ def _chosen_scope(parsed: Parsed, home: Path) -> str:
     """What the settings say that are known before a context is: the home's, those of a request, and `-s`."""
     values = [parsed.config.get("contexts"), overrides(parsed).get("contexts") if parsed.has("set") else None]
     if b"contexts" in config_text(home) or any(values):
-        from cru.contexts.scope import ContextsTable
         from cru.core.base.config.layers import COMMAND_LINE, Layer, merge_layers, read_layer
+        from cru.core.conversations.scope import ContextsTable
 
         layer = read_layer("user", home / "config.toml")
         tables = [] if layer is None else [Layer("user", _only_contexts(layer.data), layer.file, layer.text)]
         tables += [Layer(COMMAND_LINE, {"contexts": value}) for value in values if isinstance(value, dict)]
         if scope := merge_layers((ContextsTable,), tables).of(ContextsTable).contexts.scope:
             return scope
-    from cru.contexts.state import is_chibi_home
+    from cru.core.conversations.state import is_chibi_home
 
     return "global" if is_chibi_home(home) else "project"
 

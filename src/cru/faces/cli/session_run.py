@@ -332,7 +332,7 @@ def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
 def is_left_open(session: Session, error: Exception | None = None, typed: str = "") -> bool:
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
-    from cru.contexts import ContextHeld, LogLost
+    from cru.core.conversations import ContextHeld, LogLost
     from cru.engine.unfinished import find_unfinished
 
     if isinstance(error, ContextHeld | LogLost):

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.app import SessionBundle, Start, build
-from cru.contexts.home import Home
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.home import Home
 from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published
 from cru.engine import side_calls

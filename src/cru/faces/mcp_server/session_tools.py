@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from cru.contexts.home import Home
 from cru.core.base.values.messages import ToolSpec
+from cru.core.conversations.home import Home
 from cru.engine.turn import LegResult
 from cru.tools.arguments import check_arguments
 from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolError, ToolResult, ToolServices

@@ -135,7 +135,7 @@ def batch() -> Batch:
 
     Example: cru.ask.batch():question_count() --> 0
     """
-    from cru.contexts.entries import new_id
+    from cru.core.conversations.entries import new_id
 
     return Batch(new_id())
 

@@ -19,7 +19,7 @@ async def show_dialog(
     """Show a dialog between its two events; None for cancelled, timed out (0 and nil mean 300 s) and nobody there."""
     import asyncio
 
-    from cru.contexts.entries import new_id
+    from cru.core.conversations.entries import new_id
 
     seconds = number(f"cru.ui.{kind}", "timeout_secs", TIMEOUT if timeout_secs is None else timeout_secs, 0) or TIMEOUT
     parts = host().session.parts

@@ -197,7 +197,7 @@ async def ask_batch(session_id: str | None, opts: dict[str, object], timeout_sec
 
     Example: cru.ui.ask_batch(nil, {questions={{header="A", question="b?"}}}).kind --> "cancelled"
     """
-    from cru.contexts.entries import new_id
+    from cru.core.conversations.entries import new_id
 
     where = "cru.ui.ask_batch"
     check_session(where, session_id)

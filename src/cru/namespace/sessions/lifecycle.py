@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.store import FileContext
 from cru.core.base.config.check import in_plain_words
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.conversations.store import FileContext
 from cru.engine.history import IMAGES
 from cru.engine.unfinished import find_unfinished
 from cru.namespace.agent_requests import agent_tasks

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from cru.contexts.entries import new_id
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, Entry
+from cru.core.conversations.entries import new_id
 from cru.engine import log_writer
 from cru.engine.history import History
 from cru.namespace.agent_requests import agent_tasks

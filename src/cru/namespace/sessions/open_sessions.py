@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from cru.contexts.store import ContextStore, FileContext
+from cru.core.conversations.store import ContextStore, FileContext
 from cru.engine.parts import Parts
 from cru.namespace.agent_requests import Refused, agent_tasks, decide, make_request
 from cru.namespace.arguments import text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from cru.contexts.entries import UNDO
-from cru.contexts.store import ContextStore
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.entries import UNDO
+from cru.core.conversations.store import ContextStore
 from cru.engine.parts import Parts
 from cru.engine.recorded_usage import read_requests, sum_up
 from cru.engine.undo import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns

@@ -33,7 +33,7 @@ def own_path(path: str, *roots: str) -> str:
             f"{place.rstrip('/')}/" for root in roots for place in (os.path.abspath(root), os.path.realpath(root))
         )
     )
-    private = f"/cru-{os.getuid()}/"  # cru.contexts.home.private_parents
+    private = f"/cru-{os.getuid()}/"  # cru.core.conversations.home.private_parents
     return os.pathsep.join(
         folder
         for folder in path.split(os.pathsep)

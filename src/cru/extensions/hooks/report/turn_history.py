@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import LogProblem
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import TOOL_CALL, TOOL_RESULT, Entry
+from cru.core.conversations.entries import LogProblem
+from cru.core.conversations.store import FileContext
 from cru.core.events.journal import JournalLine
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_journal import read_dispatches

@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from cru.contexts.images import MOST_BYTES, BadImage, check_image, image_path, keep_image
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Image
+from cru.core.conversations.images import MOST_BYTES, BadImage, check_image, image_path, keep_image
 from cru.core.events.payloads import Attachment
 from cru.engine.attachments import BadAttachment, read_attachment, read_named_images
 from cru.engine.images import admit_images

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import LogProblem, anchor_keeps
-from cru.contexts.log_tail import newest_entries
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
+from cru.core.conversations.entries import LogProblem, anchor_keeps
+from cru.core.conversations.log_tail import newest_entries
 from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.turn import TYPED_SOURCES
 from cru.engine.unfinished import find_unfinished

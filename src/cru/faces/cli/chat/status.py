@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from cru.contexts.identity import DEFAULT
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.identity import DEFAULT
 from cru.core.events.payloads import ModelSelected
 from cru.core.events.stream import Published
 from cru.engine.session import Session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from cru.contexts import ContextHeld
-from cru.contexts.home import Home
+from cru.core.conversations import ContextHeld
+from cru.core.conversations.home import Home
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.batch_plan import BatchPlan

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from cru.contexts.home import Home
 from cru.core.base.values.masking import masked
+from cru.core.conversations.home import Home
 from cru.extensions.hooks.records import FiringRecord, masked_json, read_lines
 from cru.extensions.hooks.report.wording import describe_firing
 from cru.faces.cli.arguments import CommandArguments

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from cru.contexts.reported import report_once
 from cru.core.base.values.masking import masked
+from cru.core.conversations.reported import report_once
 from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report import query as spoken
 from cru.extensions.hooks.report import turn_history, why

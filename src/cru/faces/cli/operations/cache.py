@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.contexts.store import FileContext
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.store import FileContext
 from cru.faces.cli.console import say
 from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of

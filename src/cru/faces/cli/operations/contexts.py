@@ -128,7 +128,7 @@ def _confirmed_delete(run: FlagRun, name: str, what: str, sure: bool) -> None:
 
 def _unread(run: FlagRun, name: str) -> str:
     """What its inbox holds, "" if nothing."""
-    from cru.contexts import ContextError
+    from cru.core.conversations import ContextError
 
     try:
         count = len(run.home.read_inbox(name)[0])
@@ -143,7 +143,7 @@ def _nothing_to_delete(run: FlagRun, name: str) -> None:
 
     near = did_you_mean(name, run.home.names())
     if run.parsed.has("json-config"):
-        from cru.contexts import NoSuchContext
+        from cru.core.conversations import NoSuchContext
 
         raise NoSuchContext(f"there is no context '{name}'", near)
     run.show(f"There is no context {name}")

@@ -1,11 +1,11 @@
-"""`--destroy-at` and `--destroy-after-inactive`: contexts that destroy themselves (cru.contexts.expiry)."""
+"""`--destroy-at` and `--destroy-after-inactive`: contexts that destroy themselves (cru.core.conversations.expiry)."""
 
 from __future__ import annotations
 
 import re
 
-from cru.contexts.entries import format_time, now
-from cru.contexts.expiry import UNITS, format_duration, set_mark
+from cru.core.conversations.entries import format_time, now
+from cru.core.conversations.expiry import UNITS, format_duration, set_mark
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.operations.flag_run import FlagRun
 

@@ -14,8 +14,8 @@ from cru.faces.cli.flags import Flag, Parsed
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
-    from cru.contexts.home import Home
-    from cru.contexts.store import FileContext
+    from cru.core.conversations.home import Home
+    from cru.core.conversations.store import FileContext
     from cru.engine.session import Session
     from cru.faces.cli.json_mode.face import JsonFace
 
@@ -105,8 +105,8 @@ class FlagRun:
         """The context of the run, or another one that exists. Raises NoSuchContext."""
         context = self.name if name is None else self.home.resolve_existing(name)
         if name is not None and not self.home.exists(context):
-            from cru.contexts import NoSuchContext
             from cru.core.base.config.closest import did_you_mean
+            from cru.core.conversations import NoSuchContext
 
             raise NoSuchContext(
                 f"there is no context '{context}'", did_you_mean(context, self.home.names()) or "cru -L lists them"

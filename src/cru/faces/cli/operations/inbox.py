@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from cru.contexts import ContextHeld
-from cru.contexts.inbox import InboxMessage
 from cru.core.base.values.errors import CruError
+from cru.core.conversations import ContextHeld
+from cru.core.conversations.inbox import InboxMessage
 from cru.faces.cli.console import ExitStatus, complain, say
 from cru.faces.cli.event_loop import SignalInterrupt
 from cru.faces.cli.operations.flag_run import FlagRun
@@ -101,9 +101,9 @@ def _report(run: FlagRun, error: CruError) -> int:
 
 def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
-    from cru.contexts import read_error
     from cru.core.base.bundled import INBOX
     from cru.core.base.files.regular import read_regular
+    from cru.core.conversations import read_error
 
     path = run.home.path / "prompts" / PROMPT
     try:

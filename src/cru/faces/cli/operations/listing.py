@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cru.contexts import ContextError
-from cru.contexts.entries import ANCHORS, summary_of
-from cru.contexts.home import Home
-from cru.contexts.store import FileContext
 from cru.core.base.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry
 from cru.core.base.values.visible import set_in
+from cru.core.conversations import ContextError
+from cru.core.conversations.entries import ANCHORS, summary_of
+from cru.core.conversations.home import Home
+from cru.core.conversations.store import FileContext
 from cru.engine.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
 
@@ -67,7 +67,7 @@ def render_context(home: Home, store: FileContext) -> str:
     if waiting := inbox_summary(home, store.name):
         lines.append(f"Inbox: {waiting}")
     if store.name in home.expiring:
-        from cru.contexts.expiry import read_mark
+        from cru.core.conversations.expiry import read_mark
 
         fate = read_mark(home.path, store.folder).describe()
         lines += [f"Destroys itself: {fate}"] if fate else []

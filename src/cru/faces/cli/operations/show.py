@@ -10,10 +10,10 @@ from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
-    from cru.contexts.entries import LogProblem
-    from cru.contexts.store import FileContext
     from cru.core.base.config.layers import Settings
     from cru.core.base.values.messages import Entry
+    from cru.core.conversations.entries import LogProblem
+    from cru.core.conversations.store import FileContext
     from cru.faces.cli.operations.flag_run import FlagRun
 
 
@@ -39,7 +39,7 @@ def show_log_other(run: FlagRun, name: str, count: str) -> None:
 
 def _show(run: FlagRun, store: FileContext, count: str) -> None:
     """All entries (0) are those of the archive too; where it hides what was asked for, that is said."""
-    from cru.contexts.reported import report_once
+    from cru.core.conversations.reported import report_once
     from cru.faces.cli.operations.listing import readable_kinds, render_log
 
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cru.faces.cli.flags import UsageProblem
 
 if TYPE_CHECKING:
-    from cru.contexts.store import FileContext
+    from cru.core.conversations.store import FileContext
     from cru.faces.cli.operations.flag_run import FlagRun
 
 SUFFIXES = (".md", ".txt", ".prompt")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cru.contexts import StoreUnwritable
 from cru.core.base.values.errors import CruError
+from cru.core.conversations import StoreUnwritable
 from cru.core.events.payloads import FailureKind
 from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 

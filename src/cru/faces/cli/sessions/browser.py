@@ -19,7 +19,7 @@ from cru.faces.cli.sessions.rows import PREVIEWED, SessionRow, when_text
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
-    from cru.contexts.home import Home
+    from cru.core.conversations.home import Home
 
 KEYS = {"c-f": "fork", "c-r": "rename", "c-a": "archive", "c-x": "delete"}
 HINT = "Enter opens, ^F forks, ^R renames, ^A archives, ^X deletes"

@@ -12,7 +12,7 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, open_home
 
 if TYPE_CHECKING:
-    from cru.contexts.home import Home
+    from cru.core.conversations.home import Home
     from cru.faces.cli.sessions.rows import SessionRow
 
 HELP = """\

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from cru.contexts import ContextError
-from cru.contexts.entries import role_of
-from cru.contexts.glance import Glance, glance
-from cru.contexts.home import Home
-from cru.contexts.identity import known_origin
-from cru.contexts.state import CONTEXTS
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, Entry
 from cru.core.base.values.visible import visible
+from cru.core.conversations import ContextError
+from cru.core.conversations.entries import role_of
+from cru.core.conversations.glance import Glance, glance
+from cru.core.conversations.home import Home
+from cru.core.conversations.identity import known_origin
+from cru.core.conversations.state import CONTEXTS
 from cru.engine.prompts import RETRY, describe_unfinished
 from cru.faces.cli.console import one_line
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts.entries import LogProblem
-from cru.contexts.reported import report_once
-from cru.contexts.store import FileContext
+from cru.core.conversations.entries import LogProblem
+from cru.core.conversations.reported import report_once
+from cru.core.conversations.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_trace import RecordedTrace, pick_turn

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import LogProblem
+from cru.core.conversations.entries import LogProblem
 from cru.core.events.answers import Answer
 from cru.core.events.journal import HandlerRecord, JournalLine, SkipKind
 from cru.engine.rebuild import TraceLine

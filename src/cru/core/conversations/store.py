@@ -8,7 +8,8 @@ from itertools import chain, dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from cru.contexts import (
+from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.conversations import (
     ContextError,
     ContextSettings,
     NoSuchContext,
@@ -17,7 +18,7 @@ from cru.contexts import (
     read_if_exists,
     write_errors,
 )
-from cru.contexts.entries import (
+from cru.core.conversations.entries import (
     ARCHIVE,
     LOG,
     LogProblem,
@@ -29,17 +30,16 @@ from cru.contexts.entries import (
     role_of,
     summary_of,
 )
-from cru.contexts.identity import ensure_session_id, find_context, read_meta
-from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
-from cru.contexts.lock import ContextLock, clamp_heartbeat
-from cru.contexts.log import Log
-from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.conversations.identity import ensure_session_id, find_context, read_meta
+from cru.core.conversations.inbox import InboxMessage, InboxReading, read_inbox
+from cru.core.conversations.lock import ContextLock, clamp_heartbeat
+from cru.core.conversations.log import Log
 
 if TYPE_CHECKING:
-    from cru.contexts.copied import CopyLink
-    from cru.contexts.line_file import RecordLimits
-    from cru.contexts.log_tail import LogTail
-    from cru.contexts.presence import Presence
+    from cru.core.conversations.copied import CopyLink
+    from cru.core.conversations.line_file import RecordLimits
+    from cru.core.conversations.log_tail import LogTail
+    from cru.core.conversations.presence import Presence
 
 OLD, SUMMARY, TRANSCRIPT = "context.json", "summary.md", "transcript.md"
 ANCHOR_VERSION = 1
@@ -161,13 +161,13 @@ class FileContext:
         self.session_id, problems = ensure_session_id(folder, project)
         self._log.problems += problems
         if (folder / OLD).exists():
-            from cru.contexts.migrate import migrate
+            from cru.core.conversations.migrate import migrate
 
             self._log.problems += migrate(folder)
 
     @property
     def record_limits(self) -> RecordLimits:
-        from cru.contexts.line_file import RecordLimits
+        from cru.core.conversations.line_file import RecordLimits
 
         return RecordLimits.from_settings(self._settings)
 
@@ -186,7 +186,7 @@ class FileContext:
 
     def attend(self, command: str) -> None:
         """Be there until `close`: the context is neither removed nor does it destroy itself meanwhile (see presence.py)."""
-        from cru.contexts.presence import Presence
+        from cru.core.conversations.presence import Presence
 
         try:
             self._seat = self._seat or Presence(self.folder, command)
@@ -206,7 +206,7 @@ class FileContext:
         problems = self.refresh()
         if not problems:
             return problems
-        from cru.contexts.reported import report_once
+        from cru.core.conversations.reported import report_once
 
         return report_once(self.folder, problems)
 
@@ -218,7 +218,7 @@ class FileContext:
 
     def copy_through(self, path: str) -> None:
         """From now on an entry counts as logged when a copy elsewhere has it, too. Raises StoreUnwritable."""
-        from cru.contexts.copied import CopyLink
+        from cru.core.conversations.copied import CopyLink
 
         self._copy = CopyLink(path)
 
@@ -235,14 +235,14 @@ class FileContext:
 
     def logged(self) -> list[Entry]:
         """Everything in the log that was not rotated away, as it is in the file now."""
-        from cru.contexts.log_tail import oldest_entries
+        from cru.core.conversations.log_tail import oldest_entries
 
         with oldest_entries(self.folder / LOG) as entries:
             return list(entries)
 
     def tail(self, count: int, kinds: Collection[str]) -> LogTail:
         """The end of the log, with the last `count` entries of these kinds, and every problem found since the last refresh."""
-        from cru.contexts.log_tail import read_tail
+        from cru.core.conversations.log_tail import read_tail
 
         tail = read_tail(self.folder / LOG, count, kinds)
         tail.problems[:0] = self._log.problems
@@ -251,14 +251,14 @@ class FileContext:
 
     def archived(self) -> Iterator[Entry]:
         """What was rotated away, the newest first."""
-        from cru.contexts.log_tail import newest_entries
+        from cru.core.conversations.log_tail import newest_entries
 
         return newest_entries(self.folder / ARCHIVE, self._log.problems)
 
     def entries_between(self, first: str, until: str) -> list[Entry]:
         """What `everything` gives from the entry with the one id to before that with the other ("" = to the end); nothing else is kept.
         Only the end of the log is read where that is enough."""
-        from cru.contexts.log_tail import newest_entries
+        from cru.core.conversations.log_tail import newest_entries
 
         entries: list[Entry] = []
         is_behind = bool(until)
@@ -275,7 +275,7 @@ class FileContext:
 
     def streamed(self) -> Iterator[Entry]:
         """What `everything` gives, read while it is asked for; nothing of it is kept, and lines that are no entries are passed over."""
-        from cru.contexts.log_tail import oldest_entries
+        from cru.core.conversations.log_tail import oldest_entries
 
         # The log is opened first: a rotation in between only adds to the archive what stands in it.
         with oldest_entries(self.folder / LOG) as logged, oldest_entries(self.folder / ARCHIVE) as archived:
@@ -323,7 +323,7 @@ class FileContext:
             raise ContextError(
                 "only the holder of a context's lock may rotate its log", "take the lock around rotate()"
             )
-        from cru.contexts.rotation import rotate
+        from cru.core.conversations.rotation import rotate
 
         self._loaded = True
         return rotate(self._log, self.folder / ARCHIVE)

@@ -7,12 +7,20 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import MigrationFailed, read_error, write_errors
-from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, format_uuid, replace_surrogates, short_error
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import create_file
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.messages import MESSAGE, Entry
+from cru.core.conversations import MigrationFailed, read_error, write_errors
+from cru.core.conversations.entries import (
+    BROKEN,
+    LogProblem,
+    decode_lines,
+    encode,
+    format_uuid,
+    replace_surrogates,
+    short_error,
+)
 
 OLD, LOG = "context.json", "context.jsonl"
 

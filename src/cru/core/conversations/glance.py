@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import open_if_exists
-from cru.contexts.entries import ARCHIVE, BROKEN, LOG, decode
 from cru.core.base.files.regular import read_range
 from cru.core.base.values.messages import MESSAGE, Entry
+from cru.core.conversations import open_if_exists
+from cru.core.conversations.entries import ARCHIVE, BROKEN, LOG, decode
 
 HEAD, TAIL = 1 << 13, 1 << 15
 """Bytes that are read from the beginning and from the end of a file."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from cru.contexts import ContextError, os_error_text, write_errors
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.image_formats import identify, name_other
 from cru.core.base.values.messages import Image
+from cru.core.conversations import ContextError, os_error_text, write_errors
 
 FOLDER = "images"
 MOST_BYTES = 3_932_160

@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from cru.contexts import StoreUnwritable, os_error_text
-from cru.contexts.home import private_parents
-from cru.contexts.lock import NO_FLOCK, close_locked, keep_from_forks
 from cru.core.base.files.regular import read_regular
 from cru.core.base.process.identity import process_identity
+from cru.core.conversations import StoreUnwritable, os_error_text
+from cru.core.conversations.home import private_parents
+from cru.core.conversations.lock import NO_FLOCK, close_locked, keep_from_forks
 
 _TRIES = 20
 KEPT = ".kept"

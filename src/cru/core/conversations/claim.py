@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cru.contexts.entries import ARCHIVE, LOG
-from cru.contexts.projects import earlier_context, read_records, set_current, stem_of
-from cru.contexts.state import CONTEXTS, load_state, name_for, update_state
+from cru.core.conversations.entries import ARCHIVE, LOG
+from cru.core.conversations.projects import earlier_context, read_records, set_current, stem_of
+from cru.core.conversations.state import CONTEXTS, load_state, name_for, update_state
 
 
 def claim_context(home: Path, project: str) -> str:

@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import ContextSettings, write_errors
-from cru.contexts.lock import NO_FLOCK
 from cru.core.base.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
+from cru.core.conversations import ContextSettings, write_errors
+from cru.core.conversations.lock import NO_FLOCK
 
 SHORTEST_SECRET = 8
 _MASK = "[secret]"

@@ -12,7 +12,7 @@ from itertools import count
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.identity import DEFAULT, is_name
+from cru.core.conversations.identity import DEFAULT, is_name
 
 PROJECTS = "projects"
 NAMELESS = "project"

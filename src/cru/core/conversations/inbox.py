@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from cru.contexts import ContextHeld, read_if_exists, write_error, write_errors
-from cru.contexts.entries import ARCHIVE, BROKEN, LOG, LogProblem, new_id, now, short_error
 from cru.core.base.files.regular import PRIVATE, append_lines, make_private_folder, open_regular
 from cru.core.base.values.messages import RESOLVED
+from cru.core.conversations import ContextHeld, read_if_exists, write_error, write_errors
+from cru.core.conversations.entries import ARCHIVE, BROKEN, LOG, LogProblem, new_id, now, short_error
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0
@@ -191,7 +191,7 @@ def _read(folder: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
         elif _was_taken(folder, message.id):
             messages.clear()
     if problems:
-        from cru.contexts.reported import keep_first
+        from cru.core.conversations.reported import keep_first
 
         problems = keep_first(problems)
     return messages, problems, b"".join(rejected)
@@ -199,7 +199,7 @@ def _read(folder: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
 
 def _was_taken(folder: Path, taking: str) -> bool:
     """Whether the log or the archive has the messages before this mark."""
-    from cru.contexts.log_tail import newest_entries
+    from cru.core.conversations.log_tail import newest_entries
 
     entries = (entry for name in (LOG, ARCHIVE) for entry in newest_entries(folder / name, [], taking.encode()))
     return any(entry.entry_type == RESOLVED and entry.metadata.get("inbox") == taking for entry in entries)

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cru.contexts import StoreUnwritable
+from cru.core.conversations import StoreUnwritable
 
 COPY, COPIED = b".", b"1"
 LONGEST_PATH = 100

@@ -13,14 +13,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import NameTaken, write_errors
-from cru.contexts.entries import ARCHIVE, LOG, REDO, UNDO, anchor_keeps, encode, new_id, now
-from cru.contexts.identity import FORKING, META, ORIGIN, VERSION, check_name, known_origin, read_meta
-from cru.contexts.log import Log
-from cru.contexts.rotation import rotate
-from cru.contexts.state import CONTEXTS, add_context, load_state
 from cru.core.base.files.regular import PRIVATE, make_private_folder, write_all
 from cru.core.base.values.messages import Entry
+from cru.core.conversations import NameTaken, write_errors
+from cru.core.conversations.entries import ARCHIVE, LOG, REDO, UNDO, anchor_keeps, encode, new_id, now
+from cru.core.conversations.identity import FORKING, META, ORIGIN, VERSION, check_name, known_origin, read_meta
+from cru.core.conversations.log import Log
+from cru.core.conversations.rotation import rotate
+from cru.core.conversations.state import CONTEXTS, add_context, load_state
 
 PARENT = "forked_from"
 KEPT_WITH_MESSAGES = ("images", "tool_cache", "local.toml", "system_prompt.md")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cru.contexts import write_errors
-from cru.contexts.entries import BROKEN, anchor_keeps, decode
-from cru.contexts.log import Log
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import append_lines, open_regular, read_range
 from cru.core.base.values.messages import Entry
+from cru.core.conversations import write_errors
+from cru.core.conversations.entries import BROKEN, anchor_keeps, decode
+from cru.core.conversations.log import Log
 
 
 def rotate(log: Log, archive: Path) -> int:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts import ContextError, ContextHeld
-from cru.contexts.entries import format_time, now
-from cru.contexts.home import Home
-from cru.contexts.identity import META, ensure_session_id, known_session_id, read_meta, update_meta
-from cru.contexts.state import (
+from cru.core.conversations import ContextError, ContextHeld
+from cru.core.conversations.entries import format_time, now
+from cru.core.conversations.home import Home
+from cru.core.conversations.identity import META, ensure_session_id, known_session_id, read_meta, update_meta
+from cru.core.conversations.state import (
     AFTER,
     AT,
     CONTEXTS,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts import BadName, StoreUnreadable, read_if_exists, write_errors
-from cru.contexts.entries import LOG, LogProblem, new_id, now, short_error
 from cru.core.base.files import decode_json
 from cru.core.base.files.regular import make_private_folder
+from cru.core.conversations import BadName, StoreUnreadable, read_if_exists, write_errors
+from cru.core.conversations.entries import LOG, LogProblem, new_id, now, short_error
 
 META = "context_meta.json"
 ORIGIN = "project"

@@ -18,10 +18,10 @@ from threading import Event, Thread
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import ContextError, ContextHeld, NoSuchContext, write_error
-from cru.contexts.entries import format_time, now
 from cru.core.base.files import read_json
 from cru.core.base.files.regular import PRIVATE, read_regular
+from cru.core.conversations import ContextError, ContextHeld, NoSuchContext, write_error
+from cru.core.conversations.entries import format_time, now
 
 LOCK, OWNER = ".lock", ".lock.json"
 _HINT = "wait until it is done, {end}or work in another context with -C NAME"

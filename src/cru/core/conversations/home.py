@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from cru.contexts import (
+from cru.core.base.files.regular import make_private_folder
+from cru.core.conversations import (
     BadName,
     ContextSettings,
     NameTaken,
@@ -21,11 +22,11 @@ from cru.contexts import (
     write_error,
     write_errors,
 )
-from cru.contexts.entries import LogProblem
-from cru.contexts.identity import FORKING, check_name, ensure_session_id, is_name, known_origin, make_folder
-from cru.contexts.inbox import InboxMessage, deliver, read_inbox
-from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, is_suspended, read_lock
-from cru.contexts.state import (
+from cru.core.conversations.entries import LogProblem
+from cru.core.conversations.identity import FORKING, check_name, ensure_session_id, is_name, known_origin, make_folder
+from cru.core.conversations.inbox import InboxMessage, deliver, read_inbox
+from cru.core.conversations.lock import ContextLock, LockState, clamp_heartbeat, is_stale, is_suspended, read_lock
+from cru.core.conversations.state import (
     CONTEXTS,
     HomeState,
     add_context,
@@ -36,8 +37,7 @@ from cru.contexts.state import (
     load_state,
     save_state,
 )
-from cru.contexts.store import FileContext
-from cru.core.base.files.regular import make_private_folder
+from cru.core.conversations.store import FileContext
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
 MEMORY_DISKS = ("/dev/shm", "/tmp")
@@ -99,7 +99,7 @@ class Home:
         """Give this project a context of its own if it has none. Returns what a person is to know of that, "" = nothing."""
         if not self.is_new:
             return ""
-        from cru.contexts.claim import claim_context
+        from cru.core.conversations.claim import claim_context
 
         sentence = claim_context(self.path, self.project)
         self._known = load_state(self.path, self.project)
@@ -212,7 +212,7 @@ class Home:
         """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
         no. Where it was the current one, the previous one becomes current, or "default" (in a project: one that is yet to be made). What
         could not be cleared away is then in `failed_removals`. Raises ContextHeld, also if somebody has it open."""
-        from cru.contexts.presence import refuse_if_attended
+        from cru.core.conversations.presence import refuse_if_attended
 
         folder = self._folder(name)
         exists = folder.is_dir()
@@ -300,7 +300,7 @@ class Home:
         if any(name.startswith(DELETED) for name in names):
             self._sweep()
         if any(name.startswith(FORKING) for name in names):
-            from cru.contexts.forks import sweep_forks
+            from cru.core.conversations.forks import sweep_forks
 
             sweep_forks(self.path)
 

@@ -20,11 +20,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
-from cru.contexts.entries import LogProblem, now, short_error
-from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
 from cru.core.base.files import read_json
 from cru.core.base.files.regular import make_private_folder
+from cru.core.conversations import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
+from cru.core.conversations.entries import LogProblem, now, short_error
+from cru.core.conversations.identity import DEFAULT, ensure_session_id, is_name, known_origin, known_session_id
 
 STATE, SESSION = "state.json", "session.json"
 CONTEXTS = "contexts"
@@ -66,7 +66,7 @@ def load_state(home: Path, project: str = "") -> HomeState:
     expiring = tuple(n for n in _expiring_names(state, session) if is_name(n))
     current, is_new = outside, False
     if project:
-        from cru.contexts.projects import read_records
+        from cru.core.conversations.projects import read_records
 
         record = read_records(session).get(project)
         is_new = record is None
@@ -90,7 +90,7 @@ def _outside(
 
 def name_for(home: Path, project: str, state: dict[str, object], session: dict[str, object]) -> str:
     """What the first context of a project is called: no other project's context, and none that was there before."""
-    from cru.contexts.projects import first_name, read_records
+    from cru.core.conversations.projects import first_name, read_records
 
     others = [record for root, record in read_records(session).items() if root != project]
     listed = set(map(_name_of, _contexts(state)))
@@ -112,7 +112,7 @@ def save_state(home: Path, current: str, previous: str | None, project: str = ""
 
     def edit(state: dict[str, object], session: dict[str, object]) -> None:
         if project:
-            from cru.contexts.projects import set_current
+            from cru.core.conversations.projects import set_current
 
             _list_context(state, current, _outside(state, session, [])[0])
             set_current(session, project, current, previous)
@@ -146,7 +146,7 @@ def drop_context(home: Path, name: str, exists: Callable[[str], bool]) -> None:
         if EXPIRING in session:
             list_expiring(session, name)
         if "projects" in session:
-            from cru.contexts.projects import forget_context
+            from cru.core.conversations.projects import forget_context
 
             forget_context(session, name, exists)
 
@@ -209,7 +209,7 @@ def _rename(state: dict[str, object], session: dict[str, object], old: str, new:
     if old in _strings(session.get(EXPIRING)):
         list_expiring(session, old, new)
     if "projects" in session:
-        from cru.contexts.projects import rename_context
+        from cru.core.conversations.projects import rename_context
 
         rename_context(session, old, new)
 

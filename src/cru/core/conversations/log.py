@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from cru.contexts import LogLost, read_error, write_error, write_errors
-from cru.contexts.entries import (
+from cru.core.base.files import unsynced
+from cru.core.base.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
+from cru.core.base.values.messages import MESSAGE, Entry
+from cru.core.conversations import LogLost, read_error, write_error, write_errors
+from cru.core.conversations.entries import (
     ANCHORS,
     BROKEN,
     TORN,
@@ -21,9 +24,6 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
-from cru.core.base.files import unsynced
-from cru.core.base.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
-from cru.core.base.values.messages import MESSAGE, Entry
 
 _TAIL = 64
 _BLOCK = 1 << 18

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from cru.contexts import StoreUnreadable, read_if_exists
-from cru.contexts.entries import LogProblem
 from cru.core.base.files.regular import append_lines
+from cru.core.conversations import StoreUnreadable, read_if_exists
+from cru.core.conversations.entries import LogProblem
 
 REPORTED = ".reported"
 MOST = 1000

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts import ContextHeld
-from cru.contexts.entries import format_time
-from cru.contexts.lock import NO_FLOCK, LockOwner, close_locked, keep_from_forks
 from cru.core.base.files import read_json
 from cru.core.base.files.regular import PRIVATE, open_regular
+from cru.core.conversations import ContextHeld
+from cru.core.conversations.entries import format_time
+from cru.core.conversations.lock import NO_FLOCK, LockOwner, close_locked, keep_from_forks
 
 SEAT = ".seat"
 _TRIES = 3
