@@ -11,8 +11,8 @@ from tests.kit.closing import closed_later
 
 from cru.app import Start, build, load_settings, project_root
 from cru.core.base.config.layers import ConfigError
+from cru.core.models import ModelSettings
 from cru.engine.parts import EngineSettings
-from cru.models import ModelSettings
 from cru.permissions import PermissionSettings
 
 

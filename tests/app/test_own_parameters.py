@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.app.test_app import start_in, write
 
 from cru.app import load_settings
-from cru.models import ModelSettings
-from cru.models.registry import choose_model
+from cru.core.models import ModelSettings
+from cru.core.models.registry import choose_model
 
 ALIAS = '[models.fast]\nmodel = "openai:gpt-5"\n[models.fast.api]\n'
 REASONING = ALIAS + 'temperature = 0.9\nreasoning = {effort = "high", exclude = true}\n'

@@ -15,9 +15,9 @@ from cru.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.base.values.errors import CruError
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
+from cru.core.models.protocol import NoModel
 from cru.engine import UnknownCommand
 from cru.engine.commands import Command, CommandResult, split_command
-from cru.models.protocol import NoModel
 
 LOOP = "loop: yes\ntext: ok\n"
 

@@ -129,7 +129,7 @@ def test_a_failed_request_costs_nothing_and_one_that_broke_off_what_came(tmp_pat
 
 
 def test_counts_below_zero_take_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cru.models import scripted
+    from cru.core.models import scripted
 
     monkeypatch.setattr(scripted._Builder, "_read_usage", lambda _self, _value: Usage(-500, 10, -1, -2, -3.0))
     world = World(tmp_path, "usage: x\ntext: a\n")

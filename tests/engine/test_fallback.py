@@ -14,10 +14,10 @@ from tests.engine.support import Ext, Handlers, MadeTool, World, always, payload
 from cru.core.base.values.messages import Delta, Text
 from cru.core.events.answers import Answer, Inject, cancel, transform
 from cru.core.events.payloads import AgentResponded, StreamingDelta
+from cru.core.models.protocol import RequestBody
+from cru.core.models.scripted import ScriptedModel
 from cru.engine.round import NO_MEMORY
 from cru.engine.turn import LegResult
-from cru.models.protocol import RequestBody
-from cru.models.scripted import ScriptedModel
 
 FAILURES = {
     "429": "error: 429 slow down",

@@ -15,12 +15,12 @@ from tests.engine.support import Ext, MadeTool, World, always, payload
 from cru.core.base.values.messages import Delta, Request, Text
 from cru.core.events.answers import Answer, Change, Inject, add_context, transform
 from cru.core.events.stamp import Event
+from cru.core.models.protocol import RequestBody
+from cru.core.models.scripted import ScriptedModel
 from cru.engine import rebuild, recorder
 from cru.engine.rebuild import NotInTrace
 from cru.engine.recorded_trace import RecordedTrace
 from cru.engine.recorder import RequestLine
-from cru.models.protocol import RequestBody
-from cru.models.scripted import ScriptedModel
 
 FOUR = "loop: yes\ncall: ls {}\n---\ntext: looking\ncall: ls {}\ncall: nothing {}\n---\ntext: done\n"
 PROMPTS = ("one", "two", "three", "four")

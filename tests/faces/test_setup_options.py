@@ -9,11 +9,11 @@ import pytest
 from tests.kit.waiting import ends_soon
 from tests.models.wire import serve, status, stream, whole
 
+from cru.core.models import ModelSettings
+from cru.core.models.providers import PROVIDERS, Provider
+from cru.core.models.stored_keys import StoredKeys, key_environment
 from cru.faces.cli.setup import options
 from cru.faces.cli.setup.options import find_options
-from cru.models import ModelSettings
-from cru.models.providers import PROVIDERS, Provider
-from cru.models.stored_keys import StoredKeys, key_environment
 
 MODELS = {"data": [{"id": "qwen3:8b"}, {"id": "llama"}, {"id": "phi"}]}
 

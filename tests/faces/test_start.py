@@ -95,7 +95,7 @@ def test_a_one_shot_run_loads_nothing_heavy(home: HomeDir) -> None:
     assert not (modules - bare(home)) & HEAVY
     own = {m for m in modules if m.split(".")[0] == "cru"}
     assert not modules & NOT_BEFORE_A_CALL
-    assert not {m for m in own if m.startswith("cru.models.anthropic")} and "cru.models.embedded" not in own
+    assert not {m for m in own if m.startswith("cru.core.models.anthropic")} and "cru.core.models.embedded" not in own
 
 
 @pytest.mark.slow

@@ -33,16 +33,16 @@ from cru.core.conversations.entries import decode_lines, encode, replace_surroga
 from cru.core.events.answers import STRENGTH, strength
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.stamp import Event
+from cru.core.models.anthropic import AnthropicReply
+from cru.core.models.exchange import ReplyReader, SseDecoder
+from cru.core.models.failures import RequestFacts
+from cru.core.models.openai_compatible import OpenAIReply
+from cru.core.models.protocol import ModelError
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import AnswerReader
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.run.repeated_keys import read_every_value
-from cru.models.anthropic import AnthropicReply
-from cru.models.exchange import ReplyReader, SseDecoder
-from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAIReply
-from cru.models.protocol import ModelError
 from cru.permissions import BadRule
 from cru.permissions.command_parts import judge_parts
 from cru.permissions.rules import parse_rule

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.kit import HomeDir
 
-from cru.models.pull import weights_path
+from cru.core.models.pull import weights_path
 
 ROOT = Path(__file__).parents[2]
 CRU = """#!/bin/sh

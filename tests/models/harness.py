@@ -9,12 +9,12 @@ from typing import Any
 from cru.core.base.net import TimeLimits
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import CallPart, Delta, Message, Request, Text, ToolCall, ToolSpec
-from cru.models.anthropic import AnthropicModel
-from cru.models.anthropic import endpoint as anthropic_endpoint
-from cru.models.exchange import Exchange, ReplyLimits
-from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAICompatibleModel
-from cru.models.openai_compatible import endpoint as openai_endpoint
+from cru.core.models.anthropic import AnthropicModel
+from cru.core.models.anthropic import endpoint as anthropic_endpoint
+from cru.core.models.exchange import Exchange, ReplyLimits
+from cru.core.models.failures import RequestFacts
+from cru.core.models.openai_compatible import OpenAICompatibleModel
+from cru.core.models.openai_compatible import endpoint as openai_endpoint
 
 KEY = "sk-very-secret-key"
 LS = ToolSpec("ls", "List files", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})

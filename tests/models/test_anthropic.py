@@ -21,10 +21,10 @@ from cru.core.base.values.messages import (
     ToolCall,
     Usage,
 )
-from cru.models.anthropic import AnthropicReply, endpoint
-from cru.models.exchange import SseDecoder
-from cru.models.failures import RequestFacts
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
+from cru.core.models.anthropic import AnthropicReply, endpoint
+from cru.core.models.exchange import SseDecoder
+from cru.core.models.failures import RequestFacts
+from cru.core.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 
 
 def events(*items: dict[str, Any]) -> bytes:

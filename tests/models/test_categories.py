@@ -16,10 +16,10 @@ from cru.core.events.bus import Bus
 from cru.core.events.payloads import ModelSelected
 from cru.core.events.stamp import Origin
 from cru.core.events.stream import Notice
+from cru.core.models import ModelSettings, price_of
+from cru.core.models.categories import find_problems, models_of
+from cru.core.models.protocol import NoModel
 from cru.engine.model_pool import ModelPool
-from cru.models import ModelSettings, price_of
-from cru.models.categories import find_problems, models_of
-from cru.models.protocol import NoModel
 
 
 def settings_of(**values: Any) -> ModelSettings:

@@ -10,7 +10,7 @@ import pytest
 from tests.models.harness import Harness, request_of
 from tests.models.wire import Step, delta, finish, serve, sse, stream, whole
 
-from cru.models.protocol import ModelError
+from cru.core.models.protocol import ModelError
 
 MESSAGE = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
 REPLIES: dict[str, Step] = {

@@ -11,9 +11,9 @@ import pytest
 from tests.models.harness import LS, calls_of, text_of
 
 from cru.core.base.values.messages import CallPart, Delta, End, Message, Request, Span, ToolSpec
-from cru.models.protocol import ContextTooLong, ModelUnavailable, NoModel
-from cru.models.pull import weights_path
-from cru.models.tool_schema import LONGEST_STRING, call_schema, parse_call
+from cru.core.models.protocol import ContextTooLong, ModelUnavailable, NoModel
+from cru.core.models.pull import weights_path
+from cru.core.models.tool_schema import LONGEST_STRING, call_schema, parse_call
 
 FOLDER = Path(os.environ.get("CRU_TEST_MODELS", Path.home() / ".cru" / "models"))
 library = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed (extra `local`)")
@@ -44,7 +44,7 @@ def test_a_reply_under_the_schema_is_a_call_and_a_torn_one_is_none() -> None:
 
 @pytest.mark.skipif(find_spec("xllamacpp") is not None, reason="xllamacpp is installed")
 def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:
-    from cru.models.embedded import EmbeddedModel
+    from cru.core.models.embedded import EmbeddedModel
 
     with pytest.raises(NoModel) as caught:
         EmbeddedModel("m", tmp_path / "m.gguf", None, say=print)
@@ -53,7 +53,7 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:
 
 @library
 def test_the_body_forces_a_call_except_after_a_result() -> None:
-    from cru.models.embedded import SYSTEM_CHARACTERS, EmbeddedModel
+    from cru.core.models.embedded import SYSTEM_CHARACTERS, EmbeddedModel
 
     said: list[str] = []
     model = EmbeddedModel("m", Path("/nonexistent.gguf"), None, say=said.append)
@@ -79,7 +79,7 @@ def test_the_body_forces_a_call_except_after_a_result() -> None:
 
 @library
 def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
-    from cru.models.embedded import EmbeddedModel
+    from cru.core.models.embedded import EmbeddedModel
 
     (tmp_path / "m.gguf").write_bytes(b"nonsense")
     model = EmbeddedModel("m", tmp_path / "m.gguf", None, say=print)
@@ -95,7 +95,7 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
 @library
 @weights
 def test_the_small_model_talks_calls_a_tool_and_can_be_stopped() -> None:
-    from cru.models.embedded import EmbeddedModel
+    from cru.core.models.embedded import EmbeddedModel
 
     async def main() -> None:
         model = EmbeddedModel("smollm2", weights_path("smollm2", FOLDER), None, say=print)
@@ -119,7 +119,7 @@ def test_the_small_model_talks_calls_a_tool_and_can_be_stopped() -> None:
 @library
 @weights
 def test_the_small_model_can_be_stopped_and_says_when_a_prompt_is_too_long() -> None:
-    from cru.models.embedded import EmbeddedModel
+    from cru.core.models.embedded import EmbeddedModel
 
     async def main() -> None:
         model = EmbeddedModel("smollm2", weights_path("smollm2", FOLDER), None, say=print)

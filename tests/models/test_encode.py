@@ -16,12 +16,12 @@ from tests.models import bodies
 from tests.models.harness import LS, Harness
 
 from cru.core.base.values.messages import Message, Request, Span, Thinking, ToolCall
+from cru.core.models import encoding
+from cru.core.models.embedded import EmbeddedModel
+from cru.core.models.encoding import BLOCK_BYTES, ConversationEncoder, PlainNotation
+from cru.core.models.protocol import Model, RequestBody
+from cru.core.models.scripted import ScriptedModel
 from cru.engine.recorder import BodyHash
-from cru.models import encoding
-from cru.models.embedded import EmbeddedModel
-from cru.models.encoding import BLOCK_BYTES, ConversationEncoder, PlainNotation
-from cru.models.protocol import Model, RequestBody
-from cru.models.scripted import ScriptedModel
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 calls = st.builds(
@@ -74,7 +74,7 @@ def test_a_session_has_the_bytes_that_it_always_had(
 ) -> None:
     """The hashes of whole bodies, so that no cache of a provider is lost by accident."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cru.models.embedded._require_library", lambda: None)
+    monkeypatch.setattr("cru.core.models.embedded._require_library", lambda: None)
     model, digests = any_model(provider, Path()), BodyHash()
     expected = json.loads(bodies.HASHES.read_text())[provider]
     for number, request in enumerate(bodies.session(provider)):

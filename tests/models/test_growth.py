@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from cru.core.base.values.messages import CallPart, ThoughtBlock
+from cru.core.models import anthropic, openai_compatible
+from cru.core.models.anthropic import AnthropicReply
+from cru.core.models.failures import RequestFacts
+from cru.core.models.openai_compatible import OpenAIReply
 from cru.engine.round import ModelReply, _take
-from cru.models import anthropic, openai_compatible
-from cru.models.anthropic import AnthropicReply
-from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAIReply
 
 FACTS = RequestFacts("anthropic", "m1")
 PIECES = 2000

@@ -13,9 +13,9 @@ from tests.models.test_openai_compatible import read
 from tests.models.wire import delta, finish, sse
 
 from cru.core.base.values.messages import End, Text, Thought, ThoughtBlock, ToolCall
-from cru.models.failures import RequestFacts, error_for_status
-from cru.models.openai_compatible import OpenAIReply
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
+from cru.core.models.failures import RequestFacts, error_for_status
+from cru.core.models.openai_compatible import OpenAIReply
+from cru.core.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 
 CALL = {"index": 0, "id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"x"}'}}
 NULL = {"choices": [{"index": 0, "delta": {"content": "half"}, "finish_reason": None}]}

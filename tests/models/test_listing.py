@@ -11,9 +11,9 @@ from tests.models.harness import KEY
 from tests.models.wire import Seen, Step, serve, status, stream, whole
 
 from cru.core.base.net.transport import Transport
-from cru.models import ModelPrice
-from cru.models.listing import KeyRefused, ListedModel, ListUnavailable, list_models
-from cru.models.providers import OPENROUTER, PROVIDERS
+from cru.core.models import ModelPrice
+from cru.core.models.listing import KeyRefused, ListedModel, ListUnavailable, list_models
+from cru.core.models.providers import OPENROUTER, PROVIDERS
 
 
 def listed(

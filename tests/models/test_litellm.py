@@ -22,8 +22,8 @@ from tests.models.wire import delta, finish, sse
 
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Delta, End, Image, Message, Request, Text, ToolCall
-from cru.models.listing import KeyRefused, list_models
-from cru.models.protocol import ContextTooLong, ModelError, ModelRefused, ModelUnavailable, OutOfCredit
+from cru.core.models.listing import KeyRefused, list_models
+from cru.core.models.protocol import ContextTooLong, ModelError, ModelRefused, ModelUnavailable, OutOfCredit
 
 pytestmark = [
     pytest.mark.slow,

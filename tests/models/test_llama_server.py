@@ -16,8 +16,8 @@ from tests.models.test_litellm import HISTORIES, turn
 
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Delta, End, Image, Message, Request, Span, Text, ToolCall, ToolSpec
-from cru.models.listing import KeyRefused, list_models
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused
+from cru.core.models.listing import KeyRefused, list_models
+from cru.core.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,7 +11,7 @@ from tests.kit.run import cru
 from tests.kit.server import server
 from tests.kit.steps import Call, Received, Reply
 
-from cru.models.encoding import BLOCK_BYTES
+from cru.core.models.encoding import BLOCK_BYTES
 
 ROUNDS = 14
 PLUGIN = """

@@ -23,10 +23,10 @@ from cru.core.base.values.messages import (
     ToolCall,
     Usage,
 )
-from cru.models.exchange import SseDecoder
-from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAIReply, endpoint
-from cru.models.protocol import (
+from cru.core.models.exchange import SseDecoder
+from cru.core.models.failures import RequestFacts
+from cru.core.models.openai_compatible import OpenAIReply, endpoint
+from cru.core.models.protocol import (
     BrokenReply,
     ContentRefused,
     ContextTooLong,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cru.models.failures import ErrorObject, RequestFacts, error_for_object, error_for_status
-from cru.models.overflow import flatten, is_overflow
-from cru.models.protocol import ContextTooLong, ModelRefused
+from cru.core.models.failures import ErrorObject, RequestFacts, error_for_object, error_for_status
+from cru.core.models.overflow import flatten, is_overflow
+from cru.core.models.protocol import ContextTooLong, ModelRefused
 
 FACTS = RequestFacts("p", "m")
 

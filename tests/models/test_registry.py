@@ -12,12 +12,12 @@ from tests.models.wire import Step, hello, serve, status, whole
 
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Request
-from cru.models import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
-from cru.models.failures import RequestFacts
-from cru.models.protocol import ModelRefused, NoModel
-from cru.models.providers import KEY_VARIABLES, PROVIDERS, KeyEnvironment, Provider, key_for, own_keys
-from cru.models.pull import weights_path
-from cru.models.registry import ModelChoice, build_model, choose_model, find_address
+from cru.core.models import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
+from cru.core.models.failures import RequestFacts
+from cru.core.models.protocol import ModelRefused, NoModel
+from cru.core.models.providers import KEY_VARIABLES, PROVIDERS, KeyEnvironment, Provider, key_for, own_keys
+from cru.core.models.pull import weights_path
+from cru.core.models.registry import ModelChoice, build_model, choose_model, find_address
 
 OR, OA, AN = "OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
 ALL = {OR: "k-or", OA: "k-oa", AN: "k-an"}

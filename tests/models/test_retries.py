@@ -11,8 +11,8 @@ from tests.models.wire import Peer, Step, broken_stream, delta, drop, finish, ha
 from cru.core.base.net import CertificateUntrusted, NetError, Response, TimedOut, TimeLimits, UnknownEncoding
 from cru.core.base.values.delays import Delayed
 from cru.core.base.values.messages import Delta, Text
-from cru.models.exchange import ReplyLimits
-from cru.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
+from cru.core.models.exchange import ReplyLimits
+from cru.core.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
 
 OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
 

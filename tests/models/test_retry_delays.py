@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from cru.models import failures
+from cru.core.models import failures
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cru.core.base.values.messages import CallPart, Delta, End, Message, Request, Text, Thought, Usage
-from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable, NoModel
-from cru.models.scripted import ScriptedModel
+from cru.core.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable, NoModel
+from cru.core.models.scripted import ScriptedModel
 
 
 def play(model: ScriptedModel, *roles: str) -> list[Delta]:

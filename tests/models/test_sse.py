@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 from tests.kit.growth import assert_linear
 
-from cru.models import exchange
-from cru.models.exchange import SseDecoder
-from cru.models.failures import MOST_EVENT_BYTES
-from cru.models.protocol import BrokenReply
+from cru.core.models import exchange
+from cru.core.models.exchange import SseDecoder
+from cru.core.models.failures import MOST_EVENT_BYTES
+from cru.core.models.protocol import BrokenReply
 
 TEXT = (
     'data: {"a": "héllo 🐍"}\n\n: keep-alive\n\nevent: x\nid: 7\ndata:two\n\ndata: one\ndata: more\n\ndata: [DONE]\n\n'

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cru.models import ModelSettings
-from cru.models.providers import key_for, own_keys
-from cru.models.stored_keys import KeysUnusable, StoredKeys, key_environment
+from cru.core.models import ModelSettings
+from cru.core.models.providers import key_for, own_keys
+from cru.core.models.stored_keys import KeysUnusable, StoredKeys, key_environment
 
 OPENAI_URL = "https://api.openai.com/v1"
 

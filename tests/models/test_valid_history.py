@@ -14,7 +14,7 @@ from tests.models.harness import Harness
 from tests.models.test_encode import PROVIDERS, model_of
 
 from cru.core.base.values.messages import Message, Request, Thinking, ToolCall, ToolSpec
-from cru.models.valid_history import join_neighbours
+from cru.core.models.valid_history import join_neighbours
 
 ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 

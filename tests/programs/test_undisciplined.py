@@ -12,8 +12,8 @@ import pytest
 from tests.engine.support import MadeTool, World
 
 from cru.core.base.values.messages import CallPart, Delta, End, Request, Text
+from cru.core.models.protocol import RequestBody
 from cru.engine.parts import ResolvedModel
-from cru.models.protocol import RequestBody
 from cru.tools.protocol import ToolResult
 
 SEED = int(os.environ.get("CRU_TEST_SEED", "0")) or Random().randrange(1, 1 << 31)

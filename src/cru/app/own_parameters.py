@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from cru.core.base.config.layers import COMMAND_LINE, CONTEXT, Layer, Settings
-from cru.models import ModelAlias, ModelSettings, merge_api
+from cru.core.models import ModelAlias, ModelSettings, merge_api
 
 
 def apply_own_parameters(settings: Settings, layers: Sequence[Layer]) -> Settings:

@@ -13,13 +13,13 @@ from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
+from cru.core.models import ModelSettings
 from cru.engine.parts import Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.extensions.prompt_files.commands import FileCommands
 from cru.extensions.prompt_files.files import find_files
 from cru.extensions.prompt_files.run import PromptFileRunner
 from cru.extensions.prompt_files.skills import SkillList, SkillTool
-from cru.models import ModelSettings
 from cru.tasks import TaskTable
 from cru.tasks.model_names import NamedModels, choose_model
 

@@ -26,6 +26,7 @@ from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import TodoChanged, TurnComplete
 from cru.core.events.stamp import Origin
+from cru.core.models import ModelSettings
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
@@ -35,7 +36,6 @@ from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
-from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate
 from cru.permissions.grants import Grants
@@ -186,7 +186,7 @@ def model_problems(settings: Settings, env: Mapping[str, str]) -> list[str]:
     chosen = settings.of(ModelSettings)
     if not chosen.categories and not chosen.models:
         return []
-    from cru.models.categories import find_problems
+    from cru.core.models.categories import find_problems
 
     return list(find_problems(chosen, env))
 

@@ -89,7 +89,7 @@ def _advice(totals: UsageTotals) -> list[str]:
     """How an unknown price becomes known."""
     if not totals.unpriced:
         return []
-    from cru.models.prices import load_table
+    from cru.core.models.prices import load_table
 
     why = load_table()[1]
     return [

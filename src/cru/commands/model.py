@@ -12,12 +12,12 @@ from cru.core.base.config.edit import set_value
 from cru.core.base.config.layers import ENVIRONMENT, PROJECT
 from cru.core.base.config.positions import join_key
 from cru.core.events.payloads import ConfigChanged
+from cru.core.models.listing import ListedModel, ListUnavailable
+from cru.core.models.protocol import ModelError
+from cru.core.models.providers import COMPATIBLE
 from cru.engine.commands import CommandResult
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts, ResolvedModel
-from cru.models.listing import ListedModel, ListUnavailable
-from cru.models.protocol import ModelError
-from cru.models.providers import COMPATIBLE
 
 ALL = "--all"
 """Of /model: for all contexts."""
@@ -147,7 +147,7 @@ async def complete(context: CommandContext, typed: str) -> list[str]:
 async def check_model(name: str, models: ModelPool) -> ResolvedModel:
     """A model that is to be kept, checked as far as that goes without asking it anything (/model, -m and -M). Raises NoModel
     and NoSuchModel."""
-    from cru.models.probe import require_listed
+    from cru.core.models.probe import require_listed
 
     _refuse_misspelt(name, models.aliases())
     resolved = await models.check(name)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from cru.core.models import ModelPrice
+from cru.core.models.listing import ListedModel
+from cru.core.models.prices import find_listing
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import ResolvedModel
-from cru.models import ModelPrice
-from cru.models.listing import ListedModel
-from cru.models.prices import find_listing
 
 
 class ModelFacts(Struct, frozen=True):

@@ -12,8 +12,8 @@ import msgspec
 from cru.core.base.values.messages import Request
 from cru.core.conversations import StoreUnwritable
 from cru.core.conversations.line_file import LineFile, RecordLimits
+from cru.core.models.protocol import RequestBody
 from cru.engine.recorder import LineSink, Recorder
-from cru.models.protocol import RequestBody
 
 REQUESTS, REPLIES = "request-log", "response-meta"
 FILES = {REQUESTS: "requests.jsonl", REPLIES: "response_meta.jsonl"}

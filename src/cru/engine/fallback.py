@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.events.stream import ReplyDropped
+from cru.core.models.protocol import ModelError, NoModel
 from cru.engine.parts import Parts, ResolvedModel
-from cru.models.protocol import ModelError, NoModel
 
 REFUSALS = ("refusal", "content_filter")
 """Ends of replies, as adapters call them, by which a model or its provider refuses to answer."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Span, ToolCall, ToolSpec
 from cru.core.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
+from cru.core.models.protocol import ContextTooLong, ModelError
 from cru.engine import log_writer
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt, supersede
 from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
-from cru.models.protocol import ContextTooLong, ModelError
 
 if TYPE_CHECKING:
     from cru.engine.compaction import Compactor

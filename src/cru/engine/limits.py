@@ -129,7 +129,7 @@ def _raise_hint(reached: BudgetReached) -> str:
 
 
 def _unpriced(needs_cost: bool) -> str:
-    from cru.models.prices import load_table
+    from cru.core.models.prices import load_table
 
     why = load_table()[1] if needs_cost else ""
     advice = 'set `[models."ID"] input_price` and `output_price`' + (f" ({why})" if why else "")

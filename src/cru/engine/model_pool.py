@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import ModelSelected
 from cru.core.events.stream import Notice
+from cru.core.models import ModelAlias, ModelPrice, ModelSettings, price_of
+from cru.core.models.protocol import NoModel, NoModelNamed
 from cru.engine.parts import ResolvedModel
-from cru.models import ModelAlias, ModelPrice, ModelSettings, price_of
-from cru.models.protocol import NoModel, NoModelNamed
 
 if TYPE_CHECKING:
     from cru.core.base.net.transport import Transport
-    from cru.models.listing import ListedModel
+    from cru.core.models.listing import ListedModel
 
 LIST_SECONDS = 5.0
 """For the list of a provider's models, while a person waits."""
@@ -80,7 +80,7 @@ class ModelPool:
 
     async def _first_of(self, category: str) -> ResolvedModel:
         """The first model of a category that can be asked; the others are told. Raises NoModel."""
-        from cru.models.categories import models_of
+        from cru.core.models.categories import models_of
 
         members = models_of(category, self._settings)
         reasons: list[str] = []
@@ -104,10 +104,10 @@ class ModelPool:
         """A model that is no category's name. Raises NoModel."""
         if name in self._made and not self._made[name].category:
             return self._made[name]
-        from cru.models.registry import build_model, choose_model
+        from cru.core.models.registry import build_model, choose_model
 
         if self._settings.categories:
-            from cru.models.categories import refuse_misspelt_category
+            from cru.core.models.categories import refuse_misspelt_category
 
             refuse_misspelt_category(name or self._settings.model, self._settings)
         settings = replace(self._settings, model=name) if name else self._settings
@@ -154,9 +154,9 @@ class ModelPool:
     async def listed(self, provider: str) -> tuple[ListedModel, ...]:
         """What a provider has, with its own words; it is asked once a session. Raises ListUnavailable and KeyRefused."""
         if provider not in self._lists:
-            from cru.models.listing import ListUnavailable, list_models
-            from cru.models.providers import PROVIDERS, key_for
-            from cru.models.registry import resolve_address
+            from cru.core.models.listing import ListUnavailable, list_models
+            from cru.core.models.providers import PROVIDERS, key_for
+            from cru.core.models.registry import resolve_address
 
             if provider not in PROVIDERS or PROVIDERS[provider].kind not in ("openai", "anthropic"):
                 raise ListUnavailable(f"{provider} lists no models")
@@ -187,7 +187,7 @@ class ModelPool:
         name = (self._settings.model or self._env.get("CRU_MODEL", "")).strip()
         if name in self._settings.categories:
             return ""
-        from cru.models.registry import find_id
+        from cru.core.models.registry import find_id
 
         return find_id(name, self._settings, self._keyed)
 
@@ -203,7 +203,7 @@ class ModelPool:
     def why_elsewhere(self, name: str) -> str:
         """Why a model that another model names needs leave: what it gets to read goes to another place than that of the configured one;
         "" if it does not, or the settings name it."""
-        from cru.models.registry import find_address
+        from cru.core.models.registry import find_address
 
         if name in self.aliases():
             return ""
@@ -251,7 +251,7 @@ def with_keys(env: Mapping[str, str], home: Path) -> Mapping[str, str]:
     """The environment with the keys that are kept in cru's home, if any are."""
     if not os.path.lexists(home / "keys.json"):
         return env
-    from cru.models.stored_keys import key_environment
+    from cru.core.models.stored_keys import key_environment
 
     return key_environment(env, home)
 

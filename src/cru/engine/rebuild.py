@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.messages import Entry, Request, Span, ToolSpec
+from cru.core.models.protocol import Model
 from cru.engine import EngineError
 from cru.engine.history import History, visible_at
 from cru.engine.recorder import RequestLine, Wait
-from cru.models.protocol import Model
 
 Encoder = Callable[[RequestLine], Model]
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from cru.core.base.values.messages import Usage
 from cru.core.conversations.entries import BROKEN
 from cru.core.conversations.record_files import RecordFiles
+from cru.core.models.prices import table_cost
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_trace import FILE
 from cru.engine.spending import UsageTotals, format_cost
-from cru.models.prices import table_cost
 
 _REQUEST, _REPLY = b'{"k":"request",', b'{"k":"reply",'
 

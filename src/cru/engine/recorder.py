@@ -21,7 +21,7 @@ from cru.core.base.files.regular import make_private_folder, write_all
 from cru.core.base.values.messages import Message, Request, Span, ToolSpec
 from cru.core.conversations import StoreUnwritable, write_errors
 from cru.core.conversations.line_file import RecordLimits
-from cru.models.protocol import RequestBody
+from cru.core.models.protocol import RequestBody
 
 if TYPE_CHECKING:
     from _hashlib import HASH

@@ -28,12 +28,12 @@ from cru.core.base.values.messages import (
 from cru.core.events.answers import Answer
 from cru.core.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
 from cru.core.events.stamp import FRAME
+from cru.core.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
 from cru.engine import log_writer
 from cru.engine.history import BYTES_PER_TOKEN
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import context_texts, place_inject
 from cru.engine.turn import stop_for
-from cru.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
 
 if TYPE_CHECKING:
     from cru.core.base.values.delays import Delayed
@@ -182,7 +182,7 @@ def _charge(parts: Parts, resolved: ResolvedModel, sent: int, reply: ModelReply)
     if resolved.price is not None:
         usage = replace(usage, cost=resolved.price.cost(usage) if usage.tokens else None)
     elif usage.cost is None and usage.tokens and parts.ledger.needs_cost:
-        from cru.models.prices import table_cost
+        from cru.core.models.prices import table_cost
 
         usage = replace(usage, cost=table_cost(resolved.model.provider, resolved.model.name, resolved.base_url, usage))
     if usage.cost is not counted.cost:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cru.core.base.values.messages import Message, Request, Span
 from cru.core.events.bus import purpose
+from cru.core.models.protocol import ModelError
 from cru.engine import round
 from cru.engine.fallback import ask_beside
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.round import ModelReply
-from cru.models.protocol import ModelError
 from cru.namespace.host import NamespaceError, host
 
 

@@ -206,7 +206,7 @@ class AgentTasks:
 
     def _check_file(self, model: str, card: AgentCard) -> None:
         """The file that a call names is judged before it; that of a project's card here. Raises TaskError."""
-        from cru.models.providers import file_of_model
+        from cru.core.models.providers import file_of_model
 
         if file := file_of_model(model):
             verdict = self._parts.gate.judge("read", "read", file, [("read", file)])

@@ -127,7 +127,7 @@ class BuiltInTool:
 
     def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         if model := str(args.get(self._row.model) or ""):
-            from cru.models.providers import file_of_model
+            from cru.core.models.providers import file_of_model
 
             return [("read", file)] if (file := file_of_model(model)) else []
         return [(self._row.access, self.subject(args))] if self._row.access else []

@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from cru.core.base.values.messages import Span, ToolSpec
 from cru.core.events.stream import Notice
+from cru.core.models.protocol import ModelError
 from cru.engine import NothingToCompact, TooFewMessages
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
-from cru.models.protocol import ModelError
 
 FEWEST = 3
 Trigger = Literal["auto", "manual", "none"]
@@ -42,7 +42,7 @@ def find_window(parts: Parts, resolved: ResolvedModel) -> int:
     known = resolved.window or parts.settings.context_window_limit
     if known or not parts.history.is_large:
         return known
-    from cru.models.prices import find_listing
+    from cru.core.models.prices import find_listing
 
     return find_listing(resolved.model.provider, resolved.model.name).context_window or 0
 

@@ -9,11 +9,11 @@ import msgspec
 from cru.core.base.bundled import CHOICE
 from cru.core.base.values.messages import Span
 from cru.core.events.stream import Notice
+from cru.core.models.protocol import ModelError
 from cru.engine import NothingToCompact
 from cru.engine.compaction import requests
 from cru.engine.compaction.units import Offer, Unit
 from cru.engine.parts import Parts, ResolvedModel
-from cru.models.protocol import ModelError
 
 SHOWN = 500
 """Characters of a unit that the model sees when it chooses."""

@@ -8,6 +8,7 @@ from typing import Literal
 from cru.core.base.values.messages import MESSAGE, Entry, Span
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import ContextOverflow, SessionCompacted
+from cru.core.models.protocol import ContextTooLong
 from cru.engine import NothingToCompact, history
 from cru.engine.compaction import Fill, Trigger, requests
 from cru.engine.compaction.choice import choose
@@ -15,7 +16,6 @@ from cru.engine.compaction.units import Offer, leaving, offer
 from cru.engine.history import History
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
-from cru.models.protocol import ContextTooLong
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")

@@ -70,7 +70,7 @@ def session_facts(
     where: HookLocations, options: HookOptions, folder: Path, context: str = "", session_id: str = ""
 ) -> SessionFacts:
     """The facts of a session, as far as they do not change; `folder` is that of its context."""
-    from cru.models.providers import secret_names
+    from cru.core.models.providers import secret_names
 
     own = {"CRU_CONTEXT": context, "CRU_HOME": str(where.home), "CRU_PROJECT_ROOT": str(where.root)}
     return SessionFacts(

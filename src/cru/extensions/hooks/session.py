@@ -200,7 +200,7 @@ class SessionHooks:
         """What dialects with active entries add to the environment of tools."""
         if self._parts is None:
             return
-        from cru.models.providers import key_variables
+        from cru.core.models.providers import key_variables
 
         settings = self.facts.settings_env
         added = {name: value for name, value in settings.items() if name not in key_variables(settings)}

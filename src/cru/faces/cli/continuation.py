@@ -74,9 +74,9 @@ def _same_command(parsed: Parsed, *words: str, without: str = "") -> str:
 
 def _is_no_model(name: str) -> bool:
     """Whether neither a key nor a file could make a model of that name."""
-    from cru.models import ModelSettings
-    from cru.models.protocol import NoModel
-    from cru.models.providers import refuse_misspelt, split_model
+    from cru.core.models import ModelSettings
+    from cru.core.models.protocol import NoModel
+    from cru.core.models.providers import refuse_misspelt, split_model
 
     try:
         provider, identity = split_model(name, ModelSettings(), {})

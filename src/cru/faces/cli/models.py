@@ -28,7 +28,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return _list_models(parsed, args.words[1].removesuffix(":"), args.words[2:])
     if len(args.words) != 2:
         raise UsageProblem("`cru models pull` needs a name", "cru models pull smollm2")
-    from cru.models.pull import pull
+    from cru.core.models.pull import pull
 
     path = pull(args.words[1], folder, say)
     show(str(path))
@@ -36,8 +36,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _list(parsed: Parsed, folder: Path) -> int:
+    from cru.core.models.providers import PROVIDERS, source_of
     from cru.engine.model_pool import with_keys
-    from cru.models.providers import PROVIDERS, source_of
 
     env = with_keys(start_of(parsed, "default").env, folder.parent)
     for name, provider in PROVIDERS.items():
@@ -59,10 +59,10 @@ def _list_models(parsed: Parsed, provider: str, words: list[str]) -> int:
     from cru.core.base.config.closest import did_you_mean
     from cru.core.events.bus import Bus
     from cru.core.events.stamp import Origin
+    from cru.core.models import ModelSettings
+    from cru.core.models.providers import PROVIDERS
     from cru.engine.model_pool import ModelPool
     from cru.faces.cli.event_loop import run_interruptible
-    from cru.models import ModelSettings
-    from cru.models.providers import PROVIDERS
 
     if provider not in PROVIDERS:
         raise UsageProblem(

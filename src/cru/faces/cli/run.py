@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.core.conversations.home import Home, private_parents
+from cru.core.models.providers import KEY_VARIABLES
 from cru.faces.cli.console import ExitStatus, await_input, say
 from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import (
@@ -22,7 +23,6 @@ from cru.faces.cli.run_options import (
     start_of,
     working_directory,
 )
-from cru.models.providers import KEY_VARIABLES
 
 if TYPE_CHECKING:
     from pathlib import Path

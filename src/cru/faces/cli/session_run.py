@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.core.base.values.errors import CruError
 from cru.core.events.stream import CommandSaid, Notice, Published
+from cru.core.models import ModelSettings
 from cru.engine.background import finish_agents, run_to_end
 from cru.engine.commands import split_command
 from cru.engine.session import Session
@@ -21,7 +22,6 @@ from cru.engine.turn import LegResult, PromptSource
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
-from cru.models import ModelSettings
 
 if TYPE_CHECKING:
     from cru.core.events.payloads import Attachment

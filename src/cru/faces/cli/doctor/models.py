@@ -6,14 +6,14 @@ from cru.app import secret_variables
 from cru.core.base.config.secret import mask_url
 from cru.core.events.bus import Bus
 from cru.core.events.stamp import Origin
+from cru.core.models import ModelSettings
+from cru.core.models.listing import KeyRefused, ListUnavailable
+from cru.core.models.protocol import ModelError, NoModel
+from cru.core.models.providers import COMPATIBLE, KEYED, OWN_KEY, KeyEnvironment, source_of
+from cru.core.models.stored_keys import KeysUnusable, StoredKeys
 from cru.engine.model_pool import ModelPool, with_keys
 from cru.faces.cli.console import complain
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
-from cru.models import ModelSettings
-from cru.models.listing import KeyRefused, ListUnavailable
-from cru.models.protocol import ModelError, NoModel
-from cru.models.providers import COMPATIBLE, KEYED, OWN_KEY, KeyEnvironment, source_of
-from cru.models.stored_keys import KeysUnusable, StoredKeys
 
 
 async def keys(patient: Patient) -> list[DoctorFinding]:

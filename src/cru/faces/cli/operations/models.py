@@ -47,7 +47,7 @@ async def _describe(name: str, models: ModelPool, is_full: bool = False) -> list
     from cru.commands.model import check_model
     from cru.commands.model_facts import find_facts
     from cru.core.base.config.positions import join_key
-    from cru.models.listing import ListUnavailable
+    from cru.core.models.listing import ListUnavailable
 
     resolved = await check_model(name, models)
     provider, model = resolved.model.provider, resolved.model.name
@@ -80,8 +80,8 @@ async def _use_pool(start: Start, use: Callable[[ModelPool], Awaitable[T]]) -> T
     from cru.core.events.bus import Bus
     from cru.core.events.stamp import Origin
     from cru.core.events.stream import Notice
+    from cru.core.models import ModelSettings
     from cru.engine.model_pool import ModelPool
-    from cru.models import ModelSettings
 
     bus = Bus(Origin("", ""))
     bus.stream.subscribe(lambda item: say(f"cru: {item.payload.text}"), Notice)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from cru.core.base.values.errors import CruError
+from cru.core.models.listing import ListedModel
+from cru.core.models.providers import ANTHROPIC, KEYED, OPENAI, OPENROUTER
 from cru.faces.cli.console import is_dumb_terminal, printable
 from cru.faces.cli.dialogs.choices import Choices, Selection
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.dialogs.plugin_dialogs import choose
-from cru.models.listing import ListedModel
-from cru.models.providers import ANTHROPIC, KEYED, OPENAI, OPENROUTER
 
 KEY_STARTS = (("sk-or-", OPENROUTER), ("sk-ant-", ANTHROPIC), ("sk-", OPENAI))
 """How keys begin, and whose they are then."""

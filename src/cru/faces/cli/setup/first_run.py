@@ -14,14 +14,14 @@ from cru.core.base.config.edit import set_value
 from cru.core.base.config.positions import join_key
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.errors import CruError
+from cru.core.models import ModelAlias, ModelSettings
+from cru.core.models.listing import KeyRefused, ListedModel, list_models
+from cru.core.models.providers import CUSTOM, key_for
 from cru.engine.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
 from cru.faces.cli.setup.keys import KeyOwner, ask_key, check_key, keep_key, owner_of
 from cru.faces.cli.setup.options import SetupOption, find_options
-from cru.models import ModelAlias, ModelSettings
-from cru.models.listing import KeyRefused, ListedModel, list_models
-from cru.models.providers import CUSTOM, key_for
 
 _ADDRESS = re.compile(r"https?://\S+|[\w.-]+:\d+(/\S*)?")
 TITLE = "No model is configured yet. Which one shall answer?"
@@ -108,7 +108,7 @@ class FirstRun:
     async def _take(self, option: SetupOption) -> ChosenModel | None:
         """None: ask again. Raises CruError."""
         if option.kind == "embedded":
-            from cru.models.pull import pull
+            from cru.core.models.pull import pull
 
             await asyncio.to_thread(pull, option.label.partition(":")[2], self._models, self._dialog.say)
             return ChosenModel(option.label)

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from cru.core.base.net import BadUrl, split_url
 from cru.core.base.net.transport import Transport
+from cru.core.models.listing import KeyRefused, ListedModel, list_models
+from cru.core.models.providers import CUSTOM, KEYED, PROVIDERS, origin_of
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.setup.dialog import KEY_STARTS, SetupDialog
-from cru.models.listing import KeyRefused, ListedModel, list_models
-from cru.models.providers import CUSTOM, KEYED, PROVIDERS, origin_of
 
 MOST = 4096
 """Characters that a key may have."""
@@ -117,7 +117,7 @@ async def check_key(transport: Transport, owner: KeyOwner, key: str) -> CheckedK
 
 def keep_key(home: Path, checked: KeyOwner, key: str, *, in_file: bool = False) -> str:
     """Where it is now, for people. Raises KeysUnusable."""
-    from cru.models.stored_keys import StoredKeys
+    from cru.core.models.stored_keys import StoredKeys
 
     address = checked.base_url.partition("?")[0] if checked.provider == CUSTOM else ""
     return StoredKeys(home).keep(checked.name, key, in_file=in_file, address=address)

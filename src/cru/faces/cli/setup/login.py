@@ -9,6 +9,9 @@ from pathlib import Path
 from cru.app import load_settings
 from cru.commands.errors import NotHere
 from cru.core.base.net.transport import Transport
+from cru.core.models import ModelSettings
+from cru.core.models.providers import CUSTOM, PROVIDERS
+from cru.core.models.stored_keys import StoredKeys, find_keyring
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import await_input, say, show
 from cru.faces.cli.dialogs.asker import TerminalAsker
@@ -18,9 +21,6 @@ from cru.faces.cli.run_options import home_path, start_of
 from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
 from cru.faces.cli.setup.keys import MOST, CheckedKey, KeyOwner, ask_key, check_key, keep_key, owner_of, why_no_key
 from cru.faces.cli.terminal.keyboard import input_mode
-from cru.models import ModelSettings
-from cru.models.providers import CUSTOM, PROVIDERS
-from cru.models.stored_keys import StoredKeys, find_keyring
 
 HELP = """\
 cru login [PROVIDER | URL]   keep a key for openrouter, openai, anthropic or a server, once the provider accepts it

@@ -9,10 +9,19 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.models import ModelSettings
-from cru.models.probe import ALL_SERVERS, find_servers
-from cru.models.providers import CUSTOM, KEYED, OPENROUTER, OWN_KEY, PROVIDERS, KeyEnvironment, provider_at, source_of
-from cru.models.pull import WEIGHTS, weights_path
+from cru.core.models import ModelSettings
+from cru.core.models.probe import ALL_SERVERS, find_servers
+from cru.core.models.providers import (
+    CUSTOM,
+    KEYED,
+    OPENROUTER,
+    OWN_KEY,
+    PROVIDERS,
+    KeyEnvironment,
+    provider_at,
+    source_of,
+)
+from cru.core.models.pull import WEIGHTS, weights_path
 
 Kind = Literal["provider", "paste", "address", "embedded", "tour"]
 

@@ -12,6 +12,7 @@ import msgspec
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.conversations.store import FileContext
+from cru.core.models.protocol import Model
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorded_trace import RecordedTrace, pick_turn
@@ -22,7 +23,6 @@ from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.trace.moments import TurnMoment, read_moments
-from cru.models.protocol import Model
 
 WIDTH, MARGIN = 100, " " * 26
 HELP = """\
@@ -129,8 +129,8 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
 def _encoder(line: RequestLine) -> Model:
     """The adapter that encoded it; it has no key, and nothing is sent."""
     from cru.core.base.net.transport import Transport
-    from cru.models import ModelSettings
-    from cru.models.registry import ModelChoice, build_model
+    from cru.core.models import ModelSettings
+    from cru.core.models.registry import ModelChoice, build_model
 
     choice = ModelChoice(line.provider, line.model, line.base_url, line.parameters)
     return build_model(choice, ModelSettings(), {}, Transport())

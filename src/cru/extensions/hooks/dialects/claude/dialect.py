@@ -65,7 +65,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
 
 def key_variables(env: Mapping[str, str]) -> frozenset[str]:
     """Which of these hold keys, which a project's hooks do not get."""
-    from cru.models import providers
+    from cru.core.models import providers
 
     return providers.key_variables(env)
 

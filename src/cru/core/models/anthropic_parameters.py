@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.models.encoding import NOT_FIELDS, ProviderParameters, table_of
+from cru.core.models.encoding import NOT_FIELDS, ProviderParameters, table_of
 
 DEFAULT_MAX_TOKENS = 8192
 _ANTHROPIC_SAME = ("temperature", "top_p", "top_k")

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.messages import Image, Message, ToolCall, ToolSpec
-from cru.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS, RequestBody, Say
+from cru.core.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS, RequestBody, Say
 
 if TYPE_CHECKING:
-    from cru.models.images import ImageWriter
-    from cru.models.valid_history import UniqueIds
+    from cru.core.models.images import ImageWriter
+    from cru.core.models.valid_history import UniqueIds
 
 
 class ProviderParameters(Struct, frozen=True):
@@ -72,7 +72,7 @@ def valid_calls(calls: tuple[ToolCall, ...], id_characters: str) -> Sequence[Too
             if call.arguments:
                 decode_object(call.arguments)  # its values, too: numbers may be out of range
     except (ValueError, RecursionError):  # msgspec's DecodeError is a ValueError
-        from cru.models.valid_history import valid_call
+        from cru.core.models.valid_history import valid_call
 
         return [valid_call(call, id_characters) for call in calls]
     return calls
@@ -82,7 +82,7 @@ def valid_id(identity: str, characters: str) -> str:
     """The id of a call as servers take it."""
     if identity and len(identity) <= LONGEST_ID and not identity.strip(characters):
         return identity
-    from cru.models import valid_history
+    from cru.core.models import valid_history
 
     return valid_history.valid_id(identity, characters)
 
@@ -92,7 +92,7 @@ def tool_schema(tool: ToolSpec) -> dict[str, object]:
     schema = tool.parameters
     if schema.get("type") == "object" and "properties" in schema and not {"oneOf", "anyOf", "allOf"} & schema.keys():
         return schema
-    from cru.models.valid_history import valid_schema
+    from cru.core.models.valid_history import valid_schema
 
     return valid_schema(schema)
 
@@ -173,7 +173,7 @@ class _Conversation:
                 self._ids.update(ids)
                 self._scanned = len(messages)
                 return messages
-            from cru.models.valid_history import UniqueIds
+            from cru.core.models.valid_history import UniqueIds
 
             self._unique = UniqueIds()
         return self._unique.apply(messages, same)
@@ -258,14 +258,14 @@ class PictureSource:
 
     @property
     def takes_images(self) -> bool:
-        from cru.models.images import takes_images
+        from cru.core.models.images import takes_images
 
         _, name, setting, _ = self._facts
         return takes_images(name) if setting is None else setting
 
     def writer(self) -> ImageWriter:
         if self._writer is None:
-            from cru.models.images import ImageWriter
+            from cru.core.models.images import ImageWriter
 
             provider, name, _, say = self._facts
             self._writer = ImageWriter(self.takes_images, f"{provider}:{name}", say)
@@ -280,7 +280,7 @@ def match_results(
     results = [message.call_id for message in messages if message.role == "tool"]
     if results == [call.id for message in messages for call in message.calls]:
         return messages, fragments
-    from cru.models.valid_history import match_results
+    from cru.core.models.valid_history import match_results
 
     return match_results(messages, fragments, encode)
 
@@ -295,14 +295,14 @@ class ChatNotation(PlainNotation):
     def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
         messages, fragments = match_results(messages, fragments, self.encode)
         if self._pictures.is_used:
-            from cru.models.images import join_chat
+            from cru.core.models.images import join_chat
 
             fragments = join_chat(messages, fragments)
         else:
             roles = "".join(map(attrgetter("role"), messages))
             if all(fragments) and "useruser" not in roles and "assistantassistant" not in roles:
                 return b",".join(fragments)
-        from cru.models.valid_history import join_neighbours
+        from cru.core.models.valid_history import join_neighbours
 
         return b",".join(join_neighbours([*filter(None, fragments)]))
 

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.messages import CallPart, Delta, End, Request, Text, Thought, Usage
-from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
-from cru.models.exchange import Sleep
-from cru.models.failures import ErrorObject, RequestFacts, error_for
-from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel, RequestBody
+from cru.core.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
+from cru.core.models.exchange import Sleep
+from cru.core.models.failures import ErrorObject, RequestFacts, error_for
+from cru.core.models.protocol import BrokenReply, ModelUnavailable, NoModel, RequestBody
 
 _encode = msgspec.json.encode
 _TURN = b',"turn":'

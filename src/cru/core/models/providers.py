@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.models import ModelSettings
-from cru.models.protocol import NoModel
+from cru.core.models import ModelSettings
+from cru.core.models.protocol import NoModel
 
 Kind = Literal["openai", "anthropic", "local", "scripted"]
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.core.base.values.messages import Message, Thinking, ToolCall
-from cru.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS
+from cru.core.models.protocol import LONGEST_ID, LONGEST_NAME, NAME_CHARACTERS
 
 _encode = msgspec.json.encode
 _NO_RESULT = "There is no result of this call."

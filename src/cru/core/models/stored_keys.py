@@ -14,8 +14,8 @@ from msgspec import Struct
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import file_lock, replace_file
 from cru.core.base.files.regular import make_private_folder
-from cru.models.protocol import ModelError
-from cru.models.providers import KEYED, ApiKey, KeyEnvironment, origin_of
+from cru.core.models.protocol import ModelError
+from cru.core.models.providers import KEYED, ApiKey, KeyEnvironment, origin_of
 
 FILE = "keys.json"
 """In cru's home."""

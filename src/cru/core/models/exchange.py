@@ -13,7 +13,7 @@ from msgspec import Struct
 from cru.core.base.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
 from cru.core.base.values.cancellation import TimeLimit
 from cru.core.base.values.messages import CallPart, Delta, Text, Thought
-from cru.models.failures import (
+from cru.core.models.failures import (
     MOST_EVENT_BYTES,
     MOST_LINE_BYTES,
     RequestFacts,
@@ -22,7 +22,7 @@ from cru.models.failures import (
     error_for_status,
     too_long,
 )
-from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
+from cru.core.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoders raise; the last for brackets without end."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from cru.models.protocol import (
+from cru.core.models.protocol import (
     BrokenReply,
     ContentRefused,
     ContextTooLong,
@@ -110,7 +110,7 @@ class RequestFacts(Struct, frozen=True):
 
 def error_for_status(facts: RequestFacts, status: int, body: bytes, size: int = 0) -> ModelError:
     """Return the error that an HTTP status and its body stand for. size: bytes of the request"""
-    from cru.models.overflow import flatten, is_silent_overflow
+    from cru.core.models.overflow import flatten, is_silent_overflow
 
     error = ErrorObject()
     try:
@@ -158,7 +158,7 @@ def check_reason(facts: RequestFacts, reason: str) -> None:
 
 def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: str = "") -> ModelError:
     """Return the error that a server's words stand for. original: all that it wrote, keys included; "": the message of `error`"""
-    from cru.models.overflow import is_overflow
+    from cru.core.models.overflow import is_overflow
 
     text = _error_text(facts, error)
     message = f"{facts.provider}: {text}" if text else f"{facts.provider} answered {status}"

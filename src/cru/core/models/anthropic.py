@@ -21,9 +21,9 @@ from cru.core.base.values.messages import (
     Usage,
     system_text,
 )
-from cru.models import encoding
-from cru.models.anthropic_parameters import anthropic_parameters
-from cru.models.encoding import (
+from cru.core.models import encoding
+from cru.core.models.anthropic_parameters import anthropic_parameters
+from cru.core.models.encoding import (
     ConversationEncoder,
     LastBytes,
     LastValue,
@@ -31,9 +31,9 @@ from cru.models.encoding import (
     PictureSource,
     assemble,
 )
-from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
-from cru.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
+from cru.core.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
+from cru.core.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
+from cru.core.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
 
 VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}
@@ -268,7 +268,7 @@ class AnthropicReply:
         try:
             event = _decode(data)
         except NOT_JSON as error:
-            from cru.models.irregular import decode_irregular
+            from cru.core.models.irregular import decode_irregular
 
             decoded = decode_irregular(self._facts, _decoder, data, error)
             if decoded is None:
@@ -279,7 +279,7 @@ class AnthropicReply:
         if event.error is not None and (failure := to_error_object(event.error)):
             raise error_for_object(self._facts, failure)
         if event.type not in _EVENTS:
-            from cru.models.irregular import raise_unlabelled_error
+            from cru.core.models.irregular import raise_unlabelled_error
 
             raise_unlabelled_error(self._facts, data, known_kinds=True)
         return self._other(event)
@@ -349,7 +349,7 @@ class AnthropicReply:
             return []  # the server began the block once more
         identity = block.id
         if not identity or identity in self._ids:
-            from cru.models.irregular import new_call_id
+            from cru.core.models.irregular import new_call_id
 
             identity = new_call_id()
         slot = self._calls[index] = len(self._ids)

@@ -18,14 +18,14 @@ from cru.core.base.values.messages import (
     Usage,
     system_text,
 )
-from cru.models import encoding
-from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
-from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
-from cru.models.protocol import ID_CHARACTERS, RequestBody, Say, tell_dropped
+from cru.core.models import encoding
+from cru.core.models.encoding import ConversationEncoder, LastBytes, LastValue, PictureAdapter, assemble
+from cru.core.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
+from cru.core.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
+from cru.core.models.protocol import ID_CHARACTERS, RequestBody, Say, tell_dropped
 
 if TYPE_CHECKING:
-    from cru.models.reasoning import ThinkingParts
+    from cru.core.models.reasoning import ThinkingParts
 
 _encode = msgspec.json.encode
 
@@ -105,7 +105,7 @@ class OpenAICompatibleModel(PictureAdapter):
         calls = encoding.valid_calls(message.calls, ID_CHARACTERS)
         all_thinking = message.thinking
         if all_thinking and calls is not message.calls:
-            from cru.models.valid_history import rename_in_thinking
+            from cru.core.models.valid_history import rename_in_thinking
 
             all_thinking = rename_in_thinking(message, calls)
         for thinking in all_thinking:
@@ -226,7 +226,7 @@ class OpenAIReply:
         except NOT_JSON as error:
             if b"\n" in data:  # a server that forgets the blank line between events
                 return [delta for line in data.split(b"\n") for delta in self.read(line)]
-            from cru.models.irregular import decode_irregular
+            from cru.core.models.irregular import decode_irregular
 
             decoded = decode_irregular(self._facts, _chunk_decoder(), data, error)
             if decoded is None:
@@ -243,7 +243,7 @@ class OpenAIReply:
             if choice.index == 0:
                 self._choice(choice, deltas)
         if not chunk.choices and usage is None:
-            from cru.models.irregular import raise_unlabelled_error
+            from cru.core.models.irregular import raise_unlabelled_error
 
             raise_unlabelled_error(self._facts, data)
         return deltas
@@ -302,14 +302,14 @@ class OpenAIReply:
 
     def _think(self, part: Part, deltas: list[Delta]) -> None:
         if self._thinking is None:
-            from cru.models.reasoning import ThinkingParts
+            from cru.core.models.reasoning import ThinkingParts
 
             self._thinking = ThinkingParts()
         self._thinking.add(part.reasoning_content, part.reasoning, part.reasoning_details, deltas)
 
     def _unseen(self, part: Part, message: Part) -> Part:
         """What an event brings that has a whole `message`, alone or beside its delta."""
-        from cru.models.irregular import add_unseen
+        from cru.core.models.irregular import add_unseen
 
         self._refused = self._refused or bool(message.refusal)
         known_text = self._from_messages if self._from_messages or not self._has_text else None
@@ -357,7 +357,7 @@ class _Calls:
         if slot is not None:
             known = self._known[slot]
             if name or (known.pieces and arguments[:1] == "{"):
-                from cru.models.irregular import fit_fragment
+                from cru.core.models.irregular import fit_fragment
 
                 is_new, name, arguments = fit_fragment(known, call.index, call.id or "", name, arguments)
                 slot = None if is_new else slot
@@ -379,7 +379,7 @@ class _Calls:
         taken = self._by_id.setdefault(identity, slot) != slot
         self._known.append(CallSoFar(identity, name, [arguments] if arguments else []))
         if taken or not identity:
-            from cru.models.irregular import new_call_id
+            from cru.core.models.irregular import new_call_id
 
             identity = new_call_id()
         return CallPart(slot, identity, name, arguments)

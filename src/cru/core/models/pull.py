@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from cru.core.base.files.private import private_opener
 from cru.core.base.files.regular import make_private_folder
-from cru.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
+from cru.core.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
 
 class ModelWeights(Struct, frozen=True):

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from cru.models.exchange import NOT_JSON, unreadable_error
-from cru.models.failures import ErrorObject, RequestFacts, error_for_object
+from cru.core.models.exchange import NOT_JSON, unreadable_error
+from cru.core.models.failures import ErrorObject, RequestFacts, error_for_object
 
 Event = TypeVar("Event")
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from cru.core.base.values.messages import Usage
-from cru.models import ModelPrice
-from cru.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER
+from cru.core.models import ModelPrice
+from cru.core.models.providers import ANTHROPIC, CUSTOM, OPENAI, OPENROUTER
 
 INSTALL = "pip install 'cru[prices]'"
 _LISTED = (OPENROUTER, OPENAI, ANTHROPIC)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from cru.core.base.net.transport import Transport
-from cru.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
-from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
-from cru.models.providers import COMPATIBLE, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
+from cru.core.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
+from cru.core.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
+from cru.core.models.providers import COMPATIBLE, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
 
 if TYPE_CHECKING:
-    from cru.models.exchange import ReplyLimits
+    from cru.core.models.exchange import ReplyLimits
 
 
 class ModelChoice(Struct, frozen=True):
@@ -102,11 +102,11 @@ def build_model(
     tell = say or (lambda text: None)
     kind = PROVIDERS[choice.provider].kind
     if kind == "scripted":
-        from cru.models.scripted import ScriptedModel
+        from cru.core.models.scripted import ScriptedModel
 
         return ScriptedModel(Path(choice.base_url))
     if kind == "local":
-        from cru.models.embedded import EmbeddedModel
+        from cru.core.models.embedded import EmbeddedModel
 
         return EmbeddedModel(choice.model, Path(choice.base_url), choice.context_window, say=tell)
     return _build_http_model(choice, settings, env, transport, tell, auth)
@@ -120,8 +120,8 @@ def _build_http_model(
     say: Say,
     auth: Auth | None,
 ) -> AdapterModel:
-    from cru.models.exchange import Exchange
-    from cru.models.failures import RequestFacts
+    from cru.core.models.exchange import Exchange
+    from cru.core.models.failures import RequestFacts
 
     key = key_for(choice.provider, choice.base_url, settings, env)
     facts = RequestFacts(
@@ -136,13 +136,13 @@ def _build_http_model(
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
     sender = transport if auth is None else AuthenticatedSender(transport, auth, choice.provider, choice.model)
     if PROVIDERS[choice.provider].kind == "anthropic":
-        from cru.models import anthropic
+        from cru.core.models import anthropic
 
         headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
         endpoint = anthropic.endpoint(choice.base_url)
         exchange = Exchange(sender, endpoint, headers, facts, say=say, limits=limits)
         return anthropic.AnthropicModel(choice.model, exchange, say=say, images=choice.images)
-    from cru.models import openai_compatible
+    from cru.core.models import openai_compatible
 
     if key.value:
         headers["authorization"] = f"Bearer {key.value}"
@@ -155,7 +155,7 @@ def _build_http_model(
 
 
 def _reply_limits(settings: ModelSettings) -> ReplyLimits:
-    from cru.models.exchange import ReplyLimits
+    from cru.core.models.exchange import ReplyLimits
 
     return ReplyLimits(
         settings.stall_timeout, settings.reply_timeout, settings.reply_size_limit, settings.request_tries
@@ -225,7 +225,7 @@ def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Map
 
 def _require_file(provider: str, identity: str, models_folder: Path) -> str:
     """The file of a local model or a script. Raises NoModel if it is not there."""
-    from cru.models.pull import WEIGHTS, weights_path
+    from cru.core.models.pull import WEIGHTS, weights_path
 
     if provider == "local" and identity in WEIGHTS:
         path = weights_path(identity, models_folder)
@@ -243,7 +243,7 @@ def _require_file(provider: str, identity: str, models_folder: Path) -> str:
 async def _choose_unconfigured(
     identity: str, models_folder: Path, say: Say, chosen: Callable[..., ModelChoice], servers: Sequence[Provider] | None
 ) -> ModelChoice:
-    from cru.models.probe import SERVERS, probe
+    from cru.core.models.probe import SERVERS, probe
 
     server = await probe(SERVERS if servers is None else servers)
     if server is not None and (not identity or identity in server.models or f"{identity}:latest" in server.models):
@@ -266,7 +266,7 @@ def _usable_weights(models_folder: Path) -> list[str]:
     """Known models that are there and can run here."""
     from importlib.util import find_spec
 
-    from cru.models.pull import WEIGHTS, weights_path
+    from cru.core.models.pull import WEIGHTS, weights_path
 
     if not any(weights_path(name, models_folder).exists() for name in WEIGHTS) or find_spec("xllamacpp") is None:
         return []

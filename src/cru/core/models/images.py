@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cru.core.base.values.messages import Image, Message
-from cru.models.protocol import ID_CHARACTERS, Say
-from cru.models.valid_history import valid_id
+from cru.core.models.protocol import ID_CHARACTERS, Say
+from cru.core.models.valid_history import valid_id
 
 Load = Callable[[Image], bytes | None]
 _encode = msgspec.json.encode

@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.core.base.values.messages import Delta, End, Message, Request, Span, Text, ToolSpec, system_text
-from cru.models.encoding import ConversationEncoder, LastValue, PictureSource, PlainNotation, assemble
-from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAIReply
-from cru.models.protocol import ModelUnavailable, NoModel, RequestBody, Say, tell_dropped
-from cru.models.tool_schema import call_schema, parse_call
+from cru.core.models.encoding import ConversationEncoder, LastValue, PictureSource, PlainNotation, assemble
+from cru.core.models.failures import RequestFacts
+from cru.core.models.openai_compatible import OpenAIReply
+from cru.core.models.protocol import ModelUnavailable, NoModel, RequestBody, Say, tell_dropped
+from cru.core.models.tool_schema import call_schema, parse_call
 
 if TYPE_CHECKING:
     import xllamacpp

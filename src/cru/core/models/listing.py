@@ -17,10 +17,10 @@ from cru.core.base.net import NetError
 from cru.core.base.net.redirects import within_origin
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.visible import visible
-from cru.models import ModelPrice
-from cru.models.failures import is_wrong_key
-from cru.models.protocol import ModelError
-from cru.models.providers import COMPATIBLE, OPENAI, OPENROUTER, PROVIDERS
+from cru.core.models import ModelPrice
+from cru.core.models.failures import is_wrong_key
+from cru.core.models.protocol import ModelError
+from cru.core.models.providers import COMPATIBLE, OPENAI, OPENROUTER, PROVIDERS
 
 SECONDS = 10.0
 MOST_BYTES = 16 << 20
@@ -105,7 +105,7 @@ async def _get(transport: Transport, provider: str, url: str, headers: dict[str,
 def _headers(provider: str, key: str) -> dict[str, str]:
     headers = {"accept": "application/json", "user-agent": "cru"}
     if PROVIDERS[provider].kind == "anthropic":
-        from cru.models.anthropic import VERSION
+        from cru.core.models.anthropic import VERSION
 
         return headers | {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
     return headers | ({"authorization": f"Bearer {key}"} if key else {})
@@ -113,11 +113,11 @@ def _headers(provider: str, key: str) -> dict[str, str]:
 
 def _url(provider: str, base_url: str) -> str:
     if PROVIDERS[provider].kind == "anthropic":
-        from cru.models.anthropic import endpoint
+        from cru.core.models.anthropic import endpoint
 
         base, mark, query = endpoint(base_url).partition("?")
         return base.removesuffix("/messages") + "/models?" + "&".join(filter(None, ("limit=1000", query)))
-    from cru.models.openai_compatible import endpoint
+    from cru.core.models.openai_compatible import endpoint
 
     base, mark, query = endpoint(base_url).partition("?")
     return base.removesuffix("/chat/completions") + "/models" + mark + query

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cru.core.base.config.closest import is_misprint
-from cru.models import ModelAlias, ModelSettings
-from cru.models.protocol import NoModel
-from cru.models.providers import refuse_misspelt, split_model
+from cru.core.models import ModelAlias, ModelSettings
+from cru.core.models.protocol import NoModel
+from cru.core.models.providers import refuse_misspelt, split_model
 
 
 def models_of(category: str, settings: ModelSettings) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from msgspec import Struct
 from cru.core.base.config.closest import closest
 from cru.core.base.net import NetError, TimeLimits
 from cru.core.base.net.transport import Transport
-from cru.models.protocol import NoModel
-from cru.models.providers import PROVIDERS, USUAL_PORTS, Provider
+from cru.core.models.protocol import NoModel
+from cru.core.models.providers import PROVIDERS, USUAL_PORTS, Provider
 
 SECONDS = 0.2
 SERVERS: tuple[Provider, ...] = (PROVIDERS["ollama"], PROVIDERS["lmstudio"])
