@@ -17,6 +17,7 @@ from cru.core.base.config.reference import markdown
 from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
+from cru.core.undo import DOCS as UNDO
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
 from cru.extensions import hooks
@@ -28,7 +29,6 @@ from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
-from cru.revisions import DOCS as UNDO
 from cru.sandbox import DOCS as SANDBOX
 from cru.shell.harmless import TABLES as HARMLESS
 from cru.shell.option_effects import OPTION_EFFECTS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cru.revisions import commands
+from cru.core.undo import commands
 
 
 @pytest.fixture(autouse=True)

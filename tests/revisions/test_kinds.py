@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.revisions.git_place import Command, Place, append, link, mode, origin, remove, write
 
-from cru.revisions import commands
-from cru.revisions.records import ChangedBy, ChangeOrigin
-from cru.revisions.restore import StepKind, apply, plan, summarize
+from cru.core.undo import commands
+from cru.core.undo.records import ChangedBy, ChangeOrigin
+from cru.core.undo.restore import StepKind, apply, plan, summarize
 
 
 @pytest.fixture(autouse=True)

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.commands.context import Face
     from cru.core.events.bus import Extension
+    from cru.core.undo.keeper import ChangeKeeper
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
-    from cru.revisions.keeper import ChangeKeeper
 
 
 class SessionBundle(Struct):
@@ -167,15 +167,15 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
     changes = parts.services.changes
     changes.context = parts.store.name
     if settings.is_set("undo"):
-        from cru.revisions import UndoTable
+        from cru.core.undo import UndoTable
 
         if not settings.of(UndoTable).undo.enabled:
             return
 
     def make() -> ChangeKeeper:
-        from cru.revisions import UndoTable
-        from cru.revisions.keeper import ChangeKeeper
-        from cru.revisions.store import RevisionStore, project_folder
+        from cru.core.undo import UndoTable
+        from cru.core.undo.keeper import ChangeKeeper
+        from cru.core.undo.store import RevisionStore, project_folder
 
         chosen = settings.of(UndoTable) if settings.has(UndoTable) else UndoTable()
         keeper = ChangeKeeper(

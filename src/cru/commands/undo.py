@@ -9,6 +9,9 @@ from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.core.base.files import is_inside
 from cru.core.base.values.visible import visible
+from cru.core.undo.diff import diff_summary
+from cru.core.undo.restore import summarize
+from cru.core.undo.store import RevisionStore
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.engine.undo import (
@@ -24,9 +27,6 @@ from cru.engine.undo import (
     turn_starts,
 )
 from cru.permissions.gate import PermissionSubject
-from cru.revisions.diff import diff_summary
-from cru.revisions.restore import summarize
-from cru.revisions.store import RevisionStore
 
 LEAVE = "--leave"
 MOST_DIFF = 200_000

@@ -27,10 +27,10 @@ from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 if TYPE_CHECKING:
     from cru.core.base.net.transport import Transport
     from cru.core.base.process.confined import ConfineProject
+    from cru.core.undo.keeper import ChangeKeeper
+    from cru.core.undo.records import ChangedBy, ChangeOrigin
     from cru.engine.turn import TaskReport
     from cru.mcp.pool import ServerPool
-    from cru.revisions.keeper import ChangeKeeper
-    from cru.revisions.records import ChangedBy, ChangeOrigin
     from cru.vault.live import LiveVault
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
@@ -171,7 +171,7 @@ class FileChanges(Struct):
         """What tools of this agent are about to replace is kept."""
 
         def keep(path: str, data: bytes, tool: str, call_id: str) -> None:
-            from cru.revisions.records import ChangedBy
+            from cru.core.undo.records import ChangedBy
 
             if keeper := self.keeper():
                 keeper.keep(path, data, self.origin(parts, ChangedBy.TOOL, tool, call_id))
@@ -181,7 +181,7 @@ class FileChanges(Struct):
 
     def origin(self, parts: "Parts", by: "ChangedBy", tool: str = "", call_id: str = "") -> "ChangeOrigin":
         """Who changes a file in this moment."""
-        from cru.revisions.records import ChangeOrigin
+        from cru.core.undo.records import ChangeOrigin
 
         agent = parts.bus.origin.agent_id if parts.bus.origin.depth else ""
         return ChangeOrigin(by, parts.bus.origin.session_id, self.context, self.prompt, tool, call_id, agent)

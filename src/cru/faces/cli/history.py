@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from cru.app.start import Start
 from cru.core.conversations.entries import format_time
+from cru.core.undo import NoRevision
+from cru.core.undo.diff import diff_summary
+from cru.core.undo.records import ChangedBy, ChangeOrigin, FileChange, FileKind, PathState
+from cru.core.undo.restore import FileSummary, Step, StepKind, apply
+from cru.core.undo.store import RevisionStore, find_stores, project_folder
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
-from cru.revisions import NoRevision
-from cru.revisions.diff import diff_summary
-from cru.revisions.records import ChangedBy, ChangeOrigin, FileChange, FileKind, PathState
-from cru.revisions.restore import FileSummary, Step, StepKind, apply
-from cru.revisions.store import RevisionStore, find_stores, project_folder
 
 HELP = """\
 cru history                    the files of this project that cru has changed, the newest first

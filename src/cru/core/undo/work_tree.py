@@ -17,8 +17,8 @@ from cru.core.base.process.capture import ByteCapture, TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import AT_ONCE, run_program
-from cru.revisions import RevisionError
-from cru.revisions.git_output import read_batch, read_entries, read_sizes
+from cru.core.undo import RevisionError
+from cru.core.undo.git_output import read_batch, read_entries, read_sizes
 
 PREFIX, LIVE = "git-", "live"
 MOST_LISTED = 64 << 20

@@ -13,8 +13,8 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.revisions import StoreFailed
-from cru.revisions.records import (
+from cru.core.undo import StoreFailed
+from cru.core.undo.records import (
     ANY_MODE,
     ChangeOrigin,
     CommandLook,
@@ -23,8 +23,8 @@ from cru.revisions.records import (
     PathState,
     make_change,
 )
-from cru.revisions.store import RevisionStore
-from cru.revisions.work_tree import IndexedFile, LookFailed, PrivateIndex, read_head
+from cru.core.undo.store import RevisionStore
+from cru.core.undo.work_tree import IndexedFile, LookFailed, PrivateIndex, read_head
 
 MOST_FILES = 1000
 """New or newly changed files that a look keeps; a command that changes more is named by `/undo`."""
@@ -333,7 +333,7 @@ def make_watcher(
     """None if commands are not to be looked at, or the project is in no git work tree."""
     from pathlib import Path
 
-    from cru.revisions.work_tree import find_git
+    from cru.core.undo.work_tree import find_git
 
     places = find_git(Path(root)) if store.settings.commands else None
     if places is None:
