@@ -104,7 +104,9 @@ def try_texts(expression: Expression, texts: list[str]) -> None:
 @pytest.mark.slow
 def test_how_an_expression_is_used_is_seen() -> None:
     by_name = {each.name: each.is_searched for each in expressions()}
-    assert not by_name["cru.shell.syntax._ASSIGNMENT"] and not by_name["cru.core.base.config.secret._REFERENCE"]
+    assert (
+        not by_name["cru.core.guard.shell.syntax._ASSIGNMENT"] and not by_name["cru.core.base.config.secret._REFERENCE"]
+    )
     assert by_name["cru.extensions.hooks.report.idle_plugins.IMPORTED"]
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.permissions.test_commands import bash, gate
 
+from cru.core.guard.shell.inner_commands import find_inner_commands
+from cru.core.guard.shell.programs import INTERPRETERS, SHELLS, WRAPPERS
 from cru.permissions.command_rules import SearchedCommand
-from cru.shell.inner_commands import find_inner_commands
-from cru.shell.programs import INTERPRETERS, SHELLS, WRAPPERS
 
 PREFIXES = """
 ./wrap.sh | ../bin/wrap | wrap | wrap -x | wrap -x y | wrap --name=z | wrap -- | wrap -n 5 -- | wrap one two | wrap /usr/bin/env
@@ -162,6 +162,6 @@ def test_a_rule_finds_its_command_behind_an_unknown_program_and_any_words(words:
     if {"echo", "git", "uv", "docker"} & set(words):  # programs that say what their words are
         return
     from cru.core.base.files.glob import parse_glob
-    from cru.shell.analysis import analyze
+    from cru.core.guard.shell.analysis import analyze
 
     assert SearchedCommand(analyze(" ".join(["wrap", *words, "rm", "x"]))).matches(parse_glob("rm *"))

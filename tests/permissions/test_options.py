@@ -14,8 +14,8 @@ from tests.kit.growth import assert_linear
 from tests.permissions.test_commands import bash, gate
 
 from cru.core.base.files.glob import escape
-from cru.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
-from cru.shell.scripts import is_plain_sed
+from cru.core.guard.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
+from cru.core.guard.shell.scripts import is_plain_sed
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data/permissions/options.json").read_text())
 

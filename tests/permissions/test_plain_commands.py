@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.permissions.test_commands import bash, gate
 
-from cru.shell.plain_commands import find_every_command
+from cru.core.guard.shell.plain_commands import find_every_command
 
 DATA = Path(__file__).parents[1] / "data/permissions"
 NOT_MEANT = [(row["rule"], row["command"]) for row in json.loads((DATA / "not_meant.json").read_text())]

@@ -10,8 +10,8 @@ import pytest
 from tests.kit import Call, HomeDir, Reply, cru, server
 from tests.permissions.world import World
 
-from cru.shell.analysis import analyze
-from cru.shell.simplify import simplify
+from cru.core.guard.shell.analysis import analyze
+from cru.core.guard.shell.simplify import simplify
 
 MESSAGE = 'git commit -m "$(cat <<\'EOF\'\nIt isn\'t (only) a fix: $HOME stays\n\n- `all` "of it"\nEOF\n)"'
 COVERED = {

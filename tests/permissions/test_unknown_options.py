@@ -12,9 +12,9 @@ import pytest
 from tests.permissions.test_commands import bash, gate
 
 from cru.core.base.files.glob import escape
-from cru.shell.harmless import TABLES, options_of
-from cru.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
-from cru.shell.option_uses import find_option_uses
+from cru.core.guard.shell.harmless import TABLES, options_of
+from cru.core.guard.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
+from cru.core.guard.shell.option_uses import find_option_uses
 
 DATA = Path(__file__).parents[1] / "data/permissions"
 EVERYDAY: list[dict[str, Any]] = json.loads((DATA / "everyday.json").read_text())

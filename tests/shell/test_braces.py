@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from cru.shell import braces
-from cru.shell.braces import expand_bash_braces
+from cru.core.guard.shell import braces
+from cru.core.guard.shell.braces import expand_bash_braces
 
 LITERALS = (
     "",

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.shell.command_starts import find_command_starts
-from cru.shell.word_reader import DEEPEST
+from cru.core.guard.shell.command_starts import find_command_starts
+from cru.core.guard.shell.word_reader import DEEPEST
 
 PIECES = [
     *"ab/.~ \t\n;&|<>()$'\"\\`{}*?[]#!=",

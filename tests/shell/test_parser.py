@@ -12,9 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.kit.waiting import PATIENCE
 
-from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, PartKind, Redirection, ShellNode, SimpleCommand, Word, WordPart
-from cru.shell.word_reader import DEEPEST
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.syntax import (
+    Compound,
+    CompoundKind,
+    PartKind,
+    Redirection,
+    ShellNode,
+    SimpleCommand,
+    Word,
+    WordPart,
+)
+from cru.core.guard.shell.word_reader import DEEPEST
 
 PIECES = [
     *"ab \t\n;&|<>()$'\"\\`{}*?[]#!=~1é\r", "&&", "||", "|&", ";;", "$(", "$((", "))", "${", "${a:-", "$a", "$'", '$"', "<(", ">(",

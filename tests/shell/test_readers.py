@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cru.shell import readers
-from cru.shell.analysis import analyze
+from cru.core.guard.shell import readers
+from cru.core.guard.shell.analysis import analyze
 
 OPERANDS = [
     "",

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from cru.shell.scripts import is_plain_awk, is_plain_sed
+from cru.core.guard.shell.scripts import is_plain_awk, is_plain_sed
 
 PIECES = (
     *(

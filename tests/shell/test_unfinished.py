@@ -12,7 +12,7 @@ import pytest
 from tests.kit.growth import assert_linear
 from tests.kit.waiting import PATIENCE
 
-from cru.shell.unfinished import unfinished_part
+from cru.core.guard.shell.unfinished import unfinished_part
 
 CASES = [
     ('for x in ;"\n', 'for x in ;"\n'),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from cru.core.guard.shell.readers import only_reads
 from cru.engine.parts import Parts
-from cru.shell.readers import only_reads
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.core.guard.shell.analysis import analyze
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.simplify import left_out, simplify
+from cru.core.guard.shell.syntax import SimpleCommand
 from cru.permissions.modes import Decision
-from cru.shell.analysis import analyze
-from cru.shell.parser import parse
-from cru.shell.simplify import left_out, simplify
-from cru.shell.syntax import SimpleCommand
 
 if TYPE_CHECKING:
     from cru.permissions.gate import Gate

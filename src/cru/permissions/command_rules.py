@@ -9,11 +9,11 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from cru.core.base.files.glob import StarGlob, matches_text
+from cru.core.guard.shell.analysis import CommandAnalysis, Words
+from cru.core.guard.shell.braces import expand_bash_braces
+from cru.core.guard.shell.inner_commands import find_inner_commands, find_line_commands, find_plainly_run
+from cru.core.guard.shell.programs import KEYWORDS, SUBCOMMAND_PROGRAMS, base_name
 from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
-from cru.shell.analysis import CommandAnalysis, Words
-from cru.shell.braces import expand_bash_braces
-from cru.shell.inner_commands import find_inner_commands, find_line_commands, find_plainly_run
-from cru.shell.programs import KEYWORDS, SUBCOMMAND_PROGRAMS, base_name
 
 if TYPE_CHECKING:
     from cru.permissions.denied_options import DeniedOptions
@@ -135,7 +135,7 @@ class SearchedCommand:
         """The candidates, but of a suspect form of which every command is known only these."""
         if not self._suspect or not self._is_shell:
             return self._candidates
-        from cru.shell.plain_commands import find_every_command
+        from cru.core.guard.shell.plain_commands import find_every_command
 
         commands = {form.raw: find_every_command(form.raw) for form in self._suspect}
         unknown = [form for form in self._suspect if commands[form.raw] is None]
@@ -302,7 +302,7 @@ def _segments(raw: str) -> tuple[Words, ...]:
     if "\\" in text:
         text = f"{text}\n{_unescaped(text)}"
     if "=" in text or "$(" in text or "`" in text or "for " in text:
-        from cru.shell.literal_values import write_out_values
+        from cru.core.guard.shell.literal_values import write_out_values
 
         text = f"{text}\n{write_out_values(text)}"
     joined = text.replace("\\n", "\n").replace("$'", "").replace('$"', "")

@@ -11,10 +11,10 @@ from signal import Signals
 from msgspec import Struct
 
 from cru.core.base.files.glob import StarGlob, matches_text
-from cru.shell.analysis import Words
-from cru.shell.harmless import TABLES, options_of
-from cru.shell.option_effects import OPTION_EFFECTS
-from cru.shell.programs import CODE_RUNNERS, SUBCOMMAND_PROGRAMS, WRAPPERS, base_name, names
+from cru.core.guard.shell.analysis import Words
+from cru.core.guard.shell.harmless import TABLES, options_of
+from cru.core.guard.shell.option_effects import OPTION_EFFECTS
+from cru.core.guard.shell.programs import CODE_RUNNERS, SUBCOMMAND_PROGRAMS, WRAPPERS, base_name, names
 
 LETTERS: Mapping[str, Mapping[str, str]] = {
     "git push": {"--force": "f", "--delete": "d", "--set-upstream": "u"},

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.glob import escape, parse_glob
-from cru.permissions import BadRule, RuleEditing
-from cru.permissions.allowed_commands import bare_command, bare_pattern
-from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule
-from cru.shell.analysis import CommandAnalysis
-from cru.shell.programs import (
+from cru.core.guard.shell.analysis import CommandAnalysis
+from cru.core.guard.shell.programs import (
     CODE_RUNNERS,
     INTERPRETERS,
     RUNNING_WORDS,
@@ -23,6 +20,9 @@ from cru.shell.programs import (
     is_listed,
     names,
 )
+from cru.permissions import BadRule, RuleEditing
+from cru.permissions.allowed_commands import bare_command, bare_pattern
+from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule
 
 if TYPE_CHECKING:
     from cru.permissions.paths import JudgedCall, PathRoots
@@ -59,7 +59,7 @@ RUNNERS = names(
     "bazel bundle claude codex crontab cru crush direnv dotnet elvish gemini ghci hatch java julia just mise nix nix-shell pdm pixi pnpx "
     "R rake Rscript runghc rye scala swift task ts-node tsx"
 )
-"""Programs beside those of cru.shell.programs that run what their arguments name."""
+"""Programs beside those of cru.core.guard.shell.programs that run what their arguments name."""
 WHOLE = "write it into [permissions] allow of config.toml if you mean that"
 
 

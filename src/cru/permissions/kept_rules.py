@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from cru.core.base.files.glob import escape
 from cru.core.base.files.regular import read_regular
+from cru.core.guard.shell.programs import names
 from cru.permissions.edited_rules import propose_prefix
 from cru.permissions.paths import JudgedCall, PathRoots
 from cru.permissions.rules import LONGEST, OUTSIDE, suggest_rule
-from cru.shell.programs import names
 
 OVER_THE_NETWORK = names("fetch ls-remote pull push")
 """What git cannot do inside, and what runs hooks."""

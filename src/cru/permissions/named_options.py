@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from cru.core.base.files.glob import StarGlob, matches_text, parse_glob
-from cru.shell.analysis import Words
-from cru.shell.option_effects import OptionUse
-from cru.shell.option_uses import find_option_uses
-from cru.shell.syntax import EXPANSION
+from cru.core.guard.shell.analysis import Words
+from cru.core.guard.shell.option_effects import OptionUse
+from cru.core.guard.shell.option_uses import find_option_uses
+from cru.core.guard.shell.syntax import EXPANSION
 
 _STAR = re.compile(r"(?<!\\)\*")
 _MOST_WORDS = 100

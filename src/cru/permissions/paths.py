@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from cru.core.base.files import is_inside
 
 if TYPE_CHECKING:
+    from cru.core.guard.shell.analysis import CommandAnalysis
     from cru.permissions.command_rules import SearchedCommand
-    from cru.shell.analysis import CommandAnalysis
 
 # Files and folders inside a project that decide what programs do, whatever their letters' case.
 PROTECTED_NAMES = frozenset(
@@ -189,7 +189,7 @@ class JudgedCall:
     @property
     def command(self) -> CommandAnalysis:
         if self._command is None:
-            from cru.shell.analysis import analyze
+            from cru.core.guard.shell.analysis import analyze
 
             self._command = analyze(self.detail)
             if self.receiver:  # who reads it may be no shell: every word of it may be a command
@@ -200,9 +200,9 @@ class JudgedCall:
     def searched(self) -> SearchedCommand:
         """The command as deny and ask rules look at it."""
         if self._searched is None:
+            from cru.core.guard.shell.analysis import analyze
+            from cru.core.guard.shell.simplify import simplify
             from cru.permissions.command_rules import SearchedCommand
-            from cru.shell.analysis import analyze
-            from cru.shell.simplify import simplify
 
             simplified = simplify(self.detail, "")
             form = analyze(simplified) if simplified else None

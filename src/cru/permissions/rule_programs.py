@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from cru.core.base.files.glob import StarGlob
-from cru.shell.analysis import Words
-from cru.shell.programs import KEYWORDS, SHELLS, WRAPPERS, base_name
+from cru.core.guard.shell.analysis import Words
+from cru.core.guard.shell.programs import KEYWORDS, SHELLS, WRAPPERS, base_name
 
 _VERSIONS = ("", *map(str, range(10)), "2.7", *(f"3.{minor}" for minor in range(30)))
 """That a glob may stand for behind a program's name."""

@@ -16,11 +16,11 @@ from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.files import glob, is_inside
 from cru.core.base.files.glob import escape
 from cru.core.base.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
+from cru.core.guard.shell.programs import SAFE_SUBCOMMANDS
 from cru.permissions import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
-from cru.shell.programs import SAFE_SUBCOMMANDS
 
 if TYPE_CHECKING:
     from cru.permissions import LayerRules

@@ -177,7 +177,7 @@ class CommandTasks:
 
 def _unfinished_part(lines: str) -> str:
     """Raises ToolError if it is too long to be judged with each text that follows."""
-    from cru.shell.unfinished import unfinished_part
+    from cru.core.guard.shell.unfinished import unfinished_part
 
     part = unfinished_part(lines)
     if len(part) > UNFINISHED:

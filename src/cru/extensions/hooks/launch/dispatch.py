@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from cru.core.guard.shell.command_starts import CommandStart, find_command_starts
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
-from cru.shell.command_starts import CommandStart, find_command_starts
 
 
 def insert_interpreters(source: str, shell: str, env: Mapping[str, str], cwd: Path) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.files.search_path import own_env, own_path
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.programs import base_name
 from cru.extensions.hooks import MAX_CONFIG_BYTES
-from cru.shell.parser import parse
-from cru.shell.programs import base_name
 
 SECONDS = 5.0
 ONLY_READ = 0x400

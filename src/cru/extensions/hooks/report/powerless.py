@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from cru.core.guard.shell.programs import names
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
@@ -14,7 +15,6 @@ from cru.extensions.hooks.model.status import LoadedHooks
 from cru.extensions.hooks.report import runnable
 from cru.extensions.hooks.report.matchers import check_async, check_condition, check_matcher
 from cru.extensions.lost_guards import LossKind, LostGuard
-from cru.shell.programs import names
 
 THEIRS = names(
     "AskUserQuestion EnterPlanMode ExitPlanMode KillBash ListMcpResourcesTool Monitor NotebookEdit NotebookRead "

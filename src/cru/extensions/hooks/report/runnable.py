@@ -10,6 +10,9 @@ from pathlib import Path
 
 from cru.core.base.files.regular import open_regular
 from cru.core.base.files.search_path import own_path
+from cru.core.guard.shell.analysis import analyze
+from cru.core.guard.shell.command_starts import find_command_starts
+from cru.core.guard.shell.programs import KEYWORDS, SHELLS, base_name, names
 from cru.extensions.hooks.errors import BadScript, HookError, NoShell
 from cru.extensions.hooks.launch import script_probe, shells
 from cru.extensions.hooks.launch.process import expand_placeholders
@@ -18,9 +21,6 @@ from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.trust.references import known_variables
-from cru.shell.analysis import analyze
-from cru.shell.command_starts import find_command_starts
-from cru.shell.programs import KEYWORDS, SHELLS, base_name, names
 
 # What a shell knows by itself, and `jq`, which hooks always have.
 BUILTINS = names(

@@ -14,15 +14,9 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from cru.extensions.hooks.dialects import load_dialect, load_dialects
-from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.trust.files import LookupBudget, is_plain_file
-from cru.extensions.hooks.trust.imports import BELOW, READS_CACHES, find_imports, folder_files
-from cru.extensions.hooks.trust.written_files import strip_written_files
-from cru.shell.analysis import Words, analyze
-from cru.shell.parser import parse
-from cru.shell.programs import (
+from cru.core.guard.shell.analysis import Words, analyze
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.programs import (
     CODE_RUNNERS,
     CODE_VARIABLE_PREFIXES,
     CODE_VARIABLES,
@@ -35,7 +29,13 @@ from cru.shell.programs import (
     is_listed,
     names,
 )
-from cru.shell.syntax import Word
+from cru.core.guard.shell.syntax import Word
+from cru.extensions.hooks.dialects import load_dialect, load_dialects
+from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.trust.files import LookupBudget, is_plain_file
+from cru.extensions.hooks.trust.imports import BELOW, READS_CACHES, find_imports, folder_files
+from cru.extensions.hooks.trust.written_files import strip_written_files
 
 MOST_NAMES = 4000
 """Words of a command, and paths that they may mean."""

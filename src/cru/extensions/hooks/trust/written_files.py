@@ -10,8 +10,17 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, PartKind, Redirection, ShellNode, SimpleCommand, Word, WordPart
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.syntax import (
+    Compound,
+    CompoundKind,
+    PartKind,
+    Redirection,
+    ShellNode,
+    SimpleCommand,
+    Word,
+    WordPart,
+)
 
 Span: TypeAlias = tuple[int, int]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.syntax import EXPANSION
+from cru.core.guard.shell.syntax import EXPANSION
 
 _ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|[+~]\d+|\$|(?P<regex>/|\\(?P<mark>[^\n\\])))")
 _ALONE = frozenset("=dDFgGhHnNpPxz")

@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from cru.shell.harmless import TABLES, KnownCommand, find_known_command, options_of
-from cru.shell.operand_uses import NO_FILES, OPERAND_READERS, later_operands
-from cru.shell.option_effects import (
+from cru.core.guard.shell.harmless import TABLES, KnownCommand, find_known_command, options_of
+from cru.core.guard.shell.operand_uses import NO_FILES, OPERAND_READERS, later_operands
+from cru.core.guard.shell.option_effects import (
     GIT_OPTIONS,
     HARMLESS_WORDS,
     OPTION_EFFECTS,
@@ -19,11 +19,11 @@ from cru.shell.option_effects import (
     ProgramOptions,
     split_option,
 )
-from cru.shell.program_names import known_words
-from cru.shell.programs import names
-from cru.shell.subcommands import find_subcommands
-from cru.shell.syntax import EXPANSION
-from cru.shell.unknown_options import ReadWords, read_words
+from cru.core.guard.shell.program_names import known_words
+from cru.core.guard.shell.programs import names
+from cru.core.guard.shell.subcommands import find_subcommands
+from cru.core.guard.shell.syntax import EXPANSION
+from cru.core.guard.shell.unknown_options import ReadWords, read_words
 
 
 class _TableOption(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.syntax import PartKind, Script, Unreadable, Word, WordPart
+from cru.core.guard.shell.syntax import PartKind, Script, Unreadable, Word, WordPart
 
 DEEPEST = 50
 """How deep commands and expansions may stand in each other."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.harmless import TABLES
-from cru.shell.program_names import CODE_PROGRAMS, TABLED_PROGRAMS
-from cru.shell.programs import (
+from cru.core.guard.shell.harmless import TABLES
+from cru.core.guard.shell.program_names import CODE_PROGRAMS, TABLED_PROGRAMS
+from cru.core.guard.shell.programs import (
     INTERPRETERS,
     KEYWORDS,
     PLAIN_PROGRAMS,

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from cru.shell.analysis import Words, has_braces, writes_nothing
-from cru.shell.inner_commands import find_plainly_run, only_looks_up
-from cru.shell.literal_values import write_out_values
-from cru.shell.option_effects import OptionEffect
-from cru.shell.option_uses import find_option_uses
-from cru.shell.parser import parse
-from cru.shell.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, PLAIN_PROGRAMS, names
-from cru.shell.simplify import LONGEST, UNCLEAR_IN_COMMENTS, is_read_alike
-from cru.shell.syntax import (
+from cru.core.guard.shell.analysis import Words, has_braces, writes_nothing
+from cru.core.guard.shell.inner_commands import find_plainly_run, only_looks_up
+from cru.core.guard.shell.literal_values import write_out_values
+from cru.core.guard.shell.option_effects import OptionEffect
+from cru.core.guard.shell.option_uses import find_option_uses
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, PLAIN_PROGRAMS, names
+from cru.core.guard.shell.simplify import LONGEST, UNCLEAR_IN_COMMENTS, is_read_alike
+from cru.core.guard.shell.syntax import (
     EXPANSION,
     Compound,
     CompoundKind,
@@ -28,7 +28,7 @@ from cru.shell.syntax import (
     Word,
     WordPart,
 )
-from cru.shell.wrapping import is_harmless_assignment, is_plain_format, is_silent_builtin
+from cru.core.guard.shell.wrapping import is_harmless_assignment, is_plain_format, is_silent_builtin
 
 PlacedWords: TypeAlias = tuple[Words, tuple[int, ...]]
 """The words of a command, and the places of those that may begin one."""

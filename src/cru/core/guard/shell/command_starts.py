@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from cru.shell.parser import parse
-from cru.shell.syntax import (
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.syntax import (
     Compound,
     CompoundKind,
     PartKind,

@@ -18,7 +18,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from cru.shell.harmless import containers, development, files, git, network, text
+from cru.core.guard.shell.harmless import containers, development, files, git, network, text
 
 
 def _keys(text: str) -> Iterator[str]:

@@ -10,10 +10,19 @@ from collections.abc import Iterator, Sequence, Set
 from shlex import quote
 from typing import NamedTuple
 
-from cru.shell.analysis import writes_nothing
-from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, PartKind, Pipeline, Script, SimpleCommand, Word, WordPart
-from cru.shell.wrapping import DECIDING, bare_words, is_harmless_assignment, is_silent_builtin
+from cru.core.guard.shell.analysis import writes_nothing
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.syntax import (
+    Compound,
+    CompoundKind,
+    PartKind,
+    Pipeline,
+    Script,
+    SimpleCommand,
+    Word,
+    WordPart,
+)
+from cru.core.guard.shell.wrapping import DECIDING, bare_words, is_harmless_assignment, is_silent_builtin
 
 LONGEST = 20_000
 """Characters of a command that is looked at."""

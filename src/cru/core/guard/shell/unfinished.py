@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.parser import parse
-from cru.shell.syntax import Misplaced, ParsedShell, PartKind, ShellNode, Word, WordPart
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.syntax import Misplaced, ParsedShell, PartKind, ShellNode, Word, WordPart
 
 _READ_LATER = (PartKind.COMMAND, PartKind.BACKQUOTED, PartKind.PROCESS, PartKind.ARITHMETIC, PartKind.COMPUTED)
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[^\]]*\Z")

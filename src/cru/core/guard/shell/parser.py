@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from cru.shell.syntax import (
+from cru.core.guard.shell.syntax import (
     Compound,
     CompoundKind,
     Misplaced,
@@ -18,7 +18,7 @@ from cru.shell.syntax import (
     Unreadable,
     Word,
 )
-from cru.shell.word_reader import WORD_ENDS, WordReader
+from cru.core.guard.shell.word_reader import WORD_ENDS, WordReader
 
 _RESERVED = re.compile(r"(?:[a-z]+|[{}!]|\[\[|\]\])(?=[ \t\n;|&<>()]|\Z)")
 _REDIRECTION = re.compile(r"([0-9]*|\{[A-Za-z_]\w*\})(<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|&>>|&>")

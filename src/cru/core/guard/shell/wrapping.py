@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cru.shell.programs import names
-from cru.shell.syntax import PartKind, Word
+from cru.core.guard.shell.programs import names
+from cru.core.guard.shell.syntax import PartKind, Word
 
 _SWITCH = r"[0-3]|true|false"
 _LOCALE = r"C|POSIX|(?:C|[a-z]{2,3}_[A-Z]{2})\.(?:UTF-8|utf8)"  # in others a `\` may be half of a letter

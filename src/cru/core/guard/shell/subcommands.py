@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from cru.shell.option_effects import READING_OPTIONS, READING_WORDS
-from cru.shell.syntax import EXPANSION
+from cru.core.guard.shell.option_effects import READING_OPTIONS, READING_WORDS
+from cru.core.guard.shell.syntax import EXPANSION
 
 MOST_OPTIONS = 50
 """Words before a subcommand, each of which may be a value; behind more of them nothing is read."""

@@ -8,7 +8,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from cru.shell.programs import names
+from cru.core.guard.shell.programs import names
 
 
 class OptionEffect(Enum):

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
-from cru.shell.option_effects import OptionEffect, OptionUse
-from cru.shell.programs import CODE_VARIABLE_PREFIXES, names
-from cru.shell.scripts import is_plain_awk, is_plain_sed
-from cru.shell.syntax import EXPANSION
-from cru.shell.unknown_options import ReadWords
+from cru.core.guard.shell.option_effects import OptionEffect, OptionUse
+from cru.core.guard.shell.programs import CODE_VARIABLE_PREFIXES, names
+from cru.core.guard.shell.scripts import is_plain_awk, is_plain_sed
+from cru.core.guard.shell.syntax import EXPANSION
+from cru.core.guard.shell.unknown_options import ReadWords
 
 NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
 """Values of an option that names a file which are none."""

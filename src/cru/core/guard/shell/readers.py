@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.programs import base_name, names
+from cru.core.guard.shell.programs import base_name, names
 
 READERS = names(
     "[ : basename cat cd cmp comm cut diff dirname du echo egrep false fgrep grep head hostname id ls md5sum nl od printf pwd "
@@ -20,7 +20,7 @@ def only_reads(command: str) -> bool:
     """Whether that is certain."""
     if _PLAIN.fullmatch(command) and command.partition(" ")[0] in READERS:
         return True  # without loading the parser: no operand makes one of them write (tests/shell/test_readers.py)
-    from cru.shell.analysis import analyze
+    from cru.core.guard.shell.analysis import analyze
 
     analysis = analyze(command)
     if analysis.opaque or any(analysis.uses):

@@ -9,17 +9,17 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.shell.option_effects import OptionEffect, OptionUse
-from cru.shell.option_uses import (
+from cru.core.guard.shell.option_effects import OptionEffect, OptionUse
+from cru.core.guard.shell.option_uses import (
     end_of_options,
     find_option_uses,
     may_become_option,
     names_may_do_more,
     takes_options,
 )
-from cru.shell.parser import parse
-from cru.shell.program_names import runs_code
-from cru.shell.programs import (
+from cru.core.guard.shell.parser import parse
+from cru.core.guard.shell.program_names import runs_code
+from cru.core.guard.shell.programs import (
     KEYWORDS,
     NAMING_OPTIONS,
     SHELLS,
@@ -28,7 +28,7 @@ from cru.shell.programs import (
     WRAPPERS,
     base_name,
 )
-from cru.shell.syntax import (
+from cru.core.guard.shell.syntax import (
     EXPANSION,
     Compound,
     CompoundKind,
@@ -226,7 +226,7 @@ def _is_plainly_wrapped(command: SimpleCommand, words: Words, known_variables: S
 
     words: of the command, with EXPANSION
     """
-    from cru.shell.inner_commands import find_plainly_run, only_looks_up
+    from cru.core.guard.shell.inner_commands import find_plainly_run, only_looks_up
 
     if not command.assignments and only_looks_up(words):
         return True

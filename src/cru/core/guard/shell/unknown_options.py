@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from cru.shell.harmless import HarmlessOptions, KnownCommand, options_of
-from cru.shell.option_effects import ProgramOptions, split_option
+from cru.core.guard.shell.harmless import HarmlessOptions, KnownCommand, options_of
+from cru.core.guard.shell.option_effects import ProgramOptions, split_option
 
 _NUMBER = re.compile(r"-\d+")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.harmless import TABLES
-from cru.shell.option_effects import OPTION_EFFECTS, OTHER_NAMES
-from cru.shell.programs import INTERPRETERS, SHELLS, base_name, is_listed, names
+from cru.core.guard.shell.harmless import TABLES
+from cru.core.guard.shell.option_effects import OPTION_EFFECTS, OTHER_NAMES
+from cru.core.guard.shell.programs import INTERPRETERS, SHELLS, base_name, is_listed, names
 
 TABLED_PROGRAMS = {key.partition(" ")[0] for key in TABLES} | OPTION_EFFECTS.keys() | OTHER_NAMES.keys()
 """Programs of which a table says which options run something."""
