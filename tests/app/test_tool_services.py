@@ -9,7 +9,7 @@ from typing import Any
 from tests.permissions.world import World
 
 from cru.app.wiring import tool_services
-from cru.permissions import LayerRules, RuleLists
+from cru.core.guard.rules import LayerRules, RuleLists
 
 
 def test_rules_that_are_taken_over_later_hold_for_redirects_hints_and_searches(tmp_path: Path) -> None:

@@ -26,13 +26,13 @@ from cru.core.base.files.glob import (
 )
 from cru.core.base.net.web_url import LONGEST as LONGEST_URL
 from cru.core.base.net.web_url import why_not_public
+from cru.core.guard.rules.command_parts import judge_parts
+from cru.core.guard.rules.gate import Gate
+from cru.core.guard.rules.protected_writes import may_write_protected
 from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.status import LoadPolicy
-from cru.permissions.command_parts import judge_parts
-from cru.permissions.gate import Gate
-from cru.permissions.protected_writes import may_write_protected
 from cru.tools.html import plain_text
 from cru.tools.walk import RULES_LIMIT, IgnoreFile, read_rules
 

@@ -11,8 +11,8 @@ from tests.kit import HomeDir, cru, pty, server
 
 from cru.commands.mode import next_mode
 from cru.core.events.answers import PermissionUpdate, UpdateKind
-from cru.permissions import UnknownMode
-from cru.permissions.updates import take_update
+from cru.core.guard.rules import UnknownMode
+from cru.core.guard.rules.updates import take_update
 
 
 def modes(world: World, presses: int) -> list[str]:

@@ -15,7 +15,7 @@ from msgspec.structs import FieldInfo, fields
 from cru.core.base.config import check
 from cru.core.base.config.ignored import restrict_untrusted
 from cru.core.base.config.layers import ConfigError, Layer, Settings, environment_layer, merge_layers, read_layer
-from cru.permissions import PermissionSettings, RuleLists
+from cru.core.guard.rules import PermissionSettings, RuleLists
 
 
 class Alias(Struct, frozen=True):
@@ -344,10 +344,10 @@ def test_without_a_file_neither_tomllib_nor_a_checker_is_loaded(tmp_path: Path) 
         "import sys; from pathlib import Path\n"
         "from cru.core.base.config.layers import environment_layer, read_layer\n"
         "from cru.core.base.config.layers import merge_layers\n"
-        "from cru.permissions import PermissionSettings\n"
+        "from cru.core.guard.rules import PermissionSettings\n"
         f"layer = read_layer('user', Path({str(tmp_path / 'none')!r}))\n"
         "merge_layers([PermissionSettings], [environment_layer({})])\n"
-        "bad = {'tomllib', 'tomlkit', 'cru.core.base.config.check', 'cru.core.base.config.positions', 'cru.permissions.rules', 'hashlib'}\n"
+        "bad = {'tomllib', 'tomlkit', 'cru.core.base.config.check', 'cru.core.base.config.positions', 'cru.core.guard.rules.rules', 'hashlib'}\n"
         "print(sorted(bad & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

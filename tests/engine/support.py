@@ -18,10 +18,10 @@ from cru.core.events.bus import Bus
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
 from cru.core.events.stream import Notice, Published
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.models.protocol import RequestBody
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
-from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.tools.builtin import ToolRegistry
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
 

@@ -13,6 +13,7 @@ from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
 from cru.core.events.answers import Answer, Inject
 from cru.core.events.payloads import AgentResponded
+from cru.core.guard.rules.gate import PermissionReply
 from cru.engine.parts import EngineSettings
 from cru.engine.spending import (
     BudgetKind,
@@ -24,7 +25,6 @@ from cru.engine.spending import (
     format_cost,
 )
 from cru.engine.turn import LegResult
-from cru.permissions.gate import PermissionReply
 
 NO, YES = PermissionReply("no"), PermissionReply("once")
 ROUND = "usage: input=90 output=10{cost}\ncall: a {{}}\n---\n"

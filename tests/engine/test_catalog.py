@@ -12,7 +12,7 @@ from cru.core.base.values.messages import Entry
 from cru.core.events.answers import add_context, cancel, inject
 from cru.core.events.catalog import BY_TYPE, CATALOG
 from cru.core.events.stream import Published
-from cru.permissions.gate import PermissionReply
+from cru.core.guard.rules.gate import PermissionReply
 
 BY_THE_COMMAND = {
     "context:switched": "`cru -c` tells it to the session that it builds next",

@@ -25,7 +25,7 @@ from cru.core.events.answers import (
 from cru.core.events.payloads import PermissionResolved, ToolCalled
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
-from cru.permissions.gate import PermissionReply
+from cru.core.guard.rules.gate import PermissionReply
 
 ECHO = 'call: bash {"command":"echo first"}\n---\ntext: end\n'
 TWICE = 'call: bash {"command":"echo first"}\n---\ncall: bash {"command":"echo second"}\n---\ntext: end\n'

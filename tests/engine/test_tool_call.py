@@ -17,7 +17,7 @@ from cru.core.events.payloads import (
     ToolFailed,
 )
 from cru.core.events.stamp import Event
-from cru.permissions.gate import PermissionReply
+from cru.core.guard.rules.gate import PermissionReply
 from cru.tools.protocol import ToolError, ToolResult, ToolTimeout
 
 ECHO = 'call: bash {"command":"echo out"}\n---\ntext: end\n'

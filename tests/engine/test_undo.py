@@ -17,13 +17,13 @@ from cru.core.base.values.messages import Entry
 from cru.core.conversations.entries import apply_anchor
 from cru.core.conversations.store import FileContext
 from cru.core.events.stream import CommandSaid
+from cru.core.guard.rules.gate import PermissionReply
 from cru.core.undo import restore
 from cru.core.undo.records import PathState
 from cru.engine import NothingToUndo, UndoRefused
 from cru.engine.rebuild import decode_trace_line, rebuild_request
 from cru.engine.recorder import RequestLine
 from cru.engine.undo import carry_out, plan_undo
-from cru.permissions.gate import PermissionReply
 
 
 def write(name: str, content: str) -> str:

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from tests.kit import HomeDir, Reply, cru, server
 
+from cru.core.guard.rules.snapshot import take_snapshot
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Dependency, Manifest
 from cru.extensions.discovery.places import PluginFolders
-from cru.permissions.snapshot import take_snapshot
-from cru.permissions.trust import TrustStore
 
 
 def write(path: Path, text: str = "") -> Path:

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 from tests.kit import Call, HomeDir, Reply, Server, Terminal, cru, pty, server
 
+from cru.core.guard.rules.gate import PermissionSubject
 from cru.faces.cli.dialogs.answers import describe_choices
 from cru.faces.cli.dialogs.asker import _has_more, _help
-from cru.permissions.gate import PermissionSubject
 
 PROMPT = "no > "
 TOUCH = Call("bash", {"command": "touch made"})
@@ -262,8 +262,8 @@ SHOWN = [
 
 @pytest.mark.parametrize(("command", "lines"), SHOWN, ids=range(len(SHOWN)))
 def test_what_a_person_is_asked_is_shown_whole(command: str, lines: list[str]) -> None:
+    from cru.core.guard.rules.gate import PermissionSubject
     from cru.faces.cli.dialogs.asker import render_question
-    from cru.permissions.gate import PermissionSubject
 
     shown = render_question(PermissionSubject("bash", "shell", command, "why", f"bash:{command}"))
     assert shown.split("\n")[1 : len(lines) + 1] == lines

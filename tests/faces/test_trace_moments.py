@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Person, World
 
+from cru.core.guard.rules.gate import PermissionReply
 from cru.engine.recorded_trace import RecordedTrace
 from cru.faces.cli.trace.moments import TurnMoment, read_moments
-from cru.permissions.gate import PermissionReply
 
 
 def moments_of(world: World) -> list[list[TurnMoment]]:

@@ -33,6 +33,9 @@ from cru.core.conversations.entries import decode_lines, encode, replace_surroga
 from cru.core.events.answers import STRENGTH, strength
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.stamp import Event
+from cru.core.guard.rules import BadRule
+from cru.core.guard.rules.command_parts import judge_parts
+from cru.core.guard.rules.rules import parse_rule
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.simplify import simplify
@@ -46,9 +49,6 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import AnswerReader
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.run.repeated_keys import read_every_value
-from cru.permissions import BadRule
-from cru.permissions.command_parts import judge_parts
-from cru.permissions.rules import parse_rule
 from cru.vault.parse import parse_note
 
 FACTS = RequestFacts("mock", "mock")

@@ -13,10 +13,10 @@ from tests.kit.waiting import ends_soon
 from tests.namespace.support import Room
 
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested, MessageBeforeSend
+from cru.core.guard.rules.gate import PermissionReply
 from cru.namespace.dialogs import ask, model_answers, popup, ui
 from cru.namespace.dialogs.permission import permission
 from cru.namespace.host import BadArgument, NamespaceError
-from cru.permissions.gate import PermissionReply
 
 
 class Face:

@@ -13,10 +13,10 @@ from tests.namespace.support import Room
 
 from cru.core.events.answers import PermissionUpdate, UpdateKind, cancel
 from cru.core.events.payloads import ToolBeforeCall, ToolCompleted
+from cru.core.guard.rules import UnknownMode
+from cru.core.guard.rules.updates import take_update
 from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
-from cru.permissions import UnknownMode
-from cru.permissions.updates import take_update
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"
 

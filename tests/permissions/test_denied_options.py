@@ -12,13 +12,13 @@ from tests.permissions.test_commands import bash, gate
 from tests.permissions.world import World
 
 from cru.core.base.files.glob import parse_glob
+from cru.core.guard.rules.allowed_commands import matches_command
+from cru.core.guard.rules.command_rules import SearchedCommand
+from cru.core.guard.rules.denied_options import LETTERS, TAKING
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.harmless import TABLES
 from cru.core.guard.shell.simplify import simplify
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
-from cru.permissions.allowed_commands import matches_command
-from cru.permissions.command_rules import SearchedCommand
-from cru.permissions.denied_options import LETTERS, TAKING
 
 HIT = [
     ("git push --force *", "git push -f"), ("git push --force *", "git push -f origin main"),

@@ -8,8 +8,8 @@ import pytest
 from tests.permissions.world import World
 
 from cru.core.base.files.glob import escape
-from cru.permissions import BadRule
-from cru.permissions.gate import PermissionReply, PermissionSubject
+from cru.core.guard.rules import BadRule
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 
 PROPOSED = [
     ("git log -3", "bash:git log *"), ("git status -s", "bash:git status *"), ("git diff --stat", "bash:git diff *"),

@@ -15,12 +15,12 @@ from tests.permissions.world import World, touch
 from cru.core.base.config.ignored import restrict_untrusted
 from cru.core.base.config.layers import Layer
 from cru.core.base.values.mcp_names import join_names
-from cru.permissions import BadRule, LayerRules, PermissionSettings, RuleLists, UnknownMode, layer_rules
-from cru.permissions.gate import Gate, PermissionReply, PermissionSubject, Verdict
-from cru.permissions.grants import Grants
-from cru.permissions.hints import allow_hint
-from cru.permissions.modes import KINDS, MODES, check_mode
-from cru.permissions.rules import parse_rule, unknown_tools
+from cru.core.guard.rules import BadRule, LayerRules, PermissionSettings, RuleLists, UnknownMode, layer_rules
+from cru.core.guard.rules.gate import Gate, PermissionReply, PermissionSubject, Verdict
+from cru.core.guard.rules.grants import Grants
+from cru.core.guard.rules.hints import allow_hint
+from cru.core.guard.rules.modes import KINDS, MODES, check_mode
+from cru.core.guard.rules.rules import parse_rule, unknown_tools
 
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 

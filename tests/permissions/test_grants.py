@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.permissions.grants import Grants
+from cru.core.guard.rules.grants import Grants
 
 
 def test_a_file_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:

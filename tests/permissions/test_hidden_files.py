@@ -11,8 +11,8 @@ import pytest
 from tests.permissions.world import World
 
 from cru.core.base.files.selection import FileSelection
-from cru.permissions.gate import Gate
-from cru.permissions.hidden_files import HiddenReason
+from cru.core.guard.rules.gate import Gate
+from cru.core.guard.rules.hidden_files import HiddenReason
 
 NAMES = ("a", "b", "ab", "build", "project", "home", ".env", "x.pem", "key.pem", "*", "a b", "Ä", "A")
 PIECES = (*NAMES, "*", "**", "*.pem", "a*", "*b", "*a*b*", "\\*", "k*.pem", ".", "..", "B*")

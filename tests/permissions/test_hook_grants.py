@@ -9,9 +9,9 @@ import pytest
 from tests.permissions.world import World, touch
 
 from cru.core.events.answers import GrantKind, GrantScope, PermissionUpdate, UpdateKind
-from cru.permissions import LayerRules, RuleLists
-from cru.permissions.gate import Gate, PermissionReply, PermissionSubject
-from cru.permissions.updates import take_update
+from cru.core.guard.rules import LayerRules, RuleLists
+from cru.core.guard.rules.gate import Gate, PermissionReply, PermissionSubject
+from cru.core.guard.rules.updates import take_update
 
 ADD, REPLACE, REMOVE = UpdateKind.ADD, UpdateKind.REPLACE, UpdateKind.REMOVE
 SESSION, LOCAL, PROJECT, USER = GrantScope.SESSION, GrantScope.LOCAL, GrantScope.PROJECT, GrantScope.USER

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.permissions.test_commands import bash, gate
 
+from cru.core.guard.rules.command_rules import SearchedCommand
 from cru.core.guard.shell.inner_commands import find_inner_commands
 from cru.core.guard.shell.programs import INTERPRETERS, SHELLS, WRAPPERS
-from cru.permissions.command_rules import SearchedCommand
 
 PREFIXES = """
 ./wrap.sh | ../bin/wrap | wrap | wrap -x | wrap -x y | wrap --name=z | wrap -- | wrap -n 5 -- | wrap one two | wrap /usr/bin/env

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World
 
-from cru.permissions import BadRule
-from cru.permissions.gate import PermissionReply, PermissionSubject
-from cru.permissions.outside_runs import OutsideRuns
-from cru.permissions.paths import JudgedCall
-from cru.permissions.rules import OUTSIDE
+from cru.core.guard.rules import BadRule
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
+from cru.core.guard.rules.outside_runs import OutsideRuns
+from cru.core.guard.rules.paths import JudgedCall
+from cru.core.guard.rules.rules import OUTSIDE
 
 KEPT = [
     "git push origin main", "git fetch", "git pull --rebase", "git ls-remote origin", "docker ps -a", "docker logs web",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.permissions import NotAccepted, NotStored, snapshot
-from cru.permissions.snapshot import take_snapshot
-from cru.permissions.trust import TrustStore
+from cru.core.guard.rules import NotAccepted, NotStored, snapshot
+from cru.core.guard.rules.snapshot import take_snapshot
+from cru.core.guard.rules.trust import TrustStore
 
 
 @pytest.fixture

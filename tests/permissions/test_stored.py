@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.permissions import BadRule, NotStored
-from cru.permissions.grants import Grants
-from cru.permissions.trust import TrustStore
+from cru.core.guard.rules import BadRule, NotStored
+from cru.core.guard.rules.grants import Grants
+from cru.core.guard.rules.trust import TrustStore
 
 ROOT = Path("/some/project")
 
@@ -50,7 +50,7 @@ def test_a_grant_can_be_taken_back(tmp_path: Path) -> None:
 def test_two_processes_do_not_lose_each_others_grants(tmp_path: Path) -> None:
     path = tmp_path / "grants.json"
     code = (
-        "import sys; from pathlib import Path; from cru.permissions.grants import Grants\n"
+        "import sys; from pathlib import Path; from cru.core.guard.rules.grants import Grants\n"
         "grants = Grants(Path(sys.argv[1]), Path('/p'))\n"
         "for n in range(10): grants.add('always', f'bash:{sys.argv[2]} {n}')\n"
     )

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from tests.permissions.world import World, touch
 
-from cru.permissions.gate import Gate
+from cru.core.guard.rules.gate import Gate
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from cru.permissions import LayerRules, PermissionSettings, RuleLists
-from cru.permissions.gate import Gate, Verdict
-from cru.permissions.grants import Grants
+from cru.core.guard.rules import LayerRules, PermissionSettings, RuleLists
+from cru.core.guard.rules.gate import Gate, Verdict
+from cru.core.guard.rules.grants import Grants
 
 Access = Literal["read", "write"]
 

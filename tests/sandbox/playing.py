@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from tests.sandbox.conftest import Surroundings
 
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox

@@ -21,7 +21,7 @@ from tests.sandbox.conftest import Surroundings
 from cru.core.base.files import is_inside
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.process.confined import ConfinedCommand
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings, caches, own_places, profile, programs
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox

@@ -17,13 +17,18 @@ from tests.kit.server import Server
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
 
-from cru.permissions.paths import SECRET_AT_HOME
+from cru.core.guard.rules.paths import SECRET_AT_HOME
 from cru.sandbox.backends import backend_path, find_backend_program
 
 TRY = "echo $CRU_SANDBOX-; echo x > {out}/new; echo y > made; cat made"
 TOLD = "they can write only to the project and a private /tmp"
 MISSING = "commands run without a sandbox"
-LOADED_AT_USE = {"cru.sandbox.confinement", "cru.sandbox.profile", "cru.sandbox.detect", "cru.permissions.kept_rules"}
+LOADED_AT_USE = {
+    "cru.sandbox.confinement",
+    "cru.sandbox.profile",
+    "cru.sandbox.detect",
+    "cru.core.guard.rules.kept_rules",
+}
 
 
 def play(around: Surroundings, *words: str, config: str = "", **env: str) -> tuple[str, str, Server]:

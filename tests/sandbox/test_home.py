@@ -11,7 +11,7 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
 from tests.sandbox.playing import run
 
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.own_places import problems
 

@@ -12,8 +12,8 @@ from tests.kit.sandbox import needs_sandbox
 from tests.kit.waiting import ends_soon
 from tests.sandbox.conftest import Surroundings
 
-from cru.permissions.gitlinks import find_gitlinks
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.gitlinks import find_gitlinks
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.profile import make_profile
 

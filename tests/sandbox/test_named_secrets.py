@@ -12,7 +12,7 @@ from tests.kit.scripts import python_word
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.escapes import SECRET
 
-from cru.permissions.paths import named_secrets
+from cru.core.guard.rules.paths import named_secrets
 
 VARIABLES = {
     "KUBECONFIG": "{out}/none:{out}/kube",

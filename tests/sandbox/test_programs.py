@@ -19,7 +19,7 @@ from tests.sandbox.escapes import SECRET
 from tests.sandbox.project_code import read_results
 
 import cru
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox

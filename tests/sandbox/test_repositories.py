@@ -15,7 +15,7 @@ from tests.kit.waiting import ends_soon
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings, repositories
 from cru.sandbox.backends import backend_path
 from cru.sandbox.confinement import SessionSandbox

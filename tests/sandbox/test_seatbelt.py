@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings, detect, seatbelt
 from cru.sandbox.confinement import SessionSandbox
 from cru.sandbox.profile import CommandLimits, Profile

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.hooks.dialects import judges_calls
-from cru.permissions.trust import TrustStore
 from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.tasks.cards import AgentCard, parse_card
 from cru.tasks.discovery import CardState, describe_cards, list_notices, load_cards

@@ -13,8 +13,8 @@ from tests.tasks.support import ClosedWorld, call, records, script, task_log, ta
 from cru.core.events.answers import Answer, cancel, handled, inject, transform
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
 from cru.core.events.stamp import Event
-from cru.permissions.gate import PermissionReply
-from cru.permissions.trust import TrustStore
+from cru.core.guard.rules.gate import PermissionReply
+from cru.core.guard.rules.trust import TrustStore
 from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.record import TaskStatus
 

@@ -17,7 +17,7 @@ from tests.kit import HomeDir, cru, home
 from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script
 
-from cru.permissions.gate import PermissionReply
+from cru.core.guard.rules.gate import PermissionReply
 from cru.tasks import TaskError
 from cru.tasks.worktree import Worktree, _put_index
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from cru.permissions import LayerRules, PermissionSettings, RuleLists
-from cru.permissions.gate import Gate
-from cru.permissions.grants import Grants
+from cru.core.guard.rules import LayerRules, PermissionSettings, RuleLists
+from cru.core.guard.rules.gate import Gate
+from cru.core.guard.rules.grants import Grants
 from cru.tools.builtin import BuiltInTool, BuiltInTools
 from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices, ToolSettings
 

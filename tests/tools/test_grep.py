@@ -13,7 +13,7 @@ import pytest
 from tests.kit.waiting import ends_soon
 from tests.tools.box import Box, use_ripgrep
 
-from cru.permissions.gate import Gate
+from cru.core.guard.rules.gate import Gate
 from cru.tools import grep as grep_module
 from cru.tools.protocol import ToolTimeout
 

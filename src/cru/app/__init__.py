@@ -32,6 +32,7 @@ from cru.core.conversations.home import Home
 from cru.core.conversations.line_file import SHORTEST_SECRET, make_redactor
 from cru.core.conversations.store import FileContext
 from cru.core.events.bus import Bus
+from cru.core.guard.rules.gate import Asker, NoAsker
 from cru.core.models import ModelSettings
 from cru.core.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
 from cru.engine.commands import Command, Commands
@@ -41,7 +42,6 @@ from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
 from cru.engine.spending import UsageLedger
 from cru.extensions.hooks import HookSettings, merge_options
-from cru.permissions.gate import Asker, NoAsker
 from cru.tasks import TaskTable
 from cru.tools.builtin import ToolRegistry as Tools
 from cru.tools.protocol import SecretVariables, Spawner, ToolSettings, ToolSource

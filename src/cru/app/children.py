@@ -18,12 +18,12 @@ from cru.core.conversations.home import Home
 from cru.core.conversations.line_file import LineFile
 from cru.core.conversations.store import FileContext
 from cru.core.events.stamp import Origin
+from cru.core.guard.rules.gate import Gate
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import Guides, PromptSources, build_sections
-from cru.permissions.gate import Gate
 from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
 from cru.tasks.control import ControlPipe

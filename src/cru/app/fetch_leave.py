@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.permissions.gate import Gate
+from cru.core.guard.rules.gate import Gate
 
 
 class FetchLeave:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cru.core.guard.rules.gate import Gate
+from cru.core.guard.rules.paths import PathRoots, is_protected, locate, resolve
 from cru.engine.guides import GuideReader
 from cru.engine.system_prompt import GuidePlaces, GuideSettings
-from cru.permissions.gate import Gate
-from cru.permissions.paths import PathRoots, is_protected, locate, resolve
 
 
 def make_reader(places: GuidePlaces, settings: GuideSettings, gate: Gate) -> GuideReader:

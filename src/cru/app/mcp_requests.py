@@ -7,6 +7,7 @@ from typing import Any
 
 from cru.core.base.values.messages import Message, Request, Span
 from cru.core.events.bus import purpose
+from cru.core.guard.rules.gate import PermissionSubject
 from cru.engine import permission, round
 from cru.engine.parts import Parts
 from cru.engine.round import ModelReply
@@ -14,7 +15,6 @@ from cru.mcp import McpError
 from cru.mcp.ports import Elicitation, FormField, Sample, SamplingRequest
 from cru.namespace.dialogs.port import show_dialog
 from cru.namespace.host import HOST, Host, Plugin, PluginSession
-from cru.permissions.gate import PermissionSubject
 
 SAMPLING = "mcp_sampling"
 """What rules call a server's request for a text of the model; their glob is tried on the server's name."""

@@ -12,8 +12,8 @@ from cru.app.start import Start, user_home
 from cru.core.base.config.layers import Settings
 from cru.core.events import payloads as p
 from cru.core.events.payloads import MessageReceived
+from cru.core.guard.rules.paths import PathRoots, contains_secrets, resolve
 from cru.engine.parts import Parts
-from cru.permissions.paths import PathRoots, contains_secrets, resolve
 from cru.tools.notes import VaultTools
 from cru.vault import VaultTable, located, with_environment
 from cru.vault.index.changes import ChangeKind, NoteChange

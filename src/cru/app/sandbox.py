@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from cru.app.start import Start, user_home
 from cru.core.base.config.layers import Settings
 from cru.core.base.files.search_path import own_env
+from cru.core.guard.rules.paths import PathRoots, named_secrets, resolve
 from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
-from cru.permissions.paths import PathRoots, named_secrets, resolve
 from cru.sandbox import VARIABLE, SandboxSettings, SandboxTable
 from cru.sandbox.backends import BACKENDS, backend_path, describe_limits
 from cru.sandbox.memory import DetectionMemory

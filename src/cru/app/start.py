@@ -22,6 +22,7 @@ from cru.core.base.config.project_root import find_root
 from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
+from cru.core.guard.rules import PermissionSettings
 from cru.core.models import API_KEYS, ModelSettings
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
@@ -29,19 +30,18 @@ from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
-from cru.permissions import PermissionSettings
 from cru.sandbox.backends import sandbox_table
 from cru.tasks import CardPlaces, TaskTable
 from cru.tools.protocol import ToolSettings
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
+    from cru.core.guard.rules.gate import Gate
     from cru.engine.guides import GuideReader
     from cru.extensions.discovery.places import PluginFolders
     from cru.extensions.lost_guards import LostGuard
     from cru.extensions.prompt_files import PromptPlaces
     from cru.mcp.configured import ConfiguredServers
-    from cru.permissions.gate import Gate
 
 
 class FaceSettings(Struct, frozen=True):
@@ -213,8 +213,8 @@ def _ignore(start: Start, notices: list[str], texts: list[str]) -> None:
 
 def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) -> Layer:
     """Return what counts of a project's file."""
-    from cru.permissions.rules import drop_unreadable
-    from cru.permissions.trust import TrustStore
+    from cru.core.guard.rules.rules import drop_unreadable
+    from cru.core.guard.rules.trust import TrustStore
 
     trust = TrustStore(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):

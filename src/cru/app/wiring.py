@@ -26,6 +26,10 @@ from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import TodoChanged, TurnComplete
 from cru.core.events.stamp import Origin
+from cru.core.guard.rules import PermissionSettings, layer_rules
+from cru.core.guard.rules.gate import Asker, Gate
+from cru.core.guard.rules.grants import Grants
+from cru.core.guard.rules.paths import named_secrets, resolve
 from cru.core.models import ModelSettings
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
@@ -36,10 +40,6 @@ from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
-from cru.permissions import PermissionSettings, layer_rules
-from cru.permissions.gate import Asker, Gate
-from cru.permissions.grants import Grants
-from cru.permissions.paths import named_secrets, resolve
 from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
@@ -321,7 +321,7 @@ async def check_rules(parts: Parts, strict: bool = False) -> None:
     """Tell which rules name no tool, once every plugin has brought its own. Raises SettingsLost if none may be lost."""
     rules = [rule for rule in parts.gate.rules() if parts.tools.find(rule.tool) is None]
     if rules:
-        from cru.permissions.rules import unknown_tools
+        from cru.core.guard.rules.rules import unknown_tools
 
         problems = [str(problem) for problem in unknown_tools(rules, parts.tools.names())]
         if strict and problems:

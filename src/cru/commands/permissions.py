@@ -13,17 +13,17 @@ from cru.commands.errors import BadCommand
 from cru.commands.mode import describe_sandbox
 from cru.core.base.values.mcp_names import PREFIX, own_name
 from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.guard.rules.command_parts import JudgedParts, judge_parts
+from cru.core.guard.rules.gate import Gate, Verdict
+from cru.core.guard.rules.later_runs import ASKED
+from cru.core.guard.rules.listing import RuleRow, describe_rule, list_rules
+from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES, Decision, decide
+from cru.core.guard.rules.paths import PROTECTED_NAMES
+from cru.core.guard.rules.rules import OUTSIDE
 from cru.engine.call_arguments import normalize_paths
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.engine.permission import PermissionQuestion, judge
-from cru.permissions.command_parts import JudgedParts, judge_parts
-from cru.permissions.gate import Gate, Verdict
-from cru.permissions.later_runs import ASKED
-from cru.permissions.listing import RuleRow, describe_rule, list_rules
-from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES, Decision, decide
-from cru.permissions.paths import PROTECTED_NAMES
-from cru.permissions.rules import OUTSIDE
 from cru.tools.builtin import TABLE, BuiltInTool
 from cru.tools.protocol import ArgumentError, Tool
 

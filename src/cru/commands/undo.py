@@ -9,6 +9,7 @@ from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.core.base.files import is_inside
 from cru.core.base.values.visible import visible
+from cru.core.guard.rules.gate import PermissionSubject
 from cru.core.undo.diff import diff_summary
 from cru.core.undo.restore import summarize
 from cru.core.undo.store import RevisionStore
@@ -26,7 +27,6 @@ from cru.engine.undo import (
     settle_changes,
     turn_starts,
 )
-from cru.permissions.gate import PermissionSubject
 
 LEAVE = "--leave"
 MOST_DIFF = 200_000

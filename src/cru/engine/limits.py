@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cru.core.base.values.errors import CruError
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.engine import permission
 from cru.engine.loop_guard import CallKey, LoopGuard, LoopStep
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext
 from cru.engine.spending import BudgetKind, BudgetReached, ScopeKind, format_cost
 from cru.engine.turn import Turn, TurnStopped
-from cru.permissions.gate import PermissionReply, PermissionSubject
 
 NUDGE = (
     "Nothing new has come of your last {count} rounds: the same calls gave the same results, calls were refused, or nothing was said. "

@@ -13,6 +13,7 @@ from cru.core.base.files.search_path import exists_above
 from cru.core.base.values.messages import Span
 from cru.core.conversations.store import ContextStore
 from cru.core.events.bus import Bus
+from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.models import ModelPrice
 from cru.core.models.protocol import Model
 from cru.engine.commands import Commands
@@ -20,7 +21,6 @@ from cru.engine.history import History
 from cru.engine.recorder import Recorder
 from cru.engine.spending import BudgetSettings, UsageLedger
 from cru.engine.system_prompt import Guides, GuideSettings
-from cru.permissions.gate import Asker, Gate
 from cru.tools.builtin import ToolRegistry as Tools
 from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 

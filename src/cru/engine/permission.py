@@ -21,8 +21,8 @@ from cru.core.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
+from cru.core.guard.rules.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
 from cru.engine.parts import Parts
-from cru.permissions.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
 from cru.tools.protocol import Access, Tool
 
 REFUSALS = {
@@ -193,7 +193,7 @@ def _tighten(parts: Parts, answer: Answer) -> Answer:
 
 
 def _tell_updates(parts: Parts, update: PermissionUpdate) -> None:
-    from cru.permissions.updates import take_update
+    from cru.core.guard.rules.updates import take_update
 
     for text in take_update(parts.gate, update):
         parts.bus.stream.warn(f"{update.by}: {text}", update.by)
@@ -353,7 +353,7 @@ def _why_once(parts: Parts, question: PermissionQuestion) -> str:
     """Why no rule is offered, as far as that is known here."""
     if not _is_outside(parts, question):
         return _why_protected(parts, question)
-    from cru.permissions.kept_rules import WHY
+    from cru.core.guard.rules.kept_rules import WHY
 
     return _why_not_by_rule(parts, question) or WHY
 
@@ -361,7 +361,7 @@ def _why_once(parts: Parts, question: PermissionQuestion) -> str:
 def _why_protected(parts: Parts, question: PermissionQuestion) -> str:
     if question.kind != "shell":
         return ""
-    from cru.permissions.protected_writes import may_write_protected
+    from cru.core.guard.rules.protected_writes import may_write_protected
 
     is_protected = may_write_protected(question.detail, parts.gate.places)
     return "it may write into a place that decides what programs do, such as `.git`" if is_protected else ""
@@ -372,13 +372,13 @@ def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:
     outside = parts.gate.outside
     if outside is None or not _is_outside(parts, question):
         return ""
-    from cru.permissions.paths import JudgedCall
+    from cru.core.guard.rules.paths import JudgedCall
 
     return outside.why_not_by_rule(JudgedCall(question.name, question.kind, question.detail))
 
 
 def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:
-    from cru.permissions.hints import allow_hint, outside_hint
+    from cru.core.guard.rules.hints import allow_hint, outside_hint
 
     if _is_outside(parts, question) and not verdict.explicit:
         return outside_hint(rule, question.detail, _why_not_by_rule(parts, question), parts.gate.settings_file)

@@ -55,7 +55,7 @@ def show_parts(parts: Parts, question: AskedCall) -> tuple[str, ...]:
         return ()
     if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
         return ()
-    from cru.permissions.command_parts import judge_parts
+    from cru.core.guard.rules.command_parts import judge_parts
 
     judged = judge_parts(parts.gate, question.name, question.detail)
     if len(judged.parts) < 2:

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from cru.core.base.config.closest import closest
 from cru.core.conversations.identity import is_name
+from cru.core.guard.rules import UnknownMode
+from cru.core.guard.rules.modes import check_mode
 from cru.fleet import BadItems
 from cru.fleet.records import BatchItem
-from cru.permissions import UnknownMode
-from cru.permissions.modes import check_mode
 
 LARGEST = 16 << 20
 """Bytes of a line."""

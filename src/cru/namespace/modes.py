@@ -11,11 +11,11 @@ from cru.core.base.files import glob
 from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import ToolBeforeCall, ToolsSelect
 from cru.core.events.stamp import Event
+from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, MODES
 from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.namespace.tools import matching_names
-from cru.permissions.modes import MODE_DESCRIPTIONS, MODES
 
 ALIASES = {"normal": "ask"}
 STANCES = ("ask", "allow", "deny")

@@ -10,12 +10,12 @@ from cru.core.base.values.messages import Span
 from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import SessionEnded, SystemPromptBuild
 from cru.core.events.stamp import Event
+from cru.core.guard.rules.gate import NoAsker
 from cru.namespace import modes, plain_data
 from cru.namespace.arguments import function, number, options, text, whole
 from cru.namespace.callbacks import bind_callback
 from cru.namespace.host import BadArgument, Object, PluginSession, host
 from cru.namespace.layers import Layers
-from cru.permissions.gate import NoAsker
 
 _DEFAULTS = "defaults"
 KNOBS = ("system_prompt", "temperature", "max_tokens", "thinking_budget")

@@ -20,7 +20,7 @@ from cru.core.base.files.regular import make_private_folder
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.run import AT_ONCE, run_program
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox.backends import BUBBLEWRAP, Detection
 from cru.sandbox.detect import command_line
 from cru.sandbox.home_places import daemon_folders

@@ -15,8 +15,8 @@ from cru.core.base.files.regular import make_private_folder
 from cru.core.base.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
 from cru.core.conversations.home import private_parents
 from cru.core.conversations.private import HeldFolder
-from cru.permissions.outside_runs import OutsideRuns
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.outside_runs import OutsideRuns
+from cru.core.guard.rules.paths import PathRoots
 from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import (
     BUBBLEWRAP,

@@ -11,8 +11,8 @@ from glob import escape, iglob
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
-from cru.permissions.git_runs import user_places
-from cru.permissions.paths import PathRoots
+from cru.core.guard.rules.git_runs import user_places
+from cru.core.guard.rules.paths import PathRoots
 
 GIT = (
     ".config/git/attributes",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cru.permissions.outside_runs import OutsideRuns
+from cru.core.guard.rules.outside_runs import OutsideRuns
 from cru.sandbox import SandboxSettings
 from cru.sandbox.backends import Detection
 from cru.sandbox.memory import DetectionMemory

@@ -10,7 +10,7 @@ from functools import lru_cache
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
 from cru.core.conversations.home import private_parents
-from cru.permissions.paths import SECRET_AT_HOME, PathRoots
+from cru.core.guard.rules.paths import SECRET_AT_HOME, PathRoots
 from cru.sandbox import SandboxSettings
 
 SECRET_FILES = ("/etc/gshadow", "/etc/shadow")

@@ -14,7 +14,7 @@ from cru.core.base.bundled import PACKAGES
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
 from cru.core.base.files.search_path import own_path
-from cru.permissions.paths import PathRoots, contains_secrets
+from cru.core.guard.rules.paths import PathRoots, contains_secrets
 from cru.sandbox.own_places import SHAPES, lies_in
 
 MASKED = ("/dev/shm", "/run", "/tmp")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from cru.core.base.config.check import in_plain_words
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
-from cru.permissions.modes import MODES, stricter
+from cru.core.guard.rules.modes import MODES, stricter
 from cru.tasks import BadCard, CardOrigin
 from cru.tools.builtin import TABLE
 from cru.tools.protocol import AGENT_ALIASES

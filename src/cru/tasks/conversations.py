@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
 from cru.core.conversations.entries import new_id
-from cru.permissions.modes import stricter
+from cru.core.guard.rules.modes import stricter
 from cru.tasks import FOLDER
 from cru.tasks.cards import AgentCard
 

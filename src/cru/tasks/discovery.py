@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import NoFrontMatter
 from cru.core.base.files.regular import read_regular
-from cru.permissions.trust import TrustStore
+from cru.core.guard.rules.trust import TrustStore
 from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card
 from cru.tools.protocol import AGENT_ALIASES

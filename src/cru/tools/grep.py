@@ -23,7 +23,7 @@ from cru.core.base.files.search_path import find_program
 from cru.core.base.files.selection import select_by_glob
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.run import ProcessResult
-from cru.permissions.hidden_files import HiddenFiles
+from cru.core.guard.rules.hidden_files import HiddenFiles
 from cru.tools import ripgrep
 from cru.tools.arguments import Grep
 from cru.tools.hidden import HiddenCount, find_hidden

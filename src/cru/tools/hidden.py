@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cru.permissions.hidden_files import HiddenFiles, HiddenReason
+from cru.core.guard.rules.hidden_files import HiddenFiles, HiddenReason
 from cru.tools.protocol import ToolContext
 
 _NOTES = {

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from cru.core.base.net import WholeResponse
     from cru.core.base.process.confined import ConfinedCommand
     from cru.core.conversations.store import FileContext
-    from cru.permissions.gate import Verdict
-    from cru.permissions.hidden_files import HiddenFiles
-    from cru.permissions.outside_runs import OutsideRuns
+    from cru.core.guard.rules.gate import Verdict
+    from cru.core.guard.rules.hidden_files import HiddenFiles
+    from cru.core.guard.rules.outside_runs import OutsideRuns
 
 T = TypeVar("T")
 

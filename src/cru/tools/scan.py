@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cru.core.base.files.regular import open_regular
 from cru.core.base.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
-from cru.permissions.hidden_files import HiddenFiles
+from cru.core.guard.rules.hidden_files import HiddenFiles
 from cru.tools.walk import never, walk
 
 MATCHES = 200

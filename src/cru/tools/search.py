@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cru.core.base.files.glob import BadGlob
 from cru.core.base.files.selection import NOTHING, FileSelection, both, select_by_glob, without
-from cru.permissions.hidden_files import HiddenReason
+from cru.core.guard.rules.hidden_files import HiddenReason
 from cru.tools.arguments import Glob, Ls
 from cru.tools.hidden import HiddenCount, find_hidden
 from cru.tools.paths import os_failure, printable, require_folder, resolve

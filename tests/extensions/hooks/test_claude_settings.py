@@ -11,10 +11,10 @@ import pytest
 from tests.extensions.hooks.claude_world import about, read
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 
+from cru.core.guard.rules import RuleLists
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.dialects.claude.permissions import MOST_RULES
 from cru.extensions.hooks.model.entry import HookSource, Layer
-from cru.permissions import RuleLists
 
 HERE = Path("/project")
 

@@ -11,9 +11,9 @@ from tests.extensions.hooks.dialect_world import about, source
 from tests.faces.hooked import CALLS, crush, model
 from tests.kit import HomeDir, cru
 
+from cru.core.guard.rules import RuleLists
 from cru.extensions.hooks.dialects import load_dialect
 from cru.extensions.hooks.model.entry import HookFileProblem, ProblemKind
-from cru.permissions import RuleLists
 
 UNHELD, IGNORED, PART = ProblemKind.UNHELD, ProblemKind.IGNORED, ProblemKind.PART
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.trust.copies import LARGEST_COPY, read_copy
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, take_fingerprint
 from cru.extensions.hooks.trust.store import HookTrust
-from cru.permissions.trust import TrustStore
 
 
 def entry(path: Path, command: str, **more: Any) -> HookEntry:

@@ -19,11 +19,11 @@ from mcp_types import (
 )
 from tests.kit.waiting import PATIENCE
 
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.faces.mcp_server import calls
 from cru.faces.mcp_server.asker import CHANNEL, ClientAsker, ElicitedAnswer, answer_schema, render_question
 from cru.faces.mcp_server.calls import ClientCalls, SuspendedCall
 from cru.faces.mcp_server.served_session import CallResult, ServedSession
-from cru.permissions.gate import PermissionReply, PermissionSubject
 
 ALL = ClientCapabilities(elicitation=ElicitationCapability(form=FormElicitationCapability()))
 WRITE = PermissionSubject("write", "write", "a.txt", why="ask mode asks", rule="write:a.txt", preview="one\ntwo")

@@ -15,6 +15,8 @@ from msgspec import Struct
 from cru.core.base.bundled import PLUGINS
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.regular import NOT_REGULAR
+from cru.core.guard.rules import NotAccepted
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions import OWN_KEYS, PATH_VARIABLES
 from cru.extensions.discovery.files import (
     DiscoveredPlugin,
@@ -27,8 +29,6 @@ from cru.extensions.discovery.files import (
 from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Manifest
 from cru.extensions.packages import Package, installed_packages
-from cru.permissions import NotAccepted
-from cru.permissions.trust import TrustStore
 
 BUNDLED = Path(PLUGINS)
 INIT, INIT_FILE = "init", "init.lua"

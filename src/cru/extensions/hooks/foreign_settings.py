@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.guard.rules import LayerRules, RuleLists
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.hooks.model.entry import HookSource
 from cru.extensions.hooks.model.mapping import ForeignSettings
-from cru.permissions import LayerRules, RuleLists
-from cru.permissions.trust import TrustStore
 
 FileSettings = tuple[HookSource, ForeignSettings]
 NOT_FROM_SETTINGS = "CRU_"

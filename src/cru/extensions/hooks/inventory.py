@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.hooks import HookLocations, HookOptions, SessionHookOptions
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.discovery import HookPolicy
@@ -17,7 +18,6 @@ from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy, MissingHook
 from cru.extensions.hooks.trust.missing import find_missing, list_project_files, note_missing
 from cru.extensions.hooks.trust.store import HookTrust
-from cru.permissions.trust import TrustStore
 
 
 class HookInventory(Struct):

@@ -14,6 +14,7 @@ from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
+from cru.core.guard.rules.trust import TrustStore
 from cru.engine import side_calls
 from cru.engine.parts import Parts
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
@@ -22,7 +23,6 @@ from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileK
 from cru.extensions.prompt_files.expansion import expand, find_mentions
 from cru.extensions.prompt_files.files import PromptFile, check_usable, leads_out
 from cru.extensions.prompt_files.trusted import check_trusted
-from cru.permissions.trust import TrustStore
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import SecretVariables
 

@@ -204,8 +204,8 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
 
             add_setting(settings, values[0])
     if "mode" in settings:
-        from cru.permissions import UnknownMode
-        from cru.permissions.modes import check_mode
+        from cru.core.guard.rules import UnknownMode
+        from cru.core.guard.rules.modes import check_mode
 
         try:
             check_mode(settings["mode"])

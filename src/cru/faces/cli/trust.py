@@ -12,6 +12,8 @@ from cru.app import Start
 from cru.app.start import card_places, prompt_places
 from cru.core.base.config.ignored import drop_forbidden
 from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
+from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.discovery.places import project_folder
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind
 from cru.faces.cli.arguments import CommandArguments
@@ -32,8 +34,6 @@ from cru.faces.cli.trust_display import (
     render_prompt_files,
     render_settings,
 )
-from cru.permissions.snapshot import Snapshot, take_snapshot
-from cru.permissions.trust import TrustStore
 from cru.tasks import CardOrigin
 
 HELP = """\

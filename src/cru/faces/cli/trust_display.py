@@ -13,13 +13,13 @@ from cru.app import Start
 from cru.app.start import card_places, prompt_places
 from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
+from cru.core.guard.rules.snapshot import Snapshot, SnapshotFile
+from cru.core.guard.rules.widening import find_widening
 from cru.engine.parts import EngineSettings
 from cru.extensions.prompt_files import PromptFileKind
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
-from cru.permissions.snapshot import Snapshot, SnapshotFile
-from cru.permissions.widening import find_widening
 from cru.tasks import CardOrigin
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.values.visible import fold_blanks, visible, whole_lines
-from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.tools.preview import cut_preview
 
 CHOICES: dict[str, ReplyScope] = {"once": "once", "session": "session", "no": "no"}

@@ -18,6 +18,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.conversations.home import Home
 from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published
+from cru.core.guard.rules.modes import stricter
 from cru.engine import side_calls
 from cru.engine.background import run_to_end
 from cru.engine.tool_call import ToolOutcome
@@ -25,7 +26,6 @@ from cru.engine.turn import LegResult
 from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement
 from cru.faces.mcp_server.session_tools import SessionTools
-from cru.permissions.modes import stricter
 from cru.tools.protocol import Tool
 
 VAULT = ("vault_search", "vault_read", "vault_write", "vault_links")

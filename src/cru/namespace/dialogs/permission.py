@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cru.core.base.values.errors import CruError
+from cru.core.guard.rules.gate import PermissionSubject
 from cru.engine import permission as engine
 from cru.namespace.arguments import options, table, text, texts, tostring
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, Values, host
-from cru.permissions.gate import PermissionSubject
 
 _SCOPES = {"once": "once", "session": "session", "project": "project", "always": "user"}
 

@@ -12,13 +12,13 @@ from cru.core.base.config.check import in_plain_words
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 from cru.core.conversations.store import FileContext
+from cru.core.guard.rules.modes import MODES
 from cru.engine.history import IMAGES
 from cru.engine.unfinished import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
 from cru.namespace.arguments import options, text, texts, warn, whole
 from cru.namespace.host import BadArgument, Values, host
 from cru.namespace.sessions.open_sessions import OpenSession, check_script_session, open_sessions
-from cru.permissions.modes import MODES
 from cru.tasks.conversations import ConversationRecord, ConversationState, read_conversations
 from cru.tasks.record import CancelledBy
 

@@ -19,11 +19,11 @@ from cru.core.base.values import mcp_names
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
+from cru.core.guard.rules import RuleLists
 from cru.extensions.hooks import Footprint
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import FactsOf, SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.permissions import RuleLists
 
 PATH_ARGUMENTS = ("file_path", "path")
 

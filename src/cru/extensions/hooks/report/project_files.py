@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from cru.core.guard.rules.paths import PROTECTED_NAMES
 from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.programs import CODE_RUNNERS, PLAIN_PROGRAMS, SHELLS, base_name, is_listed
 from cru.core.guard.shell.syntax import SimpleCommand
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.report.runnable import SCRIPT
-from cru.permissions.paths import PROTECTED_NAMES
 
 _PROJECT = re.compile(r"\$\{?(?:\w+_PROJECT_(?:DIR|ROOT)|\w+_CWD|PWD)\}?/|\.\.?/")
 """A path of the project, or where a variable begins that holds one in some dialect."""

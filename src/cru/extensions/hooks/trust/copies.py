@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from cru.core.base.files.regular import make_private_folder, read_regular
+from cru.core.guard.rules import NotStored
 from cru.extensions.hooks.trust.files import ReferencedFile
-from cru.permissions import NotStored
 
 LARGEST_COPY = 64 << 10
 """Bytes of a file that is kept."""

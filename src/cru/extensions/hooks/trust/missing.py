@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from cru.core.guard.rules.stored import HookJudgement
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks, MissingHook
 from cru.extensions.hooks.trust.fingerprint import key_of
-from cru.permissions.stored import HookJudgement
 
 REPLACED = "accepted earlier, its entry changed since"
 PRESENT = (Activation.ACTIVE, Activation.UNTRUSTED, Activation.REFUSED)

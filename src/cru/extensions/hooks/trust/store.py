@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
+from cru.core.guard.rules.stored import HookJudgement
+from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import REVIEW, MissingHook
 from cru.extensions.hooks.trust.files import LookupBudget, stat
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, definition, key_of, relative, take_fingerprint
-from cru.permissions.stored import HookJudgement
-from cru.permissions.trust import TrustStore
 
 NOT_RUN = f"so the hook does not run ({REVIEW})"
 TOO_MUCH = "it names more files than cru looks at, so it cannot be accepted"

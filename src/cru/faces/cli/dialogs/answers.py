@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.faces.cli.console import is_dumb_terminal
 from cru.faces.cli.terminal.keyboard import typed_text
-from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 
 ESCAPE, END_OF_INPUT = b"\x1b", b"\x04"
 MORE = "m"

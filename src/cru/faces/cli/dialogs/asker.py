@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from cru.core.base.values.visible import fold_blanks, visible, whole_lines
+from cru.core.guard.rules.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.faces.cli.console import is_dumb_terminal
 from cru.faces.cli.dialogs.answers import (
     CHOICES,
@@ -32,7 +33,6 @@ from cru.faces.cli.dialogs.answers import (
 )
 from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode, typed_text
-from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.tools.preview import cut_line, cut_preview
 
 T = TypeVar("T")

@@ -77,7 +77,7 @@ def _item_options(args: CommandArguments) -> BatchItem:
         raise UsageProblem(f"--on-interrupted: there is no choice `{policy}`", f"one of: {', '.join(POLICIES)}")
     mode = args.value("--mode", "trust" if args.has("--trust") else "")
     if mode:
-        from cru.permissions.modes import check_mode
+        from cru.core.guard.rules.modes import check_mode
 
         check_mode(mode)
         if args.has("--trust") and mode != "trust":

@@ -11,6 +11,10 @@ from cru.app import load_settings, plugin_places
 from cru.app.start import SettingsLost, Start
 from cru.core.base.config.layers import Layer
 from cru.core.base.values.masking import masked
+from cru.core.guard.rules import layer_rules
+from cru.core.guard.rules.dead_rules import find_flaw
+from cru.core.guard.rules.listing import ORDER
+from cru.core.guard.rules.rules import parse_rule, unknown_tools
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.lost_hooks import find_lost_hooks
@@ -24,10 +28,6 @@ from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
-from cru.permissions import layer_rules
-from cru.permissions.dead_rules import find_flaw
-from cru.permissions.listing import ORDER
-from cru.permissions.rules import parse_rule, unknown_tools
 from cru.tools.builtin import TABLE
 
 HELP = """\

@@ -49,9 +49,9 @@ class KnownServers(Struct):
                     )
 
     def place(self) -> ServerPlace:
-        from cru.permissions import PermissionSettings, layer_rules
-        from cru.permissions.gate import Gate
-        from cru.permissions.grants import Grants
+        from cru.core.guard.rules import PermissionSettings, layer_rules
+        from cru.core.guard.rules.gate import Gate
+        from cru.core.guard.rules.grants import Grants
         from cru.tools.web import sensitive_reason
 
         start = self.start

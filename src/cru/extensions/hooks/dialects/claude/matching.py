@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from cru.core.base.files import glob
 from cru.core.base.files.linear_regex import finds
+from cru.core.guard.rules import paths, rules
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing.reading import check_regex
-from cru.permissions import paths, rules
 
 LITERAL = re.compile(r"[A-Za-z0-9_\-,| ]*")
 PLAIN = re.compile(r"[A-Za-z0-9_|]*")
@@ -157,7 +157,7 @@ def _path(what: str, kind: str, tool: str, path: str, root: str, home: str) -> b
 
 
 def _url(what: str, url: str) -> bool:
-    from cru.permissions import urls
+    from cru.core.guard.rules import urls
 
     host = urls.parse_rule_url(url).host.partition(":")[0]
     return glob.matches_text(glob.parse_glob(what.removeprefix("domain:").lower()), host)

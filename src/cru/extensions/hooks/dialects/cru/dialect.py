@@ -10,6 +10,7 @@ from cru.core.base.files.linear_regex import finds
 from cru.core.base.values.mcp_names import double_name
 from cru.core.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.core.events.stamp import Event
+from cru.core.guard.rules.modes import KINDS
 from cru.engine.turn import TYPED_SOURCES
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.cru import output
@@ -27,7 +28,6 @@ from cru.extensions.hooks.model.mapping import (
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
-from cru.permissions.modes import KINDS
 
 # Names of Claude and Crush → our event, and the values of its identifier, or the sources of a prompt, that they mean.
 SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -116,7 +116,7 @@ def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, object]:
 
 def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> bool:
     """Whether the call is what an `if` wants. What a command or a path does not tell for certain counts as wanted."""
-    from cru.permissions import paths, rules
+    from cru.core.guard.rules import paths, rules
 
     tool, args = common.tool_name(event), common.tool_arguments(event)
     kind, argument = DETAILS.get(tool, ("tool", ""))

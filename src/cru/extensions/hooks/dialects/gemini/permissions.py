@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 from cru.core.base.config.closest import did_you_mean
+from cru.core.guard.rules import BadRule, RuleLists
+from cru.core.guard.rules.rules import parse_rule
 from cru.extensions.hooks.dialects.gemini.tools import TOOLS
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.parsing.reading import Reading
-from cru.permissions import BadRule, RuleLists
-from cru.permissions.rules import parse_rule
 
 EXCLUDED = (("tools", "exclude"), ("excludeTools",))
 """Where the list stands, and stood in older files."""

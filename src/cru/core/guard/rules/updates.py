@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cru.core.events.answers import GrantKind, PermissionUpdate, UpdateKind
-from cru.permissions import PermissionsError
-from cru.permissions.modes import MODE_DESCRIPTIONS, STRICTNESS, check_mode
+from cru.core.guard.rules import PermissionsError
+from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, STRICTNESS, check_mode
 
 if TYPE_CHECKING:
-    from cru.permissions.gate import Gate
+    from cru.core.guard.rules.gate import Gate
 
 
 def take_update(gate: Gate, update: PermissionUpdate) -> list[str]:

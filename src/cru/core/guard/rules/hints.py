@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import json
 
 if TYPE_CHECKING:
-    from cru.permissions.gate import Verdict
+    from cru.core.guard.rules.gate import Verdict
 
 
 LONGEST = 100

@@ -16,14 +16,14 @@ from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.files import glob, is_inside
 from cru.core.base.files.glob import escape
 from cru.core.base.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
+from cru.core.guard.rules import BadRule
+from cru.core.guard.rules.modes import KINDS
+from cru.core.guard.rules.path_set import PathSet, fold, names_of
+from cru.core.guard.rules.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
 from cru.core.guard.shell.programs import SAFE_SUBCOMMANDS
-from cru.permissions import BadRule
-from cru.permissions.modes import KINDS
-from cru.permissions.path_set import PathSet, fold, names_of
-from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
 
 if TYPE_CHECKING:
-    from cru.permissions import LayerRules
+    from cru.core.guard.rules import LayerRules
 
 
 SKILL = "skill"
@@ -137,11 +137,11 @@ def find_allowing_rules(rules: Sequence[Rule], call: JudgedCall, places: PathRoo
     if whole is not None or not own:
         return (whole,) if whole is not None else ()
     if call.kind == "shell":
-        from cru.permissions.allowed_commands import find_command_rules
+        from cru.core.guard.rules.allowed_commands import find_command_rules
 
         return find_command_rules(own, call, places.root if call.tool != OUTSIDE else "")
     if call.kind == "fetch":
-        from cru.permissions import urls
+        from cru.core.guard.rules import urls
 
         return tuple(islice((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), 1))
     return tuple(islice((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), 1))
@@ -158,7 +158,7 @@ def _find_input_rules(rules: Sequence[Rule], call: JudgedCall) -> tuple[Rule, ..
     own = [rule for rule in rules if rule.tool == INPUT_TO]
     if not own:
         return ()
-    from cru.permissions.allowed_commands import find_command_rules
+    from cru.core.guard.rules.allowed_commands import find_command_rules
 
     return find_command_rules(own, JudgedCall(INPUT_TO, call.kind, call.receiver), "")
 
@@ -200,7 +200,7 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind == "shell":
         return call.searched.matches(rule.pieces)
     if call.kind == "fetch":
-        from cru.permissions import urls
+        from cru.core.guard.rules import urls
 
         return urls.url_is_hit(rule.pieces, call.detail)
     return glob.matches_text(glob.parse_glob(rule.pattern.strip()), call.detail.strip())
@@ -348,7 +348,7 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
     if call.kind == "shell":
         return _command_rule(call, places)
     if call.kind == "fetch":
-        from cru.permissions import urls
+        from cru.core.guard.rules import urls
 
         pattern = urls.suggest_pattern(call.detail)
         return f"{call.tool}:{pattern}" if pattern else ""
@@ -359,10 +359,10 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
 
 def _command_rule(call: JudgedCall, places: PathRoots) -> str:
     """No rule for a command that may write into a protected file: changing it is asked about each time."""
-    from cru.permissions.protected_writes import may_write_protected
+    from cru.core.guard.rules.protected_writes import may_write_protected
 
     text = call.detail.strip()
-    from cru.permissions.allowed_commands import bare_command
+    from cru.core.guard.rules.allowed_commands import bare_command
 
     command = bare_command(call, places.root)
     if may_write_protected(command.raw, places):
@@ -390,7 +390,7 @@ def _path_rule(call: JudgedCall, places: PathRoots) -> str:
     if inner.partition("/")[0] == "~":  # a folder of that name; in a rule it is the user's home
         return f"{call.tool}:{escape(path.real)}"
     folder, _, name = inner.rpartition("/")
-    from cru.permissions.later_runs import special_name
+    from cru.core.guard.rules.later_runs import special_name
 
     if path.access == "write" and special_name(path, places):
         return f"{call.tool}:{escape(inner)}"

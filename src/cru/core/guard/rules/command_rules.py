@@ -9,14 +9,14 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from cru.core.base.files.glob import StarGlob, matches_text
+from cru.core.guard.rules.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.core.guard.shell.analysis import CommandAnalysis, Words
 from cru.core.guard.shell.braces import expand_bash_braces
 from cru.core.guard.shell.inner_commands import find_inner_commands, find_line_commands, find_plainly_run
 from cru.core.guard.shell.programs import KEYWORDS, SUBCOMMAND_PROGRAMS, base_name
-from cru.permissions.rule_programs import GLOB, programs_of, without_globs, without_versions
 
 if TYPE_CHECKING:
-    from cru.permissions.denied_options import DeniedOptions
+    from cru.core.guard.rules.denied_options import DeniedOptions
 
 _OPERATORS = ";|&<>()`\n"
 _CUT = str.maketrans(dict.fromkeys(_OPERATORS + "\r", "\n"))
@@ -217,7 +217,7 @@ def _texts(word: str) -> Iterator[str]:
 def _denied_options(pattern: StarGlob) -> DeniedOptions | None:
     if not any("-" in piece for piece in pattern):
         return None
-    from cru.permissions.denied_options import read_denied_options
+    from cru.core.guard.rules.denied_options import read_denied_options
 
     return read_denied_options(pattern)
 
@@ -228,7 +228,7 @@ def _is_hit(candidate: _SearchedWords, forms: Sequence[StarGlob], denied: Denied
         return True
     if denied is None:
         return False
-    from cru.permissions.denied_options import without_denied_options
+    from cru.core.guard.rules.denied_options import without_denied_options
 
     rest = _forms(denied.rest)
     others = without_denied_options(candidate.words, candidate.begins, denied)

@@ -12,7 +12,7 @@ from cru.core.base.config.layers import Layer
 from cru.core.base.values.errors import CruError
 
 if TYPE_CHECKING:
-    from cru.permissions.rules import Rule
+    from cru.core.guard.rules.rules import Rule
 
 
 class PermissionsError(CruError):
@@ -49,7 +49,7 @@ class RuleLists(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.allow or self.ask or self.deny:
-            from cru.permissions.rules import parse_rule
+            from cru.core.guard.rules.rules import parse_rule
 
             for text in (*self.allow, *self.ask, *self.deny):
                 parse_rule(text)
@@ -67,7 +67,7 @@ class PermissionSettings(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.mode != "ask":
-            from cru.permissions.modes import check_mode
+            from cru.core.guard.rules.modes import check_mode
 
             check_mode(self.mode)
 
@@ -114,7 +114,7 @@ def parse_layers(layers: Sequence[LayerRules], name: Literal["allow", "ask", "de
     """The rules of all layers with one decision."""
     if not layers:
         return ()
-    from cru.permissions.rules import parse_rule
+    from cru.core.guard.rules.rules import parse_rule
 
     return tuple(
         parse_rule(text, layer.file or f"the {layer.layer}", layer)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from cru.core.guard.rules.paths import PROTECTED_NAMES, PathRoots, is_decisive, is_protected, locate
 from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.programs import CODE_RUNNERS, WRAPPERS, base_name, names
 from cru.core.guard.shell.syntax import PartKind, Redirection, SimpleCommand, Word
-from cru.permissions.paths import PROTECTED_NAMES, PathRoots, is_decisive, is_protected, locate
 
 MOVING = names("cd pushd popd builtin command eval")
 """What may make another folder the one that relative paths begin at."""

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cru.core.base.files.glob import escape
+from cru.core.guard.rules.allowed_commands import matches_command
+from cru.core.guard.rules.named_options import allowed_text, names_uses
+from cru.core.guard.rules.rules import Rule, find_allowing_rules, names_call, parse_rule
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.simplify import simplify
-from cru.permissions.allowed_commands import matches_command
-from cru.permissions.named_options import allowed_text, names_uses
-from cru.permissions.rules import Rule, find_allowing_rules, names_call, parse_rule
 
 if TYPE_CHECKING:
+    from cru.core.guard.rules.paths import JudgedCall, PathRoots
     from cru.core.guard.shell.option_effects import OptionUse
-    from cru.permissions.paths import JudgedCall, PathRoots
 
 
 def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> str:

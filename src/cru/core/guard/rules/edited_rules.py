@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.glob import escape, parse_glob
+from cru.core.guard.rules import BadRule, RuleEditing
+from cru.core.guard.rules.allowed_commands import bare_command, bare_pattern
+from cru.core.guard.rules.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule
 from cru.core.guard.shell.analysis import CommandAnalysis
 from cru.core.guard.shell.programs import (
     CODE_RUNNERS,
@@ -20,12 +23,9 @@ from cru.core.guard.shell.programs import (
     is_listed,
     names,
 )
-from cru.permissions import BadRule, RuleEditing
-from cru.permissions.allowed_commands import bare_command, bare_pattern
-from cru.permissions.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule
 
 if TYPE_CHECKING:
-    from cru.permissions.paths import JudgedCall, PathRoots
+    from cru.core.guard.rules.paths import JudgedCall, PathRoots
 
 _PODS = "pod pods po service services svc deployment deployments deploy node nodes event events namespace namespaces ns ingress job jobs"
 PREFIXES = frozenset(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.core.guard.rules.modes import Decision
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.simplify import left_out, simplify
 from cru.core.guard.shell.syntax import SimpleCommand
-from cru.permissions.modes import Decision
 
 if TYPE_CHECKING:
-    from cru.permissions.gate import Gate
-    from cru.permissions.rules import Rule
+    from cru.core.guard.rules.gate import Gate
+    from cru.core.guard.rules.rules import Rule
 
 MOST = 50
 """Parts that are judged one by one."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
-from cru.permissions.git_runs import git_runs
+from cru.core.guard.rules.git_runs import git_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath
+    from cru.core.guard.rules.paths import JudgedCall, PathRoots, ResolvedPath
 
 _SHELL = "a shell runs it when somebody comes into the folder"
 _EDITOR = "an editor that opens the folder runs what it says"

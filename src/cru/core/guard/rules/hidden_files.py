@@ -9,15 +9,15 @@ from msgspec import Struct
 
 from cru.core.base.files.glob import literal_path_glob
 from cru.core.base.files.selection import NOTHING, FileSelection, either, without
-from cru.permissions.path_set import PathSet, fold
-from cru.permissions.paths import (
+from cru.core.guard.rules.path_set import PathSet, fold
+from cru.core.guard.rules.paths import (
     SECRET_AT_HOME,
     SECRET_PLACES,
     JudgedCall,
     PathRoots,
     is_protected,
 )
-from cru.permissions.rules import Rule, allowed_paths, matched_paths, names_call, rule_hits
+from cru.core.guard.rules.rules import Rule, allowed_paths, matched_paths, names_call, rule_hits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

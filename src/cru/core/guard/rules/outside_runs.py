@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cru.permissions.paths import JudgedCall
+    from cru.core.guard.rules.paths import JudgedCall
 
 LONGEST = 80
 """Characters of a command in a reason."""
@@ -45,7 +45,7 @@ class OutsideRuns:
 
     def why_not_by_rule(self, call: JudgedCall) -> str:
         """Why no rule permits this run outside just now; "" if one may."""
-        from cru.permissions.kept_rules import is_decided_by_files
+        from cru.core.guard.rules.kept_rules import is_decided_by_files
 
         if not is_decided_by_files(call) or not (name := self._find_confined()):
             return ""
@@ -67,7 +67,7 @@ class OutsideRuns:
         if not call.is_outside:
             return ""
         self._ruled.discard(call.detail)
-        from cru.permissions.kept_rules import is_decided_by_files, runs_hooks
+        from cru.core.guard.rules.kept_rules import is_decided_by_files, runs_hooks
 
         why_not = self.why_not_by_rule(call) if has_rule else ""
         if has_rule and not why_not and is_decided_by_files(call):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.permissions import Asker as Asker
-from cru.permissions import BadRule, RuleEditing, parse_layers
-from cru.permissions import NoAsker as NoAsker
-from cru.permissions import PermissionReply as PermissionReply
-from cru.permissions import PermissionSubject as PermissionSubject
-from cru.permissions import ReplyScope as ReplyScope
-from cru.permissions.grants import GrantedLists
-from cru.permissions.modes import DOING, MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
-from cru.permissions.paths import (
+from cru.core.guard.rules import Asker as Asker
+from cru.core.guard.rules import BadRule, RuleEditing, parse_layers
+from cru.core.guard.rules import NoAsker as NoAsker
+from cru.core.guard.rules import PermissionReply as PermissionReply
+from cru.core.guard.rules import PermissionSubject as PermissionSubject
+from cru.core.guard.rules import ReplyScope as ReplyScope
+from cru.core.guard.rules.grants import GrantedLists
+from cru.core.guard.rules.modes import DOING, MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
+from cru.core.guard.rules.paths import (
     JudgedCall,
     PathRoots,
     ResolvedPath,
@@ -32,11 +32,11 @@ from cru.permissions.paths import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.permissions import LayerRules, PermissionSettings
-    from cru.permissions.grants import Grants
-    from cru.permissions.hidden_files import HiddenFiles
-    from cru.permissions.outside_runs import OutsideRuns
-    from cru.permissions.rules import Rule
+    from cru.core.guard.rules import LayerRules, PermissionSettings
+    from cru.core.guard.rules.grants import Grants
+    from cru.core.guard.rules.hidden_files import HiddenFiles
+    from cru.core.guard.rules.outside_runs import OutsideRuns
+    from cru.core.guard.rules.rules import Rule
 
 Access = Literal["read", "write"]
 
@@ -252,7 +252,7 @@ class Gate:
         with_places = self._mode != "trust" and contains_secrets(call.paths[0].real, self._places)
         if not (self._deny or self._ask or with_places):
             return None
-        from cru.permissions.hidden_files import RuleSets, find_hidden_files
+        from cru.core.guard.rules.hidden_files import RuleSets, find_hidden_files
 
         rules = RuleSets(self._deny, self._ask, self._allowing())
         return find_hidden_files(call, rules, self._places, with_places=with_places)
@@ -292,7 +292,7 @@ class Gate:
         rules = self._allowing() if call.kind == "shell" and not call.is_outside else ()
         if not rules:
             return ""
-        from cru.permissions.option_hints import explain_unnamed_use
+        from cru.core.guard.rules.option_hints import explain_unnamed_use
 
         explanation = explain_unnamed_use(rules, call, self._places)
         return f"; {explanation}" if explanation else ""
@@ -300,7 +300,7 @@ class Gate:
     def _first_hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         if not rules:
             return None
-        from cru.permissions.rules import rule_hits
+        from cru.core.guard.rules.rules import rule_hits
 
         return next((rule for rule in rules if rule_hits(rule, call, self._places)), None)
 
@@ -312,7 +312,7 @@ class Gate:
         rules = tuple(rule for rule in self._allowing() if not named_only or rule.pattern not in (None, "*"))
         if not rules:
             return ()
-        from cru.permissions.rules import find_allowing_rules
+        from cru.core.guard.rules.rules import find_allowing_rules
 
         return find_allowing_rules(rules, call, self._places)
 
@@ -331,14 +331,14 @@ class Gate:
         """How a person may edit this rule of `rule_for`."""
         if not rule:
             return None
-        from cru.permissions.edited_rules import editing_of
+        from cru.core.guard.rules.edited_rules import editing_of
 
         return editing_of(self._call(tool, kind, detail, paths), self._places, rule, self._allowing())
 
     def rule_for(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> str:
         """The rule that the answers session, project and always would store; "" if nothing should be: protected places,
         several paths, what cannot be named by one rule."""
-        from cru.permissions.kept_rules import suggest_kept_rule
+        from cru.core.guard.rules.kept_rules import suggest_kept_rule
 
         try:  # a rule that is kept for a copy would hold for the project itself
             return "" if self._places.copy else suggest_kept_rule(self._call(tool, kind, detail, paths), self._places)
@@ -367,7 +367,7 @@ class Gate:
             if not self._is_named_by_rule(call, path):
                 return Verdict("ask", f"`{path.text}` is protected: reading it needs a question")
         if path.access == "write":
-            from cru.permissions.later_runs import special_name, why_asked
+            from cru.core.guard.rules.later_runs import special_name, why_asked
 
             special = special_name(path, self._places)
             if special and not self._is_named_by_rule(call, path, special):
@@ -379,7 +379,7 @@ class Gate:
 
     def _note(self, call: JudgedCall) -> None:
         if call.kind in ("write", "memory"):
-            from cru.permissions.later_runs import note_on
+            from cru.core.guard.rules.later_runs import note_on
 
             new = [note for note in note_on(call, self._mode) if note not in self._state.noted]
             self._state.noted.update(new)
@@ -389,7 +389,7 @@ class Gate:
         """Whether an allow rule or an answer names this place outside the project, or writes out what makes a file special."""
         if not (rules := self._allowing()):
             return False
-        from cru.permissions.rules import path_is_covered, writes_out
+        from cru.core.guard.rules.rules import path_is_covered, writes_out
 
         return any(
             path_is_covered(rule, call, path, self._places) and (not special or writes_out(rule, special))

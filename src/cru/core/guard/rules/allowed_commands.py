@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from cru.core.base.files import glob
+from cru.core.guard.rules.named_options import allowed_text, names_uses
+from cru.core.guard.rules.paths import JudgedCall
 from cru.core.guard.shell.analysis import CommandAnalysis, analyze
 from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.programs import names
 from cru.core.guard.shell.simplify import bare_command_words, has_condition, simplify
-from cru.permissions.named_options import allowed_text, names_uses
-from cru.permissions.paths import JudgedCall
 
 
 class PatternRule(Protocol):

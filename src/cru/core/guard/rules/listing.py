@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from cru.core.base.config.positions import item_lines
 from cru.core.base.files.regular import read_regular
-from cru.permissions import LayerRules
-from cru.permissions.dead_rules import find_flaw
-from cru.permissions.modes import Decision
-from cru.permissions.rules import GrantOrigin, Rule
+from cru.core.guard.rules import LayerRules
+from cru.core.guard.rules.dead_rules import find_flaw
+from cru.core.guard.rules.modes import Decision
+from cru.core.guard.rules.rules import GrantOrigin, Rule
 
 if TYPE_CHECKING:
-    from cru.permissions.gate import Gate
+    from cru.core.guard.rules.gate import Gate
 
 MOST = 1 << 20
 """Bytes of `grants.json` in which lines are looked for."""

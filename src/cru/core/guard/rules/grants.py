@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from cru.core.base.config.layers import SettingsProblem
     from cru.core.events.answers import PermissionUpdate
-    from cru.permissions.hook_grants import HookGrant
-    from cru.permissions.rules import GrantOrigin, Rule
-    from cru.permissions.stored import GrantFile
+    from cru.core.guard.rules.hook_grants import HookGrant
+    from cru.core.guard.rules.rules import GrantOrigin, Rule
+    from cru.core.guard.rules.stored import GrantFile
 
 Scope = Literal["session", "project", "always"]
 
@@ -65,7 +65,7 @@ class Grants:
             except (FileNotFoundError, NotADirectoryError):
                 pass  # the usual case; nothing is imported for it
             else:
-                from cru.permissions.stored import GrantFile, load_stored
+                from cru.core.guard.rules.stored import GrantFile, load_stored
 
                 self._keep(*load_stored(self._path, GrantFile))
         if self._lists is None:
@@ -78,7 +78,7 @@ class Grants:
 
     def add(self, scope: Scope, text: str) -> None:
         """Remember a person's answer. Raises BadRule, or NotStored if the file cannot be written (the rule then holds for the session)."""
-        from cru.permissions.rules import GrantOrigin, parse_rule
+        from cru.core.guard.rules.rules import GrantOrigin, parse_rule
 
         rule = parse_rule(text, f"an answer ({scope})", GrantOrigin(scope))
         self._session.append(rule)
@@ -121,10 +121,10 @@ class Grants:
         """Take over rules or folders of a hook; what a person should know of it. Raises BadRule, or NotStored (it then holds for the
         session, if it gives something)."""
         from cru.core.events.answers import GrantKind, GrantScope, UpdateKind
-        from cru.permissions.hook_grants import apply_update, describe_change
+        from cru.core.guard.rules.hook_grants import apply_update, describe_change
 
         if update.grant is not GrantKind.FOLDER:
-            from cru.permissions.rules import parse_rule
+            from cru.core.guard.rules.rules import parse_rule
 
             for text in update.items:
                 parse_rule(text)
@@ -145,8 +145,8 @@ class Grants:
 
     def _change_kept(self, update: PermissionUpdate) -> None:
         from cru.core.events.answers import GrantScope, UpdateKind
-        from cru.permissions import NotStored
-        from cru.permissions.hook_grants import apply_update
+        from cru.core.guard.rules import NotStored
+        from cru.core.guard.rules.hook_grants import apply_update
 
         try:
             self._change(lambda old: replace(old, hooks=apply_update(old.hooks, update, self._root)))
@@ -171,10 +171,10 @@ class Grants:
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
         if not self._keeps:
-            from cru.permissions import NotStored
+            from cru.core.guard.rules import NotStored
 
             raise NotStored("with --no-session no answer is kept", "leave the flag out to keep it for longer")
-        from cru.permissions.stored import GrantFile, update_stored
+        from cru.core.guard.rules.stored import GrantFile, update_stored
 
         self._keep(*update_stored(self._path, GrantFile, change))
 
@@ -182,7 +182,7 @@ class Grants:
         if problem is not None:
             self.problems.append(problem)
         self._file, self._lists = file, None
-        from cru.permissions.rules import GrantOrigin
+        from cru.core.guard.rules.rules import GrantOrigin
 
         answers = (("always", file.always), ("project", file.projects.get(self._root, ())))
         self._answered = self._parse(
@@ -194,8 +194,8 @@ class Grants:
     def _parse(self, rules: Iterable[tuple[str, str, GrantOrigin]]) -> tuple[Rule, ...]:
         """Rules out of (text, source, origin); one that cannot be read is a problem."""
         from cru.core.base.config.layers import SettingsProblem
-        from cru.permissions import BadRule
-        from cru.permissions.rules import parse_rule
+        from cru.core.guard.rules import BadRule
+        from cru.core.guard.rules.rules import parse_rule
 
         parsed: list[Rule] = []
         for text, source, origin in rules:
@@ -219,7 +219,7 @@ class Grants:
         return GrantedLists((*self._session, *self._answered, *allow), ask, deny, folders)
 
     def _origin_of(self, grant: HookGrant) -> GrantOrigin:
-        from cru.permissions.rules import GrantOrigin
+        from cru.core.guard.rules.rules import GrantOrigin
 
         return GrantOrigin(grant.scope.value, grant.by, "" if grant.scope == "session" else self.file)
 

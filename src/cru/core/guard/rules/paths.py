@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from cru.core.base.files import is_inside
 
 if TYPE_CHECKING:
+    from cru.core.guard.rules.command_rules import SearchedCommand
     from cru.core.guard.shell.analysis import CommandAnalysis
-    from cru.permissions.command_rules import SearchedCommand
 
 # Files and folders inside a project that decide what programs do, whatever their letters' case.
 PROTECTED_NAMES = frozenset(
@@ -200,9 +200,9 @@ class JudgedCall:
     def searched(self) -> SearchedCommand:
         """The command as deny and ask rules look at it."""
         if self._searched is None:
+            from cru.core.guard.rules.command_rules import SearchedCommand
             from cru.core.guard.shell.analysis import analyze
             from cru.core.guard.shell.simplify import simplify
-            from cru.permissions.command_rules import SearchedCommand
 
             simplified = simplify(self.detail, "")
             form = analyze(simplified) if simplified else None
@@ -355,7 +355,7 @@ def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
     for root in (*places.roots, places.copy, places.copy_of) if places.copy else places.roots:
         if is_inside(path, root) and not PROTECTED_NAMES.isdisjoint(path[len(root) :].casefold().split("/")):
             return True
-    from cru.permissions.home_links import is_led_to  # only a write needs it
+    from cru.core.guard.rules.home_links import is_led_to  # only a write needs it
 
     return _is_at_home(path, places, PROTECTED_AT_HOME) or is_led_to(
         path, places.user_home, places.roots, PROTECTED_AT_HOME

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cru.core.guard.rules.allowed_commands import bare_pattern
+from cru.core.guard.rules.modes import Decision
+from cru.core.guard.rules.rules import INPUT_TO, OUTSIDE, Rule, unknown_tools
 from cru.core.guard.shell.programs import SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
-from cru.permissions.allowed_commands import bare_pattern
-from cru.permissions.modes import Decision
-from cru.permissions.rules import INPUT_TO, OUTSIDE, Rule, unknown_tools
 
 COMMAND_TOOLS = ("bash", "shell", INPUT_TO, OUTSIDE)
 """What a rule on commands may be about."""
