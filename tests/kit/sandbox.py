@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from cru.sandbox.backends import backend_path
-from cru.sandbox.detect import detect
+from cru.core.guard.sandbox.backends import backend_path
+from cru.core.guard.sandbox.detect import detect
 
 needs_sandbox = pytest.mark.needs_sandbox
 needs_mounts = pytest.mark.needs_mounts

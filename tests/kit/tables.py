@@ -18,6 +18,7 @@ from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
+from cru.core.guard.sandbox import DOCS as SANDBOX
 from cru.core.guard.shell.harmless import TABLES as HARMLESS
 from cru.core.guard.shell.option_effects import OPTION_EFFECTS
 from cru.core.undo import DOCS as UNDO
@@ -31,7 +32,6 @@ from cru.faces.cli.oq.options import HELP
 from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
-from cru.sandbox import DOCS as SANDBOX
 from cru.tools import protocol as tools
 from cru.tools.secret_variables import DOCS as TOOLS
 from cru.vault import DOCS as VAULT

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from tests.sandbox.conftest import Surroundings
 
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings
-from cru.sandbox.backends import backend_path
-from cru.sandbox.confinement import SessionSandbox
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.backends import backend_path
+from cru.core.guard.sandbox.confinement import SessionSandbox
 
 
 def run(

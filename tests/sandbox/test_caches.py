@@ -92,7 +92,7 @@ def test_two_commands_at_the_same_time_have_a_layer_each(surroundings: Surroundi
 
 def old_bubblewrap(around: Surroundings) -> dict[str, str]:
     """A PATH with a bwrap that knows nothing of layers."""
-    from cru.sandbox.backends import backend_path, find_backend_program
+    from cru.core.guard.sandbox.backends import backend_path, find_backend_program
 
     real = find_backend_program(backend_path(around.here.env))
     fake = around.out.parent / "bin" / "bwrap"

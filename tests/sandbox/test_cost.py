@@ -22,11 +22,11 @@ from cru.core.base.files import is_inside
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.process.confined import ConfinedCommand
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings, caches, own_places, profile, programs
-from cru.sandbox.backends import backend_path
-from cru.sandbox.confinement import SessionSandbox
-from cru.sandbox.guard_records import FOLDER, GuardRecord, GuardState, runs_elsewhere, settle_records
-from cru.sandbox.profile import Profile, make_profile
+from cru.core.guard.sandbox import SandboxSettings, caches, own_places, profile, programs
+from cru.core.guard.sandbox.backends import backend_path
+from cru.core.guard.sandbox.confinement import SessionSandbox
+from cru.core.guard.sandbox.guard_records import FOLDER, GuardRecord, GuardState, runs_elsewhere, settle_records
+from cru.core.guard.sandbox.profile import Profile, make_profile
 
 MOST_CALLS = 20
 """Of `is_inside`, for a command after the first one of an agent; 160 before."""

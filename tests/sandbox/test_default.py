@@ -18,15 +18,15 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
 
 from cru.core.guard.rules.paths import SECRET_AT_HOME
-from cru.sandbox.backends import backend_path, find_backend_program
+from cru.core.guard.sandbox.backends import backend_path, find_backend_program
 
 TRY = "echo $CRU_SANDBOX-; echo x > {out}/new; echo y > made; cat made"
 TOLD = "they can write only to the project and a private /tmp"
 MISSING = "commands run without a sandbox"
 LOADED_AT_USE = {
-    "cru.sandbox.confinement",
-    "cru.sandbox.profile",
-    "cru.sandbox.detect",
+    "cru.core.guard.sandbox.confinement",
+    "cru.core.guard.sandbox.profile",
+    "cru.core.guard.sandbox.detect",
     "cru.core.guard.rules.kept_rules",
 }
 
@@ -295,5 +295,5 @@ def test_a_start_loads_nothing_of_what_confines(surroundings: Surroundings, home
         assert cru("hi", home=home).code == 0
         modules = loaded(home, "hi")
         assert is_described(model)
-    assert "cru.sandbox.on_demand" in modules
+    assert "cru.core.guard.sandbox.on_demand" in modules
     assert not modules & {*LOADED_AT_USE, *HEAVY}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.sandbox.diagnosis import GENERIC, advise
+from cru.core.guard.sandbox.diagnosis import GENERIC, advise
 
 NO_NAMESPACES = "bwrap: No permissions to create a new namespace, likely because the kernel does not allow it."
 UID_MAP = "bwrap: setting up uid map: Permission denied"

@@ -14,7 +14,7 @@ from tests.sandbox.playing import run
 from cru.core.guard.rules.home_links import home_links
 from cru.core.guard.rules.later_runs import ASKED
 from cru.core.guard.rules.paths import PROTECTED_AT_HOME, PROTECTED_NAMES
-from cru.sandbox.profile import AGENTS, EDITORS, GUARDS, GUIDES, SHELLS
+from cru.core.guard.sandbox.profile import AGENTS, EDITORS, GUARDS, GUIDES, SHELLS
 
 FOLDERS = (
     ".agents", ".amazonq", ".augment", ".config/mise", ".continue", ".cursor", ".devcontainer", ".factory", ".fleet", ".githooks",

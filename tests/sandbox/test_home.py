@@ -12,8 +12,8 @@ from tests.sandbox.escapes import SECRET
 from tests.sandbox.playing import run
 
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings
-from cru.sandbox.own_places import problems
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.own_places import problems
 
 HIDDEN = (
     ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history",

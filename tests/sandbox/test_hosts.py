@@ -18,9 +18,9 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.host_requests import BAD_RULES, REFUSED
 from tests.sandbox.test_escapes import run
 
-from cru.sandbox.hosts import parse_rules
-from cru.sandbox.proxy import HostProxy
-from cru.sandbox.requests import read_request
+from cru.core.guard.sandbox.hosts import parse_rules
+from cru.core.guard.sandbox.proxy import HostProxy
+from cru.core.guard.sandbox.requests import read_request
 
 LARGE = 8 << 20
 
@@ -275,7 +275,7 @@ def test_what_has_no_end_waits_in_the_kernel_and_not_in_memory(tmp_path: Path) -
 
 
 def test_a_client_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cru.sandbox.proxy.HEAD_SECONDS", 0.05)
+    monkeypatch.setattr("cru.core.guard.sandbox.proxy.HEAD_SECONDS", 0.05)
 
     async def play() -> tuple[bytes, bytes, bytes]:
         proxy = HostProxy(str(tmp_path), "p", parse_rules(["known.example"]))

@@ -14,8 +14,8 @@ from tests.sandbox.conftest import Surroundings
 
 from cru.core.guard.rules.gitlinks import find_gitlinks
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings
-from cru.sandbox.profile import make_profile
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.profile import make_profile
 
 OF_MODULES = {
     "a link to a changed copy": "cp -r .git/modules/sub evilgit; git config -f evilgit/config core.worktree ../sub; {evil} evilgit/config;"

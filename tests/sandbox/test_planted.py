@@ -168,7 +168,7 @@ def test_nothing_outside_is_renamed_when_a_command_makes_a_link_there(surroundin
 
 AS_ANOTHER_USER = """
 import os, sys
-from cru.sandbox.planted import put_aside, quarantine_risks
+from cru.core.guard.sandbox.planted import put_aside, quarantine_risks
 root = sys.argv[1]
 os.chown(root, 65534, 65534)
 os.setuid(65534)

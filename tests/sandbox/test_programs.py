@@ -20,9 +20,9 @@ from tests.sandbox.project_code import read_results
 
 import cru
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings
-from cru.sandbox.backends import backend_path
-from cru.sandbox.confinement import SessionSandbox
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.backends import backend_path
+from cru.core.guard.sandbox.confinement import SessionSandbox
 
 INSTALLED = {
     "below /tmp": "{tmp}/cru",

@@ -16,11 +16,11 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings, repositories
-from cru.sandbox.backends import backend_path
-from cru.sandbox.confinement import SessionSandbox
-from cru.sandbox.git_settings import dangerous_settings
-from cru.sandbox.repositories import find_risks
+from cru.core.guard.sandbox import SandboxSettings, repositories
+from cru.core.guard.sandbox.backends import backend_path
+from cru.core.guard.sandbox.confinement import SessionSandbox
+from cru.core.guard.sandbox.git_settings import dangerous_settings
+from cru.core.guard.sandbox.repositories import find_risks
 
 ME = "git -c user.name=a -c user.email=a@b"
 EVIL = "git {at} config core.fsmonitor 'touch {ran}; false'"

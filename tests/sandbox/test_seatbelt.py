@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings, detect, seatbelt
-from cru.sandbox.confinement import SessionSandbox
-from cru.sandbox.profile import CommandLimits, Profile
+from cru.core.guard.sandbox import SandboxSettings, detect, seatbelt
+from cru.core.guard.sandbox.confinement import SessionSandbox
+from cru.core.guard.sandbox.profile import CommandLimits, Profile
 
 PROFILE = Profile(
     root="/Users/me/project",

@@ -12,8 +12,8 @@ from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 
-from cru.sandbox.backends import backend_path
-from cru.sandbox.system_calls import AARCH64, I386, MACHINES, RULES, X86_64, assemble
+from cru.core.guard.sandbox.backends import backend_path
+from cru.core.guard.sandbox.system_calls import AARCH64, I386, MACHINES, RULES, X86_64, assemble
 
 ALLOW = 0x7FFF0000
 BWRAP = backend_path(os.environ)

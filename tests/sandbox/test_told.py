@@ -9,8 +9,8 @@ from tests.kit.scripts import cru_word
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import KINDS, read_results
 
-from cru.sandbox.backends import sandbox_table
-from cru.sandbox.refusals import looks_refused
+from cru.core.guard.sandbox.backends import sandbox_table
+from cru.core.guard.sandbox.refusals import looks_refused
 
 
 def play(around: Surroundings, calls: list[Call], *flags: str, config: str = "", **env: str) -> tuple[list[str], str]:

@@ -15,12 +15,12 @@ from cru.app.start import Start, user_home
 from cru.core.base.config.layers import Settings
 from cru.core.base.files.search_path import own_env
 from cru.core.guard.rules.paths import PathRoots, named_secrets, resolve
+from cru.core.guard.sandbox import VARIABLE, SandboxSettings, SandboxTable
+from cru.core.guard.sandbox.backends import BACKENDS, backend_path, describe_limits
+from cru.core.guard.sandbox.memory import DetectionMemory
+from cru.core.guard.sandbox.on_demand import SandboxOnDemand
 from cru.engine.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
-from cru.sandbox import VARIABLE, SandboxSettings, SandboxTable
-from cru.sandbox.backends import BACKENDS, backend_path, describe_limits
-from cru.sandbox.memory import DetectionMemory
-from cru.sandbox.on_demand import SandboxOnDemand
 from cru.tasks import FOLDER as TASK_FOLDER
 from cru.tools.builtin import BuiltInTool
 
@@ -104,7 +104,7 @@ def check_places(start: Start, settings: SandboxSettings) -> list[str]:
 
 
 def _problems(settings: SandboxSettings, places: PathRoots) -> list[str]:
-    from cru.sandbox.own_places import problems
+    from cru.core.guard.sandbox.own_places import problems
 
     return list(problems(settings, places))
 
@@ -133,7 +133,7 @@ async def project_sandbox(
     if chosen.mode == "off" or not chosen.project:
         yield None
         return
-    from cru.sandbox.confinement import SessionSandbox
+    from cru.core.guard.sandbox.confinement import SessionSandbox
 
     places = _places(start)
     env = bwrap_env(start, chosen)

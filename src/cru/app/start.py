@@ -23,6 +23,7 @@ from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
 from cru.core.guard.rules import PermissionSettings
+from cru.core.guard.sandbox.backends import sandbox_table
 from cru.core.models import API_KEYS, ModelSettings
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
@@ -30,7 +31,6 @@ from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
-from cru.sandbox.backends import sandbox_table
 from cru.tasks import CardPlaces, TaskTable
 from cru.tools.protocol import ToolSettings
 

@@ -229,7 +229,7 @@ def _settle_sandbox(parsed: Parsed) -> None:
     """What confined commands have made that must not be there, of runs that were killed and of what outlived its session."""
     if os.path.lexists(home_path(parsed) / "sandbox"):
         from cru.core.base.process.confined import describe_put_aside
-        from cru.sandbox.guard_records import settle_records
+        from cru.core.guard.sandbox.guard_records import settle_records
 
         if moved := settle_records(home_path(parsed)):
             say(f"cru: {describe_put_aside(moved)}: look at them, and remove them or rename what you want to have")

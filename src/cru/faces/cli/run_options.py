@@ -143,8 +143,8 @@ def _refuse_hidden(home: Path) -> None:
             return
     except OSError:
         return
-    from cru.sandbox import VARIABLE, SandboxUnavailable
-    from cru.sandbox.backends import BACKENDS
+    from cru.core.guard.sandbox import VARIABLE, SandboxUnavailable
+    from cru.core.guard.sandbox.backends import BACKENDS
 
     if os.environ.get(VARIABLE) in BACKENDS:
         hint = "run it outside (`outside_sandbox`: true), or give it another home (--home)"

@@ -96,8 +96,8 @@ async def terminal(_patient: Patient) -> list[DoctorFinding]:
 async def sandbox(patient: Patient) -> list[DoctorFinding]:
     """What confines commands here, and whether it is wanted."""
     from cru.app.sandbox import bwrap_env, check_places, chosen_sandbox
-    from cru.sandbox.backends import describe_network
-    from cru.sandbox.detect import detect
+    from cru.core.guard.sandbox.backends import describe_network
+    from cru.core.guard.sandbox.detect import detect
 
     settings, chosen = patient.settings, chosen_sandbox(patient.settings, patient.start.env)
     if settings is not None and chosen.mode == "off":

@@ -17,8 +17,8 @@ from cru.core.conversations.home import private_parents
 from cru.core.conversations.private import HeldFolder
 from cru.core.guard.rules.outside_runs import OutsideRuns
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox import SandboxSettings
-from cru.sandbox.backends import (
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.backends import (
     BUBBLEWRAP,
     Detection,
     describe_failure,
@@ -26,19 +26,19 @@ from cru.sandbox.backends import (
     describe_missing,
     describe_network,
 )
-from cru.sandbox.caches import SessionCaches
-from cru.sandbox.detect import CallFilter, command_line, detect, with_variables
-from cru.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
-from cru.sandbox.instruction_files import changed_guides, look_at_guides
-from cru.sandbox.own_places import agent_sockets, session_folders, writable_folders
-from cru.sandbox.planted import is_accepted, look
-from cru.sandbox.profile import Profile, make_profile
-from cru.sandbox.programs import runtime_paths
-from cru.sandbox.refusals import looks_refused
-from cru.sandbox.repositories import find_risks
+from cru.core.guard.sandbox.caches import SessionCaches
+from cru.core.guard.sandbox.detect import CallFilter, command_line, detect, with_variables
+from cru.core.guard.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
+from cru.core.guard.sandbox.instruction_files import changed_guides, look_at_guides
+from cru.core.guard.sandbox.own_places import agent_sockets, session_folders, writable_folders
+from cru.core.guard.sandbox.planted import is_accepted, look
+from cru.core.guard.sandbox.profile import Profile, make_profile
+from cru.core.guard.sandbox.programs import runtime_paths
+from cru.core.guard.sandbox.refusals import looks_refused
+from cru.core.guard.sandbox.repositories import find_risks
 
 if TYPE_CHECKING:
-    from cru.sandbox.proxy import HostProxy
+    from cru.core.guard.sandbox.proxy import HostProxy
 
 MUCH_MEMORY = 2 << 30
 """Bytes that are free."""
@@ -318,8 +318,8 @@ class SessionSandbox:
 
     def _open_proxy(self) -> HostProxy:
         """Raises OSError."""
-        from cru.sandbox.hosts import parse_rules
-        from cru.sandbox.proxy import HostProxy
+        from cru.core.guard.sandbox.hosts import parse_rules
+        from cru.core.guard.sandbox.proxy import HostProxy
 
         self._count += 1
         proxy = HostProxy(self._folder("proxies"), str(self._count), parse_rules(self._settings.hosts))

@@ -13,10 +13,10 @@ from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.run import AT_ONCE, run_program
 from cru.core.base.values.errors import CruError
-from cru.sandbox import VARIABLE, bubblewrap
-from cru.sandbox.backends import BACKENDS, BUBBLEWRAP, NESTED, SEATBELT, SEATBELT_PROGRAM, Detection
-from cru.sandbox.profile import Profile
-from cru.sandbox.system_calls import assemble, open_filter
+from cru.core.guard.sandbox import VARIABLE, bubblewrap
+from cru.core.guard.sandbox.backends import BACKENDS, BUBBLEWRAP, NESTED, SEATBELT, SEATBELT_PROGRAM, Detection
+from cru.core.guard.sandbox.profile import Profile
+from cru.core.guard.sandbox.system_calls import assemble, open_filter
 
 SECONDS = 20.0
 """A busy machine is no reason to run unconfined."""
@@ -59,7 +59,7 @@ def command_line(
             has_user_namespaces=detection.has_user_namespaces,
             call_filter=call_filter,
         )
-    from cru.sandbox import seatbelt
+    from cru.core.guard.sandbox import seatbelt
 
     return seatbelt.command_line(detection.program, profile, argv, outlives_us=outlives_us)
 
@@ -82,7 +82,7 @@ def with_variables(detection: Detection) -> Callable[[Sequence[str], Mapping[str
     """What hands variables to the command alone, of such a command line."""
     if detection.backend == BUBBLEWRAP:
         return bubblewrap.with_variables
-    from cru.sandbox import seatbelt
+    from cru.core.guard.sandbox import seatbelt
 
     return seatbelt.with_variables
 
@@ -142,7 +142,7 @@ async def _try(detection: Detection, path: str) -> Detection:
     what = "it did not end" if ended.timed_out else ended.output.strip().partition("\n")[0]
     hint = "run cru in a container"
     if detection.backend == BUBBLEWRAP:
-        from cru.sandbox.diagnosis import advise
+        from cru.core.guard.sandbox.diagnosis import advise
 
         hint = advise(what)
     return Detection(why=f"{detection.program} does not work here: {what}", hint=hint)

@@ -1,6 +1,6 @@
 """What confined here when it was last tried, and what a person was told of it: a start need not try again what worked.
 
-It is for what is said, and for what is a must from then on. Before the first command is confined it is really tried (`cru.sandbox.detect`).
+It is for what is said, and for what is a must from then on. Before the first command is confined it is really tried (`cru.core.guard.sandbox.detect`).
 """
 
 import os
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.files import read_json
-from cru.sandbox.backends import Detection, find_backend_program
+from cru.core.guard.sandbox.backends import Detection, find_backend_program
 
 CACHE = Path("cache", "sandbox.json")
 MOST = 1 << 16

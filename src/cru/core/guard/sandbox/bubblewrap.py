@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from cru.sandbox import VARIABLE
-from cru.sandbox.backends import BUBBLEWRAP
-from cru.sandbox.profile import CommandLimits, Profile
+from cru.core.guard.sandbox import VARIABLE
+from cru.core.guard.sandbox.backends import BUBBLEWRAP
+from cru.core.guard.sandbox.profile import CommandLimits, Profile
 
 FORGOTTEN = ("DBUS_SESSION_BUS_ADDRESS", "GPG_AGENT_INFO", "SSH_AGENT_PID", "SSH_AUTH_SOCK", "TMPDIR")
 """Variables that lead to what is not there any more."""

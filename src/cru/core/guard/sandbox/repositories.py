@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.regular import read_regular
-from cru.sandbox.git_settings import PASSED, dangerous_settings, dangerous_steps, dangerous_strategy
-from cru.sandbox.own_places import OF_THE_SANDBOX
-from cru.sandbox.profile import submodules
+from cru.core.guard.sandbox.git_settings import PASSED, dangerous_settings, dangerous_steps, dangerous_strategy
+from cru.core.guard.sandbox.own_places import OF_THE_SANDBOX
+from cru.core.guard.sandbox.profile import submodules
 
 Risks: TypeAlias = dict[str, list[str]]
 """Files that git runs or obeys, with what in each of them is dangerous."""

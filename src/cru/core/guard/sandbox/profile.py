@@ -16,9 +16,9 @@ from cru.core.guard.rules.git_runs import named_places, repository_folders
 from cru.core.guard.rules.gitlinks import find_gitlinks, is_tracked
 from cru.core.guard.rules.home_links import home_links, links_between
 from cru.core.guard.rules.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
-from cru.sandbox import SandboxSettings
-from cru.sandbox.home_places import hidden_at_home, hidden_homes, visible_at_home
-from cru.sandbox.own_places import (
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.home_places import hidden_at_home, hidden_homes, visible_at_home
+from cru.core.guard.sandbox.own_places import (
     SHAPES,
     always_hidden,
     hidden_paths,
@@ -27,7 +27,7 @@ from cru.sandbox.own_places import (
     readable_paths,
     writable_folders,
 )
-from cru.sandbox.programs import visible_programs
+from cru.core.guard.sandbox.programs import visible_programs
 
 SHELLS = (
     ".autoenv", ".config/mise", ".config/mise.toml", ".envrc", ".mise", ".mise.local.toml", ".mise.toml", "mise.local.toml", "mise.toml",

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cru.core.guard.rules.outside_runs import OutsideRuns
-from cru.sandbox import SandboxSettings
-from cru.sandbox.backends import Detection
-from cru.sandbox.memory import DetectionMemory
+from cru.core.guard.sandbox import SandboxSettings
+from cru.core.guard.sandbox.backends import Detection
+from cru.core.guard.sandbox.memory import DetectionMemory
 
 if TYPE_CHECKING:
-    from cru.sandbox.confinement import SessionSandbox
+    from cru.core.guard.sandbox.confinement import SessionSandbox
 
 
 class SandboxOnDemand:
@@ -58,7 +58,7 @@ class SandboxOnDemand:
             # a failure may be over by now, which the first command finds out: until then a run outside needs approval
             self.outside.is_confined = True
             return remembered
-        from cru.sandbox.detect import detect
+        from cru.core.guard.sandbox.detect import detect
 
         detection = await detect(self._env)
         self._memory.keep(detection)
@@ -68,7 +68,7 @@ class SandboxOnDemand:
     def load(self) -> SessionSandbox:
         """What confines. The first command really tries it."""
         if self._loaded is None:
-            from cru.sandbox.confinement import SessionSandbox
+            from cru.core.guard.sandbox.confinement import SessionSandbox
 
             self._loaded = SessionSandbox(
                 self.settings, self._env, self._warn, self._readable, self.outside, self._accepted, self._tell,
@@ -98,7 +98,7 @@ class SandboxOnDemand:
     def _tell(self, detection: Detection) -> None:
         """Before the first command. That nothing confines is told in each run to who has chosen a sandbox, and once in each project to who
         has not; what the default means, once."""
-        from cru.sandbox.backends import describe_default, describe_missing
+        from cru.core.guard.sandbox.backends import describe_default, describe_missing
 
         self._memory.keep(detection)
         if not detection.backend:

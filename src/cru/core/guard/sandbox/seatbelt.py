@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from cru.sandbox import VARIABLE
-from cru.sandbox.backends import SEATBELT
-from cru.sandbox.bubblewrap import FORGOTTEN, SHELL
-from cru.sandbox.profile import Profile
+from cru.core.guard.sandbox import VARIABLE
+from cru.core.guard.sandbox.backends import SEATBELT
+from cru.core.guard.sandbox.bubblewrap import FORGOTTEN, SHELL
+from cru.core.guard.sandbox.profile import Profile
 
 BASE = """\
 (version 1)

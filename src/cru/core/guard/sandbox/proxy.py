@@ -12,8 +12,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from cru.core.base.values.errors import CruError
-from cru.sandbox.hosts import HostRule, find_rule, why_address_refused
-from cru.sandbox.requests import LARGEST, BadRequest, ProxyRequest, read_request
+from cru.core.guard.sandbox.hosts import HostRule, find_rule, why_address_refused
+from cru.core.guard.sandbox.requests import LARGEST, BadRequest, ProxyRequest, read_request
 
 MOST = 64
 """Connections at a time; the others wait."""

@@ -15,7 +15,7 @@ from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
 from cru.core.base.files.search_path import own_path
 from cru.core.guard.rules.paths import PathRoots, contains_secrets
-from cru.sandbox.own_places import SHAPES, lies_in
+from cru.core.guard.sandbox.own_places import SHAPES, lies_in
 
 MASKED = ("/dev/shm", "/run", "/tmp")
 """Folders of this machine that a confined command does not see."""

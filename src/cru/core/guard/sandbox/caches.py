@@ -21,11 +21,11 @@ from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.run import AT_ONCE, run_program
 from cru.core.guard.rules.paths import PathRoots
-from cru.sandbox.backends import BUBBLEWRAP, Detection
-from cru.sandbox.detect import command_line
-from cru.sandbox.home_places import daemon_folders
-from cru.sandbox.own_places import SHAPES, lies_in
-from cru.sandbox.profile import CacheLayer, Profile
+from cru.core.guard.sandbox.backends import BUBBLEWRAP, Detection
+from cru.core.guard.sandbox.detect import command_line
+from cru.core.guard.sandbox.home_places import daemon_folders
+from cru.core.guard.sandbox.own_places import SHAPES, lies_in
+from cru.core.guard.sandbox.profile import CacheLayer, Profile
 
 PLACE = "/tmp/.caches"
 SECONDS = 20.0

@@ -11,7 +11,7 @@ from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
 from cru.core.conversations.home import private_parents
 from cru.core.guard.rules.paths import SECRET_AT_HOME, PathRoots
-from cru.sandbox import SandboxSettings
+from cru.core.guard.sandbox import SandboxSettings
 
 SECRET_FILES = ("/etc/gshadow", "/etc/shadow")
 OF_THE_SANDBOX = ("/", "/dev", "/proc", "/run", "/sys", "/tmp")

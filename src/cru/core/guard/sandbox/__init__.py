@@ -45,7 +45,7 @@ class SandboxSettings(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.hosts:
-            from cru.sandbox.hosts import check_hosts  # most settings name none
+            from cru.core.guard.sandbox.hosts import check_hosts  # most settings name none
 
             check_hosts(self.hosts, has_network=self.network)
 

@@ -15,8 +15,8 @@ from cru.core.base.files import is_inside, read_json
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.process.identity import process_identity
 from cru.core.conversations.private import is_nobodys
-from cru.sandbox.planted import put_aside, quarantine_risks
-from cru.sandbox.repositories import Risks, find_risks, new_risks, overfull_roots
+from cru.core.guard.sandbox.planted import put_aside, quarantine_risks
+from cru.core.guard.sandbox.repositories import Risks, find_risks, new_risks, overfull_roots
 
 FOLDER = "sandbox"
 """In cru's home."""
@@ -28,8 +28,8 @@ _NUMBERS = count(1)
 class GuardState(Struct, frozen=True):
     """What a confined program must not change, as it was when that began.
 
-    places: what was at the places where nothing must appear (cru.sandbox.planted.look)
-    trees, git_folders: where repositories are looked at (cru.sandbox.repositories); risks: what was dangerous in them
+    places: what was at the places where nothing must appear (cru.core.guard.sandbox.planted.look)
+    trees, git_folders: where repositories are looked at (cru.core.guard.sandbox.repositories); risks: what was dangerous in them
     """
 
     places: dict[str, str]

@@ -12,8 +12,8 @@ from itertools import islice
 from cru.core.base.files import is_inside
 from cru.core.base.files.folder_handle import open_without_links
 from cru.core.base.files.regular import read_regular
-from cru.sandbox.instruction_files import is_tracked_guide
-from cru.sandbox.repositories import Risks, without_lines
+from cru.core.guard.sandbox.instruction_files import is_tracked_guide
+from cru.core.guard.sandbox.repositories import Risks, without_lines
 
 SUFFIX = ".from-sandbox"
 LARGEST = 1 << 20

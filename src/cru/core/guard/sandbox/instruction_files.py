@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from cru.core.guard.rules.gitlinks import is_tracked
-from cru.sandbox.profile import GUIDES
+from cru.core.guard.sandbox.profile import GUIDES
 
 
 def is_tracked_guide(path: str) -> bool:

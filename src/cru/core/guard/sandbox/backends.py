@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from cru.core.base.files.search_path import find_program, own_path
-from cru.sandbox import VARIABLE, SandboxSettings, SandboxUnavailable
+from cru.core.guard.sandbox import VARIABLE, SandboxSettings, SandboxUnavailable
 
 BUBBLEWRAP, SEATBELT = "bubblewrap", "sandbox-exec"
 BACKENDS = (BUBBLEWRAP, SEATBELT)
@@ -27,7 +27,7 @@ class Detection(Struct, frozen=True):
     why: why not, or why not a better one; "" if there is nothing to say
     hint: how to mend that
     has_user_namespaces: whether confined commands can make user namespaces, since this bubblewrap cannot prevent it
-    filters_calls: whether system calls are filtered (cru.sandbox.system_calls)
+    filters_calls: whether system calls are filtered (cru.core.guard.sandbox.system_calls)
     """
 
     backend: str = ""
