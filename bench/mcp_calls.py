@@ -29,7 +29,7 @@ from cru.mcp.connection import ServerConnection
 from cru.mcp.definition import ServerDefinition
 from cru.mcp.place import ServerPlace
 from cru.mcp.ports import NoRequests
-from cru.tools.mcp import McpTool
+from cru.core.tools.mcp import McpTool
 from mcp import StdioServerParameters
 
 SERVER = Path(__file__).parents[1] / "tests" / "programs" / "mcp" / "server.py"

@@ -14,7 +14,7 @@ from cru.core.events.bus import Bus
 from cru.core.events.payloads import StreamingDelta, ToolCalled, ToolCompleted
 from cru.core.events.stamp import Event
 from cru.core.events.stream import Published
-from cru.tools.builtin import BuiltInTools
+from cru.core.tools.builtin import BuiltInTools
 
 PATHS = ["docs", "src", "tests"]
 

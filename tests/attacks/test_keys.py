@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 from tests.kit import Call, Done, HomeDir, Received, Reply, cru, home, pty, server, trust_project
 
-from cru.tools.protocol import HIDDEN_KEY
+from cru.core.tools.protocol import HIDDEN_KEY
 
 KEYS = (
     "OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "CRU_API_KEY", "GROQ_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY",

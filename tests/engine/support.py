@@ -20,10 +20,10 @@ from cru.core.events.stamp import Event
 from cru.core.events.stream import Notice, Published
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.models.protocol import RequestBody
+from cru.core.tools.builtin import ToolRegistry
+from cru.core.tools.protocol import Access, Tool, ToolContext, ToolResult
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
-from cru.tools.builtin import ToolRegistry
-from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
 
 P = TypeVar("P", bound=Struct)
 Handlers = (

@@ -12,7 +12,7 @@ from tests.kit.waiting import PATIENCE
 from cru.core.events.answers import Answer, cancel, halt
 from cru.core.events.payloads import ToolBatchCompleted, ToolCompleted, ToolFailed
 from cru.core.events.stamp import Event
-from cru.tools.protocol import ToolResult
+from cru.core.tools.protocol import ToolResult
 
 THREE = "call: a {}\ncall: b {}\ncall: c {}\n---\ntext: end\n"
 

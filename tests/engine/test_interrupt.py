@@ -18,10 +18,10 @@ from cru.core.events.payloads import SessionIdle, StreamingDelta, TurnComplete
 from cru.core.events.stamp import Event
 from cru.core.events.stream import ToolOutput
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
+from cru.core.tools.protocol import ToolResult
 from cru.engine import Interrupted
 from cru.engine.states import LegState
 from cru.engine.turn import LegResult
-from cru.tools.protocol import ToolResult
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
 

@@ -12,10 +12,10 @@ from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.core.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.core.events.stamp import Event
+from cru.core.tools.arguments import decode_object
+from cru.core.tools.protocol import ArgumentError
 from cru.engine.attachments import BadAttachment, read_attachment
 from cru.engine.round import ModelReply, ReplyCall
-from cru.tools.arguments import decode_object
-from cru.tools.protocol import ArgumentError
 
 ONE = "loop: yes\ntext: ok\n"
 TOOLS = "call: ls {}\n---\ntext: ok\n---\ntext: ok again\n"

@@ -18,7 +18,7 @@ from cru.core.events.payloads import (
 )
 from cru.core.events.stamp import Event
 from cru.core.guard.rules.gate import PermissionReply
-from cru.tools.protocol import ToolError, ToolResult, ToolTimeout
+from cru.core.tools.protocol import ToolError, ToolResult, ToolTimeout
 
 ECHO = 'call: bash {"command":"echo out"}\n---\ntext: end\n'
 NO, YES = PermissionReply("no", "not today"), PermissionReply("once")

@@ -30,7 +30,7 @@ NOT_BEFORE_A_CALL = {
     "ssl", "_ssl", "asyncio.sslproto", "inspect", "ast", "dis", "tokenize", "linecache", "ipaddress", "textwrap", "locale",
     "encodings.idna", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "termios", "concurrent.futures.thread",
     "cru.engine.batch", "cru.engine.tool_call",
-    "cru.tools.output", "cru.process", "cru.engine.compaction", "cru.core.base.files.glob",
+    "cru.core.tools.output", "cru.process", "cru.engine.compaction", "cru.core.base.files.glob",
 }  # fmt: skip
 """What a run over HTTP without a call of a tool does without."""
 

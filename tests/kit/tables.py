@@ -21,6 +21,8 @@ from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.core.guard.sandbox import DOCS as SANDBOX
 from cru.core.guard.shell.harmless import TABLES as HARMLESS
 from cru.core.guard.shell.option_effects import OPTION_EFFECTS
+from cru.core.tools import protocol as tools
+from cru.core.tools.secret_variables import DOCS as TOOLS
 from cru.core.undo import DOCS as UNDO
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
@@ -32,8 +34,6 @@ from cru.faces.cli.oq.options import HELP
 from cru.mcp import DOCS as MCP_DOCS
 from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
-from cru.tools import protocol as tools
-from cru.tools.secret_variables import DOCS as TOOLS
 from cru.vault import DOCS as VAULT
 
 

@@ -10,8 +10,8 @@ from tests.namespace.support import Room
 
 from cru.core.events.answers import Answer, cancel
 from cru.core.events.stamp import Event
+from cru.core.tools.protocol import ToolResult
 from cru.namespace import tools
-from cru.tools.protocol import ToolResult
 
 
 def test_a_batch_runs_together_and_answers_in_order(tmp_path: Path) -> None:

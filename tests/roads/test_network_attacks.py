@@ -14,7 +14,7 @@ from tests.kit.growth import assert_linear
 
 from cru.core.base.net import ConnectFailed
 from cru.core.base.net.transport import Transport
-from cru.tools.html import plain_text
+from cru.core.tools.html import plain_text
 
 HERE = (
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0177.1", "017700000001", "127.0.0.1.",

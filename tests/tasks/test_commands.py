@@ -15,13 +15,13 @@ from tests.kit.processes import is_running
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.core.events.stamp import Event
+from cru.core.tools.arguments import Bash, TaskCancel, TaskOutput
+from cru.core.tools.background import task_cancel, task_output
+from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions
+from cru.core.tools.shell import bash
 from cru.tasks.agent_tasks import AgentTasks
 from cru.tasks.manager import Task
 from cru.tasks.record import TaskStatus, read_record
-from cru.tools.arguments import Bash, TaskCancel, TaskOutput
-from cru.tools.background import task_cancel, task_output
-from cru.tools.protocol import ToolContext, ToolError, ToolOptions
-from cru.tools.shell import bash
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ import pytest
 from cru.core.guard.rules import LayerRules, PermissionSettings, RuleLists
 from cru.core.guard.rules.gate import Gate
 from cru.core.guard.rules.grants import Grants
-from cru.tools.builtin import BuiltInTool, BuiltInTools
-from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices, ToolSettings
+from cru.core.tools.builtin import BuiltInTool, BuiltInTools
+from cru.core.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices, ToolSettings
 
 WITHOUT_RIGHTS = "-dac_override,-dac_read_search"
 
@@ -90,7 +90,7 @@ def use_ripgrep(box: Box) -> None:
 _CHILD = """
 import collections, json, re, sys
 from pathlib import Path
-from cru.tools.protocol import ToolError
+from cru.core.tools.protocol import ToolError
 from tests.tools.box import Box
 name, folder, args = sys.argv[1:]
 box = Box(Path(folder))

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from cru.tools.arguments import SPECS
-from cru.tools.builtin import TABLE, BuiltInTools
-from cru.tools.protocol import ArgumentError
+from cru.core.tools.arguments import SPECS
+from cru.core.tools.builtin import TABLE, BuiltInTools
+from cru.core.tools.protocol import ArgumentError
 
 TOOLS = {tool.spec.name: tool for tool in BuiltInTools().tools()}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cru.core.base.values.messages import Entry
-from cru.tools.output import clean_outputs, clear_outputs
+from cru.core.tools.output import clean_outputs, clear_outputs
 
 DAY = 86400
 

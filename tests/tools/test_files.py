@@ -13,8 +13,8 @@ import pytest
 from tests.kit.sandbox import needs_mounts
 from tests.tools.box import Box, in_child, unprivileged
 
-from cru.tools import files
-from cru.tools.protocol import ToolError, ToolResult, ToolSettings
+from cru.core.tools import files
+from cru.core.tools.protocol import ToolError, ToolResult, ToolSettings
 
 
 @pytest.fixture

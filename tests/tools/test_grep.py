@@ -14,8 +14,8 @@ from tests.kit.waiting import ends_soon
 from tests.tools.box import Box, use_ripgrep
 
 from cru.core.guard.rules.gate import Gate
-from cru.tools import grep as grep_module
-from cru.tools.protocol import ToolTimeout
+from cru.core.tools import grep as grep_module
+from cru.core.tools.protocol import ToolTimeout
 
 
 @pytest.fixture(params=["python", "ripgrep"])

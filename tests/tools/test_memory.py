@@ -8,8 +8,8 @@ from tests.tools.box import Box
 
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.store import FileContext
-from cru.tools.builtin import BuiltInTools
-from cru.tools.protocol import ToolContext, ToolError, ToolResult
+from cru.core.tools.builtin import BuiltInTools
+from cru.core.tools.protocol import ToolContext, ToolError, ToolResult
 
 
 class Store:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tests.tools.box import Box
 
-from cru.tools.output import is_too_long, save_output
-from cru.tools.protocol import DOCS, ToolSettings
+from cru.core.tools.output import is_too_long, save_output
+from cru.core.tools.protocol import DOCS, ToolSettings
 
 SETTINGS = ToolSettings(tool_output_cache_threshold=100, tool_cache_preview_chars=20)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cru.tools.builtin import BuiltInTools
-from cru.tools.preview import COLUMNS, FIRST_LINES, LINES, LONGEST, cut_preview, show_arguments
+from cru.core.tools.builtin import BuiltInTools
+from cru.core.tools.preview import COLUMNS, FIRST_LINES, LINES, LONGEST, cut_preview, show_arguments
 
 TOOLS = {tool.spec.name: tool for tool in BuiltInTools().tools()}
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from cru.core.base.values.messages import ToolSpec
-from cru.tools.builtin import TABLE, BuiltInTools, ToolRegistry
-from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolResult
+from cru.core.tools.builtin import TABLE, BuiltInTools, ToolRegistry
+from cru.core.tools.protocol import Access, Kind, Tool, ToolContext, ToolResult
 
 
 class Other:
@@ -111,7 +111,7 @@ def test_reading_tools_may_run_at_the_same_time_and_changing_ones_not() -> None:
 
 def test_the_specs_are_known_without_the_code_of_the_tools() -> None:
     script = (
-        "import sys; from cru.tools.builtin import BuiltInTools, ToolRegistry\n"
+        "import sys; from cru.core.tools.builtin import BuiltInTools, ToolRegistry\n"
         "registry = ToolRegistry([BuiltInTools()]); registry.specs(); registry.find('bash').check('{\"command\": \"ls\"}')\n"
         "print(*sorted({'asyncio', 'subprocess', 'html', 'difflib'} & set(sys.modules)))\n"
         "print(*sorted(n[10:] for n in sys.modules if n.startswith('cru.tools.')))"

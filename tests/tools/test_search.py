@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.tools.box import Box, in_child, unprivileged
 
-from cru.tools import search
+from cru.core.tools import search
 
 
 @pytest.fixture

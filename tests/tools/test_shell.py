@@ -10,8 +10,8 @@ from tests.kit.waiting import ends_soon, wait_until
 from tests.tools.box import Box, alive, in_child
 
 from cru.core.base.process.run import Ending, run_program
-from cru.tools import shell
-from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolSettings, ToolTimeout
+from cru.core.tools import shell
+from cru.core.tools.protocol import ArgumentError, ToolError, ToolResult, ToolSettings, ToolTimeout
 
 
 @pytest.fixture(params=["pidfd", "thread"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cru.core.base.files.glob import matches_search
-from cru.tools.walk import IgnoreFile, parse_line, walk
+from cru.core.tools.walk import IgnoreFile, parse_line, walk
 
 # .gitignore, a path (a slash at its end: a folder), whether git leaves it out
 IGNORED: list[tuple[str, str, bool]] = [

@@ -12,9 +12,9 @@ from tests.tools.box import Box
 from cru.core.base.net import WholeResponse
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.errors import CruError
-from cru.tools.html import plain_text
-from cru.tools.protocol import ToolError
-from cru.tools.web import sensitive_reason
+from cru.core.tools.html import plain_text
+from cru.core.tools.protocol import ToolError
+from cru.core.tools.web import sensitive_reason
 
 
 def reply_of(

@@ -35,6 +35,8 @@ from cru.core.events.bus import Bus
 from cru.core.guard.rules.gate import Asker, NoAsker
 from cru.core.models import ModelSettings
 from cru.core.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
+from cru.core.tools.builtin import ToolRegistry as Tools
+from cru.core.tools.protocol import SecretVariables, Spawner, ToolSettings, ToolSource
 from cru.engine.commands import Command, Commands
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool, with_keys
@@ -43,8 +45,6 @@ from cru.engine.session import Session
 from cru.engine.spending import UsageLedger
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.tasks import TaskTable
-from cru.tools.builtin import ToolRegistry as Tools
-from cru.tools.protocol import SecretVariables, Spawner, ToolSettings, ToolSource
 
 if TYPE_CHECKING:
     from cru.app.notes import SessionVault
@@ -289,7 +289,7 @@ def _remove_keys_from_env(
 def _passed_keys(settings: Settings) -> list[str]:
     if not settings.is_set("tools"):
         return []
-    from cru.tools.secret_variables import ToolsTable
+    from cru.core.tools.secret_variables import ToolsTable
 
     return settings.of(ToolsTable).tools.env_pass
 

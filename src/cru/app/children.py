@@ -19,6 +19,8 @@ from cru.core.conversations.line_file import LineFile
 from cru.core.conversations.store import FileContext
 from cru.core.events.stamp import Origin
 from cru.core.guard.rules.gate import Gate
+from cru.core.tools.builtin import NarrowedTools
+from cru.core.tools.protocol import OUTPUT_FOLDER
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
@@ -30,8 +32,6 @@ from cru.tasks.control import ControlPipe
 from cru.tasks.manager import TaskManager
 from cru.tasks.model_names import NamedModels
 from cru.tasks.subagent import ChildSession, ChildSpec, asker_for, choose_for
-from cru.tools.builtin import NarrowedTools
-from cru.tools.protocol import OUTPUT_FOLDER
 
 
 class ChildBuilder(Struct):

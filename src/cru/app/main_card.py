@@ -14,13 +14,13 @@ from cru.core.base.config.layers import CONTEXT, Layer, Settings
 from cru.core.conversations.entries import LOG
 from cru.core.conversations.log_tail import newest_entries
 from cru.core.models import ModelSettings
+from cru.core.tools.builtin import NarrowedTools
 from cru.engine.parts import CardMark, Parts
 from cru.engine.unfinished import find_card_mark
 from cru.tasks import BadCard, CardPlaces, TaskTable
 from cru.tasks.cards import AgentCard, Isolation, is_plain
 from cru.tasks.discovery import load_cards
 from cru.tasks.model_names import FAMILIES, NamedModels, choose_model
-from cru.tools.builtin import NarrowedTools
 
 
 def find_card(name: str, places: CardPlaces) -> AgentCard:

@@ -13,6 +13,9 @@ from cru.app.start import Start
 from cru.core.base.values.mcp_names import PREFIX, note_owner, server_prefix
 from cru.core.events.payloads import McpAttached, ToolDiscovered
 from cru.core.events.stream import Notice, Published, StateChanged
+from cru.core.tools.mcp import OWNER, McpTool
+from cru.core.tools.mcp_search import SearchTool
+from cru.core.tools.web import sensitive_reason
 from cru.engine.parts import Parts
 from cru.engine.states import LegState
 from cru.mcp import McpSettings
@@ -24,9 +27,6 @@ from cru.mcp.listing_cache import ListingCache
 from cru.mcp.place import ServerPlace
 from cru.mcp.pool import ServerPool
 from cru.mcp.ports import ServerRequests
-from cru.tools.mcp import OWNER, McpTool
-from cru.tools.mcp_search import SearchTool
-from cru.tools.web import sensitive_reason
 
 AFTER_REQUEST = 0.05
 """Seconds after the first request began: it is on its way then, and nothing here slows it down."""

@@ -10,14 +10,14 @@ from functools import partial
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.payloads import MessageReceived
 from cru.core.events.stamp import Event
+from cru.core.tools.mcp import OWNER, FileSaver
+from cru.core.tools.output import is_too_long, save_output
 from cru.engine.commands import Command, CommandResult
 from cru.engine.parts import Parts
 from cru.mcp import McpError, RequestFailed
 from cru.mcp.connection import ServerConnection
 from cru.mcp.listing import RemotePrompt
 from cru.mcp.pool import ServerPool
-from cru.tools.mcp import OWNER, FileSaver
-from cru.tools.output import is_too_long, save_output
 
 MENTION = re.compile(r"(?<![\w@])@([A-Za-z0-9][\w.-]*):(\S+)")
 TYPED = ("user", "queue", "command")

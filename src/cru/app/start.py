@@ -25,6 +25,7 @@ from cru.core.conversations import ContextSettings
 from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
 from cru.core.models import API_KEYS, ModelSettings
+from cru.core.tools.protocol import ToolSettings
 from cru.engine.parts import EngineSettings
 from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
@@ -32,7 +33,6 @@ from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.tasks import CardPlaces, TaskTable
-from cru.tools.protocol import ToolSettings
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
@@ -72,7 +72,7 @@ RARE_SETTINGS = {
     "sandbox": "cru.sandbox:SandboxTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
     "contexts": "cru.core.conversations.scope:ContextsTable",
-    "tools": "cru.tools.secret_variables:ToolsTable",
+    "tools": "cru.core.tools.secret_variables:ToolsTable",
 }
 """Those of rooms that most runs never enter, by their table: each is loaded only if a layer has it."""
 

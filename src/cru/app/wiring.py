@@ -31,6 +31,8 @@ from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.guard.rules.grants import Grants
 from cru.core.guard.rules.paths import named_secrets, resolve
 from cru.core.models import ModelSettings
+from cru.core.tools.builtin import BuiltInTools
+from cru.core.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
@@ -41,8 +43,6 @@ from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
 from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
-from cru.tools.builtin import BuiltInTools
-from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
@@ -232,7 +232,7 @@ def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:
     """When the session is over, saved outputs that are too old go."""
 
     async def tidy() -> None:
-        from cru.tools.output import clean_outputs
+        from cru.core.tools.output import clean_outputs
 
         try:
             clean_outputs(parts.store.folder, settings.tool_cache_max_age_days, parts.store.visible)

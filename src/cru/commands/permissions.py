@@ -20,12 +20,12 @@ from cru.core.guard.rules.listing import RuleRow, describe_rule, list_rules
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES, Decision, decide
 from cru.core.guard.rules.paths import PROTECTED_NAMES
 from cru.core.guard.rules.rules import OUTSIDE
+from cru.core.tools.builtin import TABLE, BuiltInTool
+from cru.core.tools.protocol import ArgumentError, Tool
 from cru.engine.call_arguments import normalize_paths
 from cru.engine.commands import CommandResult
 from cru.engine.parts import Parts
 from cru.engine.permission import PermissionQuestion, judge
-from cru.tools.builtin import TABLE, BuiltInTool
-from cru.tools.protocol import ArgumentError, Tool
 
 VERBS = "test TOOL DETAIL, or revoke RULE"
 GUARDS = ("tool:before_call", "permission:requested")

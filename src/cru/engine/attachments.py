@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cru.core.base.files.regular import blocking_reason
 from cru.core.events.payloads import Attachment
+from cru.core.tools.files import IMAGE_SUFFIXES
 from cru.engine import EngineError
-from cru.tools.files import IMAGE_SUFFIXES
 
 LIMIT = 1024 * 1024
 IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")

@@ -11,9 +11,9 @@ from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import add
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import FailureKind, ToolBeforeCall
+from cru.core.tools.builtin import BuiltInTool
+from cru.core.tools.protocol import ArgumentError, Tool
 from cru.engine.parts import Parts
-from cru.tools.builtin import BuiltInTool
-from cru.tools.protocol import ArgumentError, Tool
 
 PATH_ARGUMENTS = frozenset({"file_path", "path"})
 """Arguments of built-in tools that are paths."""
@@ -64,7 +64,7 @@ def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArg
 
 def normalize_paths(args: dict[str, object], parts: Parts) -> None:
     """Give paths the one spelling that guards read, so that the tool opens what they have judged."""
-    from cru.tools.paths import normalize_path
+    from cru.core.tools.paths import normalize_path
 
     for name in PATH_ARGUMENTS & args.keys():
         args[name] = normalize_path(str(args[name]), str(parts.root))

@@ -23,10 +23,10 @@ from cru.core.base.values.messages import (
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.core.events.stream import EntryLogged
+from cru.core.tools.protocol import ToolResult
 from cru.engine.history import IMAGES, INPUT_TOKENS, INTERRUPTED
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, Prompt
-from cru.tools.protocol import ToolResult
 
 NOT_COUNTED = Usage()
 

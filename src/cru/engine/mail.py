@@ -12,7 +12,7 @@ from cru.core.conversations.home import Home
 from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import InboxSending, InboxSent
-from cru.tools.protocol import ToolError
+from cru.core.tools.protocol import ToolError
 
 INBOX = "inbox"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.interrupted import CallInterrupted
+from cru.core.tools.output import is_too_long, save_output
+from cru.core.tools.protocol import ToolResult
 from cru.engine.parts import Parts
-from cru.tools.output import is_too_long, save_output
-from cru.tools.protocol import ToolResult
 
 MARK = "[interrupted; above is what came until then, and it may have done more]"
 

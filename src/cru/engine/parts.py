@@ -16,13 +16,13 @@ from cru.core.events.bus import Bus
 from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.models import ModelPrice
 from cru.core.models.protocol import Model
+from cru.core.tools.builtin import ToolRegistry as Tools
+from cru.core.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 from cru.engine.commands import Commands
 from cru.engine.history import History
 from cru.engine.recorder import Recorder
 from cru.engine.spending import BudgetSettings, UsageLedger
 from cru.engine.system_prompt import Guides, GuideSettings
-from cru.tools.builtin import ToolRegistry as Tools
-from cru.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
 
 if TYPE_CHECKING:
     from cru.core.base.net.transport import Transport

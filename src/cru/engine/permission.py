@@ -22,8 +22,8 @@ from cru.core.events.payloads import (
     PermissionResolved,
 )
 from cru.core.guard.rules.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
+from cru.core.tools.protocol import Access, Tool
 from cru.engine.parts import Parts
-from cru.tools.protocol import Access, Tool
 
 REFUSALS = {
     FailureKind.POLICY: "Not allowed by policy: {reason}",

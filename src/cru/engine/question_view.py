@@ -8,8 +8,8 @@ from typing import Protocol
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.tools.protocol import Access, ContinuingTool, Tool
 from cru.engine.parts import Parts
-from cru.tools.protocol import Access, ContinuingTool, Tool
 
 MOST = 256 * 1024
 """Bytes of a file, and of what is written, that are compared."""
@@ -36,7 +36,7 @@ class AskedCall(Protocol):
 
 def show_call(parts: Parts, question: AskedCall) -> str:
     """A diff where a file changes that the model may read; else what the tool shows of the call, or every argument."""
-    from cru.tools.preview import show_arguments
+    from cru.core.tools.preview import show_arguments
 
     diff = _diff(parts, question) if question.name in ("write", "edit") else []
     if diff:

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from cru.core.guard.shell.readers import only_reads
+from cru.core.tools.protocol import Access, Tool, ToolContext, ToolResult
 from cru.engine.parts import Parts
-from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from cru.core.undo.keeper import ChangeKeeper

@@ -23,6 +23,7 @@ from cru.core.events.payloads import (
     SessionStarted,
 )
 from cru.core.events.stream import CommandSaid, Notice, StateChanged
+from cru.core.tools.protocol import Tool
 from cru.engine import Interrupted, history, settling
 from cru.engine.commands import CommandResult, split_command
 from cru.engine.interruption import InterruptibleWork
@@ -31,7 +32,6 @@ from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext, context_texts, describe_unfinished
 from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
-from cru.tools.protocol import Tool
 
 if TYPE_CHECKING:
     from cru.engine.tool_call import ToolOutcome

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from cru.core.base.values.messages import Entry, ToolCall
 from cru.core.conversations import ContextHeld, StoreUnwritable
 from cru.core.conversations.entries import new_id
+from cru.core.tools.protocol import Tool
 from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts
 from cru.engine.tool_call import ToolOutcome
-from cru.tools.protocol import Tool
 
 BY_HAND = "command line"
 _NO_LIMIT = 1 << 60

@@ -31,13 +31,13 @@ from cru.core.events.payloads import (
     ToolSettled,
 )
 from cru.core.events.stream import ToolOutput
+from cru.core.tools.output import is_too_long, save_output
+from cru.core.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
 from cru.engine.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
 from cru.engine.prompts import context_texts
 from cru.engine.system_prompt import guides_of_call
-from cru.tools.output import is_too_long, save_output
-from cru.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 
 if TYPE_CHECKING:
     from cru.engine.call_arguments import CheckedArguments

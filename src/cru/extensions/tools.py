@@ -13,11 +13,11 @@ from msgspec import Struct, UnsetType
 from cru.core.base.values.cancellation import from_outside
 from cru.core.base.values.messages import ToolSpec
 from cru.core.events.calling import describe_error
+from cru.core.tools.arguments import decode_object
+from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError, Object
-from cru.tools.arguments import decode_object
-from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 
 PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,),

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.values.errors import CruError
 from cru.core.events.stream import Stream
+from cru.core.tools.builtin import TABLE
+from cru.core.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.engine.parts import Parts
 from cru.tasks import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs, is_plain
@@ -23,8 +25,6 @@ from cru.tasks.model_names import NamedModels, choose_model
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
 from cru.tasks.untold import ToldEnds
-from cru.tools.builtin import TABLE
-from cru.tools.protocol import AgentRequest, ToolError, ToolResult
 
 if TYPE_CHECKING:
     from cru.tasks.commands import CommandTasks

@@ -17,9 +17,9 @@ from cru.core.base.config.check import in_plain_words
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.core.guard.rules.modes import MODES, stricter
+from cru.core.tools.builtin import TABLE
+from cru.core.tools.protocol import AGENT_ALIASES
 from cru.tasks import BadCard, CardOrigin
-from cru.tools.builtin import TABLE
-from cru.tools.protocol import AGENT_ALIASES
 
 LIMIT_BYTES = 64 * 1024
 MOST_FUEL = 1_000_000

@@ -14,11 +14,11 @@ from cru.core.base.process.confined import tell_put_aside
 from cru.core.base.process.identity import process_identity
 from cru.core.base.process.pipes import PipeWriter
 from cru.core.base.process.run import end
+from cru.core.tools.protocol import CommandRequest
+from cru.core.tools.shell import bracketed
 from cru.tasks import TaskDenied
 from cru.tasks.manager import Task, TaskOutcome
 from cru.tasks.output import FIRST, OutputLog, read_tail
-from cru.tools.protocol import CommandRequest
-from cru.tools.shell import bracketed
 
 LINES, BYTES = 20, 4000
 """What of an output goes into the message about its end."""

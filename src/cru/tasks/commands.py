@@ -9,6 +9,8 @@ from cru.core.base.config.closest import closest
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.core.conversations.entries import LOG
+from cru.core.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
+from cru.core.tools.shell import END_OF_INPUT
 from cru.engine.call_outcomes import results_by_call, why_not_run
 from cru.engine.parts import Parts
 from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
@@ -16,8 +18,6 @@ from cru.tasks.completion import describe_end
 from cru.tasks.manager import Task, TaskManager, TaskRequest
 from cru.tasks.output import FIRST, output_end, read_output, read_tail
 from cru.tasks.record import MAIN, TaskKind, TaskStatus
-from cru.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
-from cru.tools.shell import END_OF_INPUT
 
 PAGE = 24_000
 """Bytes of an output that a call of task_output gives at most."""
@@ -29,7 +29,7 @@ UNFINISHED = 65_536
 
 
 class CommandTasks:
-    """Of one agent, by the id of its task (cru.tools.protocol.BackgroundTasks). It sees its own tasks and those below."""
+    """Of one agent, by the id of its task (cru.core.tools.protocol.BackgroundTasks). It sees its own tasks and those below."""
 
     def __init__(self, manager: TaskManager, parts: Parts, agent_id: str = MAIN, depth: int = 0) -> None:
         self._manager = manager

@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.process.errors import StartError, StartProblem
+from cru.core.tools.protocol import ToolResult, ToolTimeout
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.tools.protocol import ToolResult, ToolTimeout
 
 if TYPE_CHECKING:
     from cru.core.base.process.child import Program

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from cru.core.base.values.messages import ToolSpec
+from cru.core.tools.arguments import decode_object
+from cru.core.tools.protocol import Access, Kind, ToolContext, ToolResult
 from cru.extensions.executables.calls import ProgramContext, call_tool
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.tools.arguments import decode_object
-from cru.tools.protocol import Access, Kind, ToolContext, ToolResult
 
 
 class ExecutableTool:
@@ -39,7 +39,7 @@ class ExecutableTool:
 
     def preview(self, args: Mapping[str, object]) -> str:
         """The whole call: what `summary_params` names first, then what the schema knows."""
-        from cru.tools.preview import show_arguments
+        from cru.core.tools.preview import show_arguments
 
         known = self.spec.parameters.get("properties")
         return show_arguments(args, (*self._schema.summary_params, *(known if isinstance(known, Mapping) else ())))

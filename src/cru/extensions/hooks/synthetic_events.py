@@ -53,7 +53,7 @@ def make_payload(name: str, fields: dict[str, object]) -> msgspec.Struct:
 
 def _kind(tool: str) -> str:
     """The kind of a tool as rules know it."""
-    from cru.tools.builtin import TABLE
+    from cru.core.tools.builtin import TABLE
 
     return TABLE[tool].kind if tool in TABLE else "tool"
 

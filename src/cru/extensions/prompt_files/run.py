@@ -15,6 +15,8 @@ from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.core.guard.rules.trust import TrustStore
+from cru.core.tools.output import is_too_long, save_output
+from cru.core.tools.protocol import SecretVariables
 from cru.engine import side_calls
 from cru.engine.parts import Parts
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
@@ -23,8 +25,6 @@ from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileK
 from cru.extensions.prompt_files.expansion import expand, find_mentions
 from cru.extensions.prompt_files.files import PromptFile, check_usable, leads_out
 from cru.extensions.prompt_files.trusted import check_trusted
-from cru.tools.output import is_too_long, save_output
-from cru.tools.protocol import SecretVariables
 
 ORIGIN = "command"
 """Who calls a tool: neither the model nor a person, but a file that one of them has named."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cru.core.base.values.visible import fold_blanks, visible, whole_lines
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject, ReplyScope
-from cru.tools.preview import cut_preview
+from cru.core.tools.preview import cut_preview
 
 CHOICES: dict[str, ReplyScope] = {"once": "once", "session": "session", "no": "no"}
 """No answer is kept beyond this process: it is another program that says what its person has chosen."""

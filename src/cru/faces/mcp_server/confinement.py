@@ -15,8 +15,8 @@ from cru.core.events.payloads import ToolBeforeCall
 if TYPE_CHECKING:
     from cru.core.events.bus import Bus
     from cru.core.events.stamp import Event, Origin
+    from cru.core.tools.protocol import Tool
     from cru.engine.parts import Parts
-    from cru.tools.protocol import Tool
 
 LAST = 1_000_000
 """The priority: whatever other handlers have changed is what is judged."""
@@ -72,6 +72,6 @@ class Confinement:
 
 def is_vault_tool(tool: Tool) -> bool:
     """Whether it is one of cru's own over the vault, not a plugin's of such a name."""
-    from cru.tools.notes import VaultTool
+    from cru.core.tools.notes import VaultTool
 
     return isinstance(tool, VaultTool)

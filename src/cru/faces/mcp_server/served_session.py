@@ -19,6 +19,7 @@ from cru.core.conversations.home import Home
 from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published
 from cru.core.guard.rules.modes import stricter
+from cru.core.tools.protocol import Tool
 from cru.engine import side_calls
 from cru.engine.background import run_to_end
 from cru.engine.tool_call import ToolOutcome
@@ -26,7 +27,6 @@ from cru.engine.turn import LegResult
 from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement
 from cru.faces.mcp_server.session_tools import SessionTools
-from cru.tools.protocol import Tool
 
 VAULT = ("vault_search", "vault_read", "vault_write", "vault_links")
 """These are there only if a vault is configured."""

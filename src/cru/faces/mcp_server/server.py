@@ -10,9 +10,9 @@ from mcp_types import ListToolsResult, PaginatedRequestParams, ToolAnnotations
 from mcp_types import Tool as McpTool
 
 from cru import __version__
+from cru.core.tools.protocol import Tool
 from cru.faces.mcp_server.calls import ClientCalls
 from cru.faces.mcp_server.served_session import ServedSession
-from cru.tools.protocol import Tool
 
 INSTRUCTIONS = (
     "Tools of cru, a command-line agent, for one project on this machine. Paths are relative to the project's root, and nothing outside "

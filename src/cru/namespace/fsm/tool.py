@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from cru.core.base.values.messages import ToolSpec
+from cru.core.tools import arguments
+from cru.core.tools.protocol import Access, Kind, ToolContext, ToolError, ToolResult
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.texts import TOOL
 from cru.namespace.host import NamespaceError
-from cru.tools import arguments
-from cru.tools.protocol import Access, Kind, ToolContext, ToolError, ToolResult
 
 SOURCE = "cru.fsm"
 SPEC = ToolSpec(

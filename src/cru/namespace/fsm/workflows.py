@@ -12,6 +12,7 @@ from cru.core.events import payloads
 from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
+from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.engine.commands import Command, CommandResult
 from cru.engine.parts import Parts
 from cru.namespace.fsm import command, guard, record, texts
@@ -19,7 +20,6 @@ from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
 from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
 from cru.tasks.record import MAIN
-from cru.tools.builtin import ToolRegistry as Tools
 
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 

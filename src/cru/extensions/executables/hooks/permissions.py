@@ -9,9 +9,9 @@ import msgspec
 
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event
+from cru.core.tools.paths import normalize_path
+from cru.core.tools.protocol import ArgumentError, Tool
 from cru.extensions.executables.hooks.hook import LegFacts
-from cru.tools.paths import normalize_path
-from cru.tools.protocol import ArgumentError, Tool
 
 
 def _call(event: Event[ToolBeforeCall], facts: LegFacts, kind: str) -> tuple[Tool, dict[str, object]] | None:
@@ -48,7 +48,7 @@ def fetches_inside(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     call = _call(event, facts, "fetch")
     if call is None:
         return False
-    from cru.tools.web import sensitive_reason
+    from cru.core.tools.web import sensitive_reason
 
     tool, args = call
     url = tool.subject(args)
@@ -83,7 +83,7 @@ def command_to_run(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, o
 
 
 def url_to_fetch(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
-    from cru.tools.web import sensitive_reason
+    from cru.core.tools.web import sensitive_reason
 
     args = event.payload.args
     url = str(args.get("url"))

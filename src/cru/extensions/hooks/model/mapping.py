@@ -117,7 +117,7 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
     def _path(self, text: str, root: str, is_built_in: bool) -> str:
         """The path as scripts read it. Our own tools get it normalized, too. Other tools get it as the model wrote it: where a link before
         `..` makes that another file, scripts read where the path really leads."""
-        from cru.tools.paths import normalize_path
+        from cru.core.tools.paths import normalize_path
 
         path = normalize_path(text, root)
         if self.absolute_paths:

@@ -159,7 +159,7 @@ def spill_text(text: str, facts: SessionFacts) -> str:
 def save_text(text: str, facts: SessionFacts) -> Path:
     """Save a text among the outputs of the context, named by its content, and return its path. Raises OSError."""
     from cru.core.base.files.atomic import replace_file
-    from cru.tools.protocol import OUTPUT_FOLDER
+    from cru.core.tools.protocol import OUTPUT_FOLDER
 
     data = text.encode("utf-8", "replace")
     path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.tools.walk import WalkStopped, walk
+from cru.core.tools.walk import WalkStopped, walk
 
 FRESH = 5.0
 """Seconds for which a list of files is good."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from cru.core.base.values.visible import fold_blanks, visible, whole_lines
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject, ReplyScope
+from cru.core.tools.preview import cut_line, cut_preview
 from cru.faces.cli.console import is_dumb_terminal
 from cru.faces.cli.dialogs.answers import (
     CHOICES,
@@ -33,7 +34,6 @@ from cru.faces.cli.dialogs.answers import (
 )
 from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode, typed_text
-from cru.tools.preview import cut_line, cut_preview
 
 T = TypeVar("T")
 LONG_DETAIL = 2_000

@@ -19,6 +19,7 @@ from cru.core.base.values.messages import Usage
 from cru.core.models import ModelSettings
 from cru.core.models.prices import table_cost
 from cru.core.models.registry import ModelChoice, choose_model
+from cru.core.tools.builtin import ToolRegistry
 from cru.engine.spending import format_cost
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed
@@ -28,7 +29,6 @@ from cru.faces.cli.run_options import home_path
 from cru.fleet.items import estimate_tokens
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import BatchItem, TaskRow, TaskState
-from cru.tools.builtin import ToolRegistry
 
 BYTES_PER_TOKEN = 4
 

@@ -15,6 +15,7 @@ from cru.core.guard.rules import layer_rules
 from cru.core.guard.rules.dead_rules import find_flaw
 from cru.core.guard.rules.listing import ORDER
 from cru.core.guard.rules.rules import parse_rule, unknown_tools
+from cru.core.tools.builtin import TABLE
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.lost_hooks import find_lost_hooks
@@ -28,7 +29,6 @@ from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
-from cru.tools.builtin import TABLE
 
 HELP = """\
 cru hooks check          read every file with hooks and every plugin without running anything, and say what is broken,

@@ -119,7 +119,7 @@ def _payload_fields(args: CommandArguments, name: str) -> dict[str, Any]:
 def _tool(word: str) -> str:
     """Our name of a tool; one that is unknown is a plugin's, if it is not nearly another. Raises NoSuchName."""
     from cru.core.base.config.closest import did_you_mean
-    from cru.tools.builtin import TABLE
+    from cru.core.tools.builtin import TABLE
 
     name = spoken.find_tool(word, TABLE)
     hint = "" if name else did_you_mean(word, spoken.list_tools(TABLE))

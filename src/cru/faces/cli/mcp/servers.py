@@ -52,7 +52,7 @@ class KnownServers(Struct):
         from cru.core.guard.rules import PermissionSettings, layer_rules
         from cru.core.guard.rules.gate import Gate
         from cru.core.guard.rules.grants import Grants
-        from cru.tools.web import sensitive_reason
+        from cru.core.tools.web import sensitive_reason
 
         start = self.start
         chosen = self.settings.of(PermissionSettings)

@@ -1,13 +1,13 @@
-"""`--clear-cache` and its like: the outputs of tools that were too long for the conversation (cru.tools.output)."""
+"""`--clear-cache` and its like: the outputs of tools that were too long for the conversation (cru.core.tools.output)."""
 
 from __future__ import annotations
 
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.store import FileContext
+from cru.core.tools import output
 from cru.faces.cli.console import say
 from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
-from cru.tools import output
 
 
 def clear_current(run: FlagRun) -> None:
@@ -26,7 +26,7 @@ def _clear(store: FileContext, command: str) -> str:
 def clean_all(run: FlagRun) -> None:
     """Each context by its own settings; one that cannot be cleaned does not keep the others waiting."""
     from cru.app import load_settings
-    from cru.tools.protocol import ToolSettings
+    from cru.core.tools.protocol import ToolSettings
 
     total = 0
     for name in run.home.names():

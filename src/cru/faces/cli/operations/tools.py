@@ -14,10 +14,10 @@ from cru.core.events.payloads import FailureKind
 from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 
 if TYPE_CHECKING:
+    from cru.core.tools.protocol import Tool
     from cru.engine.session import Session
     from cru.engine.tool_call import ToolOutcome
     from cru.faces.cli.operations.flag_run import FlagRun
-    from cru.tools.protocol import Tool
 
 # Failures of calls that were not allowed to run; a timeout is one only before the tool ran.
 DENIED = frozenset({FailureKind.POLICY, FailureKind.HOOK, FailureKind.HUMAN, FailureKind.ERROR, FailureKind.HALTED})

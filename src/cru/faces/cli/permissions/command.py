@@ -14,13 +14,13 @@ from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published
 from cru.core.guard.rules.listing import describe_rule, list_rules
 from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, MODES, check_mode
+from cru.core.tools.builtin import TABLE
 from cru.engine.parts import Parts
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.sandbox_view import open_sandbox
-from cru.tools.builtin import TABLE
 
 HELP = """\
 cru permissions                     every rule in force: what it decides, whose it is, file and line (--json)

@@ -13,11 +13,11 @@ from cru.core.base.config.closest import did_you_mean, is_misprint
 from cru.core.base.files.glob import escape
 from cru.core.guard.rules import BadRule, RuleLists
 from cru.core.guard.rules.rules import parse_rule
+from cru.core.tools.protocol import AGENT_ALIASES
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing.reading import Reading, canonical_definition, typed_value
-from cru.tools.protocol import AGENT_ALIASES
 
 Effect = Literal["deny", "ask", "allow"]
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")

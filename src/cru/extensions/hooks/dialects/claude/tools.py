@@ -8,10 +8,10 @@ from signal import SIGTERM
 
 import msgspec
 
+from cru.core.tools.protocol import AGENT_ALIASES
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import MILLISECONDS, ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing.todos import to_todo_list, to_todo_text
-from cru.tools.protocol import AGENT_ALIASES
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cru.core.base.values.errors import CruError
-from cru.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
-from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
+from cru.core.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
+from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
 
 # What read_context reads of another context.
 READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")

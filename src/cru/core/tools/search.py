@@ -11,11 +11,11 @@ from pathlib import Path
 from cru.core.base.files.glob import BadGlob
 from cru.core.base.files.selection import NOTHING, FileSelection, both, select_by_glob, without
 from cru.core.guard.rules.hidden_files import HiddenReason
-from cru.tools.arguments import Glob, Ls
-from cru.tools.hidden import HiddenCount, find_hidden
-from cru.tools.paths import os_failure, printable, require_folder, resolve
-from cru.tools.protocol import ArgumentError, ToolContext, ToolOptions, ToolResult
-from cru.tools.walk import WalkStopped, deadline, walk
+from cru.core.tools.arguments import Glob, Ls
+from cru.core.tools.hidden import HiddenCount, find_hidden
+from cru.core.tools.paths import os_failure, printable, require_folder, resolve
+from cru.core.tools.protocol import ArgumentError, ToolContext, ToolOptions, ToolResult
+from cru.core.tools.walk import WalkStopped, deadline, walk
 
 LISTED = 1_000
 FOUND = 100

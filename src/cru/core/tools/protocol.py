@@ -272,7 +272,7 @@ class SecretVariables(Struct):
         """What the model is told if what was run may have missed one of them, "" if not. `output`: what it printed if it failed."""
         if output is None and not any(name in command for name in self.names):
             return ""
-        from cru.tools.secret_variables import find_missed, tell_model, tell_person
+        from cru.core.tools.secret_variables import find_missed, tell_model, tell_person
 
         missed = find_missed(command, output, self.names)
         if news := [name for name in missed if name not in self.reported]:

@@ -24,18 +24,18 @@ from cru.core.base.files.selection import select_by_glob
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.run import ProcessResult
 from cru.core.guard.rules.hidden_files import HiddenFiles
-from cru.tools import ripgrep
-from cru.tools.arguments import Grep
-from cru.tools.hidden import HiddenCount, find_hidden
-from cru.tools.paths import os_failure, printable, require_regular, require_status, resolve
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
-from cru.tools.ripgrep import OUTPUT, WIDTH
-from cru.tools.scan import MATCHES, FoundLine, SearchJob, hidden_files, parse_lines
-from cru.tools.shell import run_command
-from cru.tools.walk import WalkStopped, deadline
+from cru.core.tools import ripgrep
+from cru.core.tools.arguments import Grep
+from cru.core.tools.hidden import HiddenCount, find_hidden
+from cru.core.tools.paths import os_failure, printable, require_regular, require_status, resolve
+from cru.core.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
+from cru.core.tools.ripgrep import OUTPUT, WIDTH
+from cru.core.tools.scan import MATCHES, FoundLine, SearchJob, hidden_files, parse_lines
+from cru.core.tools.shell import run_command
+from cru.core.tools.walk import WalkStopped, deadline
 
 SECONDS = 60.0
-_START = "import sys; sys.path[:] = {path!r}; from cru.tools.scan import main; main()"
+_START = "import sys; sys.path[:] = {path!r}; from cru.core.tools.scan import main; main()"
 
 
 class _SearchedFiles:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cru.tools.arguments import TaskCancel, TaskOutput
-from cru.tools.protocol import ToolContext, ToolOptions, ToolResult
-from cru.tools.shell import tasks_of
+from cru.core.tools.arguments import TaskCancel, TaskOutput
+from cru.core.tools.protocol import ToolContext, ToolOptions, ToolResult
+from cru.core.tools.shell import tasks_of
 
 
 async def task_output(args: TaskOutput, running: ToolContext, options: ToolOptions) -> ToolResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.tools.protocol import AgentRequest, ToolContext, ToolOptions, ToolResult, require
+from cru.core.tools.protocol import AgentRequest, ToolContext, ToolOptions, ToolResult, require
 
 
 async def task(args: AgentRequest, running: ToolContext, options: ToolOptions) -> ToolResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cru.core.guard.rules.hidden_files import HiddenFiles, HiddenReason
-from cru.tools.protocol import ToolContext
+from cru.core.tools.protocol import ToolContext
 
 _NOTES = {
     HiddenReason.DENIED: "left out: rules forbid to read them",

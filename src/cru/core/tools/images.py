@@ -10,8 +10,8 @@ from cru.core.base.values.image_formats import identify
 from cru.core.base.values.messages import Image
 from cru.core.conversations import StoreUnwritable
 from cru.core.conversations.images import MOST_BYTES, BadImage, check_image, keep_image
-from cru.tools.paths import os_failure
-from cru.tools.protocol import ToolError, ToolResult
+from cru.core.tools.paths import os_failure
+from cru.core.tools.protocol import ToolError, ToolResult
 
 
 def read_image(path: Path, name: str, folder: Path) -> ToolResult | None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from cru.core.base.values.messages import ToolSpec
-from cru.tools import arguments as a
-from cru.tools.arguments import SPECS
-from cru.tools.protocol import (
+from cru.core.tools import arguments as a
+from cru.core.tools.arguments import SPECS
+from cru.core.tools.protocol import (
     AGENT_ALIASES,
     Access,
     AgentRequest,
@@ -134,7 +134,7 @@ class BuiltInTool:
 
     def preview(self, args: Mapping[str, object]) -> str:
         """What a question shows of the call, "" for most tools; `args` as `check` gave them."""
-        from cru.tools.preview import preview_call
+        from cru.core.tools.preview import preview_call
 
         return preview_call(self.spec.name, args)
 
@@ -156,14 +156,14 @@ class BuiltInTool:
     def complete(self, args: dict[str, object], services: ToolServices) -> dict[str, object]:
         if not args.get(self._row.receiver):
             return args
-        from cru.tools.shell import complete_input
+        from cru.core.tools.shell import complete_input
 
         return complete_input(args, services)
 
     def receiver(self, args: Mapping[str, object], services: ToolServices) -> str:
         if not args.get(self._row.receiver):
             return ""
-        from cru.tools.shell import receiving_command
+        from cru.core.tools.shell import receiving_command
 
         return receiving_command(args, services)
 

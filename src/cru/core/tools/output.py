@@ -13,7 +13,7 @@ from cru.core.base.files import unsynced
 from cru.core.base.files.regular import make_private_folder, write_all
 from cru.core.base.values.messages import Entry
 from cru.core.conversations.entries import now
-from cru.tools.protocol import OUTPUT_FOLDER, ToolSettings
+from cru.core.tools.protocol import OUTPUT_FOLDER, ToolSettings
 
 
 def is_too_long(content: str, settings: ToolSettings) -> bool:

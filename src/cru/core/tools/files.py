@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cru.core.base.files.regular import open_regular, read_regular
-from cru.tools.arguments import Edit, Read, Write
-from cru.tools.paths import encode_text, os_failure, require_regular, require_replaceable, resolve, write_file
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult
+from cru.core.tools.arguments import Edit, Read, Write
+from cru.core.tools.paths import encode_text, os_failure, require_regular, require_replaceable, resolve, write_file
+from cru.core.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult
 
 LINE = 2_000
 SMALL = 256 * 1024
@@ -28,7 +28,7 @@ async def read(args: Read, running: ToolContext, options: ToolOptions) -> ToolRe
     size = require_regular(path, args.file_path).st_size
     room = options.settings.tool_output_cache_threshold - 200  # for the notes at the end
     if path.suffix.lower() in IMAGE_SUFFIXES:
-        from cru.tools.images import read_image
+        from cru.core.tools.images import read_image
 
         if (shown := read_image(path, args.file_path, running.folder)) is not None:
             return shown

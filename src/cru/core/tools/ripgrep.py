@@ -14,8 +14,8 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from cru.core.base.process.run import ProcessResult
-from cru.tools.scan import MATCHES, FoundLine, SearchJob, parse_lines
-from cru.tools.walk import RULES_LIMIT
+from cru.core.tools.scan import MATCHES, FoundLine, SearchJob, parse_lines
+from cru.core.tools.walk import RULES_LIMIT
 
 WIDTH = 500
 OUTPUT = 2 * 1024 * 1024

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cru.core.base.net import WholeResponse
 from cru.core.base.values.errors import CruError
-from cru.tools.arguments import Fetch
-from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
+from cru.core.tools.arguments import Fetch
+from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
 
 LIMIT = 1024 * 1024
 SECONDS = 30.0
@@ -21,7 +21,7 @@ TEXT = (
 
 async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> ToolResult:
     """A status other than 2xx is an error that keeps the beginning of the body."""
-    from cru.tools.web_leave import WebLeave
+    from cru.core.tools.web_leave import WebLeave
 
     get = require(running.services.fetch, "fetch")
     leave = WebLeave(args.url, running.services)
@@ -42,7 +42,7 @@ async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> Tool
         raise ToolError(f"{args.url} is not text ({kind or 'unknown type'}, {size})", "get it with `bash` and curl")
     text = _decode(reply.body, charset)
     if "html" in kind:
-        from cru.tools.html import plain_text
+        from cru.core.tools.html import plain_text
 
         text = plain_text(text)
     notes = [f"[from {reply.url}]"] if reply.url not in (args.url, leave.url) else []

@@ -13,8 +13,8 @@ from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import ProcessResult, run_program
 from cru.core.base.values.errors import CruError
-from cru.tools.arguments import Bash
-from cru.tools.protocol import (
+from cru.core.tools.arguments import Bash
+from cru.core.tools.protocol import (
     BackgroundTasks,
     CommandRequest,
     ToolContext,

@@ -13,10 +13,10 @@ from msgspec import Meta, Struct
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ToolSpec
 from cru.core.base.values.visible import visible
-from cru.tools.arguments import Read, Some, check_arguments, parse_arguments
-from cru.tools.files import read
-from cru.tools.hidden import HiddenCount, find_hidden
-from cru.tools.protocol import (
+from cru.core.tools.arguments import Read, Some, check_arguments, parse_arguments
+from cru.core.tools.files import read
+from cru.core.tools.hidden import HiddenCount, find_hidden
+from cru.core.tools.protocol import (
     Access,
     ArgumentError,
     Kind,
@@ -231,7 +231,7 @@ class VaultTool:
 
     def preview(self, args: Mapping[str, object]) -> str:
         """What a question shows of the call."""
-        from cru.tools.preview import preview_call
+        from cru.core.tools.preview import preview_call
 
         return preview_call("write", args) if self.kind == "write" else ""
 

@@ -15,10 +15,9 @@ from cru.core.base.files.private import private_opener
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.mcp_names import join_names
 from cru.core.base.values.messages import ToolSpec
-from cru.mcp import CallTimeout, McpError
-from cru.tools.arguments import decode_object
-from cru.tools.files import IMAGE_SUFFIXES
-from cru.tools.protocol import (
+from cru.core.tools.arguments import decode_object
+from cru.core.tools.files import IMAGE_SUFFIXES
+from cru.core.tools.protocol import (
     OUTPUT_FOLDER,
     Access,
     ArgumentError,
@@ -28,6 +27,7 @@ from cru.tools.protocol import (
     ToolResult,
     ToolTimeout,
 )
+from cru.mcp import CallTimeout, McpError
 
 if TYPE_CHECKING:
     from cru.mcp.connection import ServerConnection
@@ -92,7 +92,7 @@ class McpTool:
             raise ToolError(error.message, error.hint) from error
         if not saver.images:
             return ToolResult(answer.text, answer.is_error)
-        from cru.tools.images import keep_images
+        from cru.core.tools.images import keep_images
 
         return ToolResult(answer.text, answer.is_error, images=keep_images(saver.images, running.folder))
 

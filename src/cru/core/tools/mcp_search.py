@@ -6,9 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from cru.core.base.values.messages import ToolSpec
-from cru.tools.arguments import decode_object
-from cru.tools.mcp import McpTool
-from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
+from cru.core.tools.arguments import decode_object
+from cru.core.tools.mcp import McpTool
+from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
 
 NAME = "mcp_search"
 MOST = 10

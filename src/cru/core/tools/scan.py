@@ -15,7 +15,7 @@ from msgspec import Struct
 from cru.core.base.files.regular import open_regular
 from cru.core.base.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
 from cru.core.guard.rules.hidden_files import HiddenFiles
-from cru.tools.walk import never, walk
+from cru.core.tools.walk import never, walk
 
 MATCHES = 200
 LARGEST = 64 * 1024 * 1024

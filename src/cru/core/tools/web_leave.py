@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cru.core.base.net import BadUrl
 from cru.core.base.net.web_url import WebUrl, parse_web_url, why_address_not_public, why_not_public
-from cru.tools.protocol import ArgumentError, ToolError, ToolServices
+from cru.core.tools.protocol import ArgumentError, ToolError, ToolServices
 
 _CALL = "call `fetch` with that address if it is meant"
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from cru.core.base.values.messages import ToolSpec
-from cru.tools.protocol import ArgumentError
+from cru.core.tools.protocol import ArgumentError
 
 Some = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[int, Meta(ge=1)]

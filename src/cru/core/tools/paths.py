@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from cru.tools.protocol import ArgumentError, ToolError
+from cru.core.tools.protocol import ArgumentError, ToolError
 
 
 def resolve(root: Path, text: str) -> Path:
