@@ -21,7 +21,7 @@ MEASURED = f"""
 import sys, time
 from pathlib import Path
 from cru.core.conversations.store import FileContext
-from cru.engine import history
+from cru.core.turn import history
 from cru.core.base.values.messages import Entry
 begin = time.process_time()
 context = FileContext(Path(sys.argv[1]))

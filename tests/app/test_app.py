@@ -13,7 +13,7 @@ from cru.app import Start, build, load_settings, project_root
 from cru.core.base.config.layers import ConfigError
 from cru.core.guard.rules import PermissionSettings
 from cru.core.models import ModelSettings
-from cru.engine.parts import EngineSettings
+from cru.core.turn.parts import EngineSettings
 
 
 def start_in(tmp_path: Path, env: dict[str, str] | None = None, **overrides: object) -> Start:

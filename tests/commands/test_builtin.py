@@ -16,8 +16,8 @@ from cru.core.base.values.errors import CruError
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
 from cru.core.models.protocol import NoModel
-from cru.engine import UnknownCommand
-from cru.engine.commands import Command, CommandResult, split_command
+from cru.core.turn import UnknownCommand
+from cru.core.turn.commands import Command, CommandResult, split_command
 
 LOOP = "loop: yes\ntext: ok\n"
 

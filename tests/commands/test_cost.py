@@ -10,9 +10,9 @@ from tests.commands.test_builtin import typed
 from tests.engine.support import World
 
 from cru.commands.cost import NOTHING
-from cru.engine.recorded_trace import RecordedTrace
-from cru.engine.recorded_usage import describe_cost, describe_tokens, read_requests, requests_of, sum_up
-from cru.engine.spending import UsageTotals
+from cru.core.turn.recorded_trace import RecordedTrace
+from cru.core.turn.recorded_usage import describe_cost, describe_tokens, read_requests, requests_of, sum_up
+from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.trace.command import render_turn
 
 PAID = "usage: input=100 output=10 cache_read=40 cost=0.25\ntext: one\n---\nusage: input=200 output=20 cost=0.5\ntext: two\n"

@@ -12,7 +12,7 @@ from tests.contexts.support import again, fresh, said, texts
 
 from cru.core.base.values.messages import Entry
 from cru.core.conversations.store import FileContext
-from cru.engine.history import History, project, visible_at
+from cru.core.turn.history import History, project, visible_at
 
 KINDS = ("message",)
 

@@ -22,8 +22,8 @@ from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.models.protocol import RequestBody
 from cru.core.tools.builtin import ToolRegistry
 from cru.core.tools.protocol import Access, Tool, ToolContext, ToolResult
-from cru.engine.session import Session
-from cru.engine.turn import LegResult
+from cru.core.turn.session import Session
+from cru.core.turn.turn import LegResult
 
 P = TypeVar("P", bound=Struct)
 Handlers = (

@@ -14,8 +14,8 @@ from cru.core.base.values.messages import Usage
 from cru.core.events.answers import Answer, Inject
 from cru.core.events.payloads import AgentResponded
 from cru.core.guard.rules.gate import PermissionReply
-from cru.engine.parts import EngineSettings
-from cru.engine.spending import (
+from cru.core.turn.parts import EngineSettings
+from cru.core.turn.spending import (
     BudgetKind,
     BudgetLimits,
     BudgetSettings,
@@ -24,7 +24,7 @@ from cru.engine.spending import (
     UsageTotals,
     format_cost,
 )
-from cru.engine.turn import LegResult
+from cru.core.turn.turn import LegResult
 
 NO, YES = PermissionReply("no"), PermissionReply("once")
 ROUND = "usage: input=90 output=10{cost}\ncall: a {{}}\n---\n"

@@ -13,9 +13,9 @@ from tests.engine.support import Ext, World
 from cru.core.base.values.errors import CruError
 from cru.core.events.payloads import Attachment, ContextCleared, Custom, MessageReceived, ModelSelected
 from cru.core.events.stream import CommandSaid
-from cru.engine import Interrupted, UnknownCommand
-from cru.engine.commands import Command, CommandResult, Commands, split_command
-from cru.engine.session import Session
+from cru.core.turn import Interrupted, UnknownCommand
+from cru.core.turn.commands import Command, CommandResult, Commands, split_command
+from cru.core.turn.session import Session
 
 LOOP = "loop: yes\ntext: ok\n"
 BUSY = "loop: yes\ntext: ok\ndelay: 300ms\n"

@@ -10,8 +10,8 @@ from tests.engine.support import Ext, World, always, once
 from cru.core.base.values.messages import Entry
 from cru.core.events.answers import Answer, cancel, halt, handled, transform
 from cru.core.events.payloads import ContextOverflow, SessionCompacted
-from cru.engine import NothingToCompact
-from cru.engine.compaction.units import leaving, offer
+from cru.core.turn import NothingToCompact
+from cru.core.turn.compaction.units import leaving, offer
 
 OLDEST = {"auto_compact": True, "compaction_choice": "oldest"}
 AUTO = {**OLDEST, "context_window_limit": 1000, "auto_compact_threshold": 60.0}

@@ -13,9 +13,9 @@ from cru.core.base.values.messages import Entry
 from cru.core.events.answers import PASS, Answer, cancel, halt, handled, transform
 from cru.core.events.payloads import ContextOverflow, MessageBeforeSend, SessionCompacted
 from cru.core.events.stamp import Event
-from cru.engine import NothingToCompact
-from cru.engine.compaction.choice import read
-from cru.engine.compaction.units import leaving, offer
+from cru.core.turn import NothingToCompact
+from cru.core.turn.compaction.choice import read
+from cru.core.turn.compaction.units import leaving, offer
 
 CHOOSING = {**AUTO, "compaction_choice": "model"}
 OLDEST_FOUR = ["question 2", "question 3", "the question"]

@@ -13,10 +13,10 @@ from tests.engine.test_compaction import AUTO, LONG, OLDEST, SUMMARISED, Bare, a
 
 from cru.core.events.answers import handled
 from cru.core.events.payloads import SessionCompacted
-from cru.engine import NothingToCompact
-from cru.engine.compaction import find_window
-from cru.engine.compaction.requests import fitted
-from cru.engine.parts import ResolvedModel
+from cru.core.turn import NothingToCompact
+from cru.core.turn.compaction import find_window
+from cru.core.turn.compaction.requests import fitted
+from cru.core.turn.parts import ResolvedModel
 
 NO_SUMMARY = {
     "text: I cannot help with that\nend: content_filter\n": "was stopped by a content filter",

@@ -16,8 +16,8 @@ from cru.core.events.answers import Answer, Inject, cancel, transform
 from cru.core.events.payloads import AgentResponded, StreamingDelta
 from cru.core.models.protocol import RequestBody
 from cru.core.models.scripted import ScriptedModel
-from cru.engine.round import NO_MEMORY
-from cru.engine.turn import LegResult
+from cru.core.turn.round import NO_MEMORY
+from cru.core.turn.turn import LegResult
 
 FAILURES = {
     "429": "error: 429 slow down",

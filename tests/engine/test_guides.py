@@ -12,9 +12,9 @@ from msgspec import Struct
 from tests.kit.home import HomeDir, home
 from tests.kit.run import cru
 
-from cru.engine.guide_imports import find_imports, strip_comments
-from cru.engine.guides import GuideReader
-from cru.engine.system_prompt import GUIDE_LIMIT, GuidePlaces, Guides, GuideSettings
+from cru.core.turn.guide_imports import find_imports, strip_comments
+from cru.core.turn.guides import GuideReader
+from cru.core.turn.system_prompt import GUIDE_LIMIT, GuidePlaces, Guides, GuideSettings
 
 
 class Folders(Struct):

@@ -10,8 +10,8 @@ from tests.kit.closing import closed_later
 
 from cru.core.base.values.messages import Entry, Message, ToolCall
 from cru.core.conversations.store import FileContext
-from cru.engine import history
-from cru.engine.history import INTERRUPTED, History, visible_at, weight
+from cru.core.turn import history
+from cru.core.turn.history import INTERRUPTED, History, visible_at, weight
 
 SAMPLES = Path(__file__).parent.parent / "data" / "contexts"
 

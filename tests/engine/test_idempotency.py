@@ -9,9 +9,9 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.core.events.answers import cancel, inject
-from cru.engine import KeyPassedBy
-from cru.engine.idempotency import send_once
-from cru.engine.turn import LegResult
+from cru.core.turn import KeyPassedBy
+from cru.core.turn.idempotency import send_once
+from cru.core.turn.turn import LegResult
 
 
 def send(world: World, key: str = "k", text: str = "do it") -> tuple[LegResult, bool]:

@@ -19,9 +19,9 @@ from cru.core.events.stamp import Event
 from cru.core.events.stream import ToolOutput
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.tools.protocol import ToolResult
-from cru.engine import Interrupted
-from cru.engine.states import LegState
-from cru.engine.turn import LegResult
+from cru.core.turn import Interrupted
+from cru.core.turn.states import LegState
+from cru.core.turn.turn import LegResult
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
 

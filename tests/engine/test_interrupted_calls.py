@@ -11,7 +11,7 @@ from tests.engine.support import World
 
 from cru.core.events.payloads import ToolCalled
 from cru.core.events.stream import Notice
-from cru.engine import interrupted_calls
+from cru.core.turn import interrupted_calls
 
 MAY_HAVE_RUN = "interrupted, may have run"
 SCRIPT = 'text: I look\ncall: ls {}\ncall: write {"file_path": "a.txt", "content": "A"}\n---\ntext: the end\n'

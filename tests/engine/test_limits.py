@@ -10,8 +10,8 @@ from tests.engine.support import Ext, MadeTool, Person, World, always, payload
 
 from cru.core.events.answers import Answer, Inject, cancel, transform
 from cru.core.guard.rules.gate import PermissionReply
-from cru.engine.loop_guard import LoopGuard, LoopStep
-from cru.engine.turn import LegResult
+from cru.core.turn.loop_guard import LoopGuard, LoopStep
+from cru.core.turn.turn import LegResult
 
 A, B, C, D = (f'call: a {{"n": {n}}}' for n in range(4))
 EMPTY = "think: hm"

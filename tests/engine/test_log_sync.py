@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from cru.engine.log_sync import LogSync
+from cru.core.turn.log_sync import LogSync
 
 
 def test_it_begins_when_the_task_waits_and_is_waited_for() -> None:

@@ -11,8 +11,8 @@ from tests.engine.support import World
 
 from cru.core.events.interrupted import CallInterrupted
 from cru.core.events.stream import Published, ToolOutput
-from cru.engine.call_outcomes import why_not_run
-from cru.engine.partial_output import MARK
+from cru.core.turn.call_outcomes import why_not_run
+from cru.core.turn.partial_output import MARK
 from cru.faces.cli.chat.call_results import CallResults
 from cru.faces.cli.chat.own_commands import run_own_command
 

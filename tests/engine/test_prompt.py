@@ -7,9 +7,9 @@ import pytest
 from cru.core.base.values.messages import Span
 from cru.core.conversations import ContextSettings
 from cru.core.conversations.store import FileContext
-from cru.engine.guides import GuideReader
-from cru.engine.round import ModelReply, ReplyCall
-from cru.engine.system_prompt import (
+from cru.core.turn.guides import GuideReader
+from cru.core.turn.round import ModelReply, ReplyCall
+from cru.core.turn.system_prompt import (
     GUIDE_LIMIT,
     GuidePlaces,
     Guides,

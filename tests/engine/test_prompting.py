@@ -14,8 +14,8 @@ from cru.core.events.payloads import AgentResponded, Attachment, MessageBeforeSe
 from cru.core.events.stamp import Event
 from cru.core.tools.arguments import decode_object
 from cru.core.tools.protocol import ArgumentError
-from cru.engine.attachments import BadAttachment, read_attachment
-from cru.engine.round import ModelReply, ReplyCall
+from cru.core.turn.attachments import BadAttachment, read_attachment
+from cru.core.turn.round import ModelReply, ReplyCall
 
 ONE = "loop: yes\ntext: ok\n"
 TOOLS = "call: ls {}\n---\ntext: ok\n---\ntext: ok again\n"

@@ -9,8 +9,8 @@ from tests.engine.support import Ext, World, always
 from cru.core.base.values.messages import LEG_ENDED
 from cru.core.events.answers import add_context, cancel, halt, inject
 from cru.core.events.payloads import MessageReceived, SessionStarted, TurnComplete
-from cru.engine import NothingToResume
-from cru.engine.unfinished import GO_ON
+from cru.core.turn import NothingToResume
+from cru.core.turn.unfinished import GO_ON
 
 THREE = "text: first\ncall: ls {}\ncall: ls {}\n---\ncall: ls {}\n---\ntext: the end\n"
 
@@ -134,7 +134,7 @@ def test_a_partial_reply_without_the_legs_end_is_not_taken_for_final(tmp_path: P
 
 
 def test_a_resumed_leg_that_was_never_received_is_received_now_with_its_files(tmp_path: Path) -> None:
-    from cru.engine.attachments import read_attachment
+    from cru.core.turn.attachments import read_attachment
 
     below = tmp_path / "below"
     below.mkdir()

@@ -11,7 +11,7 @@ from cru.core.base.values.messages import LEG_ENDED
 from cru.core.events.answers import Answer, Inject, cancel, halt, inject, transform
 from cru.core.events.payloads import InjectionPending, MessageReceived, SessionIdle, TurnComplete
 from cru.core.events.stamp import Event
-from cru.engine.turn import LegResult
+from cru.core.turn.turn import LegResult
 
 LOOP = "loop: yes\ntext: said\n"
 

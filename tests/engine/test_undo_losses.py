@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.engine.test_undo_commands import Desk, bash, repository, script, work_tree
 
-from cru.engine import UndoRefused
+from cru.core.turn import UndoRefused
 
 
 def test_one_half_of_a_move_is_not_taken_back_alone(tmp_path: Path) -> None:

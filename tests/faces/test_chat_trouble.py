@@ -10,7 +10,7 @@ import pytest
 from tests.kit import Hang, HomeDir, Reply, Terminal, pty, server, start
 from tests.kit.scripts import shebang
 
-SHORT_OF_MEMORY = """{shebang}from cru.engine.leg import Leg
+SHORT_OF_MEMORY = """{shebang}from cru.core.turn.leg import Leg
 
 prepare, calls = Leg._prepare, []
 

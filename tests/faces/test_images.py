@@ -17,9 +17,9 @@ from tests.kit import Call, HomeDir, Reply, cru, server
 from cru.core.base.values.image_formats import ImageFormat, identify
 from cru.core.base.values.messages import Entry
 from cru.core.conversations.images import BadImage, check_image, keep_image, load_image
-from cru.engine.attachments import read_named_images
-from cru.engine.images import copy_images_of
-from cru.engine.unfinished import find_unfinished
+from cru.core.turn.attachments import read_named_images
+from cru.core.turn.images import copy_images_of
+from cru.core.turn.unfinished import find_unfinished
 
 
 def png(width: int = 64, height: int = 48, shade: int = 0) -> bytes:

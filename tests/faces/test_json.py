@@ -14,7 +14,7 @@ from tests.kit import Call, Done, Hang, HomeDir, Reply, Status, cru, server, sta
 
 from cru.core.events.catalog import CATALOG
 from cru.core.events.stamp import Stamp
-from cru.engine.turn import LegResult
+from cru.core.turn.turn import LegResult
 from cru.faces.cli.json_mode.face import NAMES, OUTPUT, RESULT, VERSION
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"

@@ -9,7 +9,7 @@ import pytest
 
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry, FailureKind
 from cru.core.conversations.entries import encode
-from cru.engine.call_outcomes import results_by_call
+from cru.core.turn.call_outcomes import results_by_call
 from cru.faces.cli.chat.opening import read_opening
 from cru.faces.cli.operations.listing import render_log
 from cru.tasks.commands import describe_entry

@@ -14,7 +14,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from tests.kit import HomeDir, Reply, pty, server, wait_until
 
-from cru.engine.session import Session
+from cru.core.turn.session import Session
 from cru.faces.cli.chat import completion, project_files
 from cru.faces.cli.chat.project_files import NameReader, ProjectFiles
 

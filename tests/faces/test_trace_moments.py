@@ -9,7 +9,7 @@ import pytest
 from tests.engine.support import Person, World
 
 from cru.core.guard.rules.gate import PermissionReply
-from cru.engine.recorded_trace import RecordedTrace
+from cru.core.turn.recorded_trace import RecordedTrace
 from cru.faces.cli.trace.moments import TurnMoment, read_moments
 
 

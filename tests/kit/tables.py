@@ -23,9 +23,9 @@ from cru.core.guard.shell.harmless import TABLES as HARMLESS
 from cru.core.guard.shell.option_effects import OPTION_EFFECTS
 from cru.core.tools import protocol as tools
 from cru.core.tools.secret_variables import DOCS as TOOLS
+from cru.core.turn import parts as engine
+from cru.core.turn.states import mermaid
 from cru.core.undo import DOCS as UNDO
-from cru.engine import parts as engine
-from cru.engine.states import mermaid
 from cru.extensions import hooks
 from cru.extensions.prompt_files import DOCS as PROMPT_FILES
 from cru.faces.cli.flag_names import SYNONYMS

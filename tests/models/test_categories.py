@@ -19,7 +19,7 @@ from cru.core.events.stream import Notice
 from cru.core.models import ModelSettings, price_of
 from cru.core.models.categories import find_problems, models_of
 from cru.core.models.protocol import NoModel
-from cru.engine.model_pool import ModelPool
+from cru.core.turn.model_pool import ModelPool
 
 
 def settings_of(**values: Any) -> ModelSettings:

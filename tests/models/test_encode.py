@@ -21,7 +21,7 @@ from cru.core.models.embedded import EmbeddedModel
 from cru.core.models.encoding import BLOCK_BYTES, ConversationEncoder, PlainNotation
 from cru.core.models.protocol import Model, RequestBody
 from cru.core.models.scripted import ScriptedModel
-from cru.engine.recorder import BodyHash
+from cru.core.turn.recorder import BodyHash
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 calls = st.builds(
@@ -244,7 +244,7 @@ def test_only_new_parts_are_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
         def hexdigest(self) -> str:
             return self.data.decode()
 
-    monkeypatch.setattr("cru.engine.recorder.sha256", Hash)
+    monkeypatch.setattr("cru.core.turn.recorder.sha256", Hash)
     digests, old = BodyHash(), [b"a" * 1000, b"b" * 1000]
     assert digests.hexdigest([*old, b"x"]) == "a" * 1000 + "b" * 1000 + "x"
     assert digests.hexdigest([*old, b"y", b"z"]) == "a" * 1000 + "b" * 1000 + "yz"

@@ -12,7 +12,7 @@ from cru.core.models import anthropic, openai_compatible
 from cru.core.models.anthropic import AnthropicReply
 from cru.core.models.failures import RequestFacts
 from cru.core.models.openai_compatible import OpenAIReply
-from cru.engine.round import ModelReply, _take
+from cru.core.turn.round import ModelReply, _take
 
 FACTS = RequestFacts("anthropic", "m1")
 PIECES = 2000

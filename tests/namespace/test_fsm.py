@@ -15,7 +15,7 @@ from tests.namespace.support import Room
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import Custom, LegStarted, SessionCompacted, ToolBatchCompleted
-from cru.engine.tool_call import decide
+from cru.core.turn.tool_call import decide
 from cru.namespace import fsm
 from cru.namespace.fsm import guard
 from cru.namespace.fsm.definition import Guard

@@ -14,7 +14,7 @@ from tests.engine.support import MadeTool, World
 from cru.core.base.values.messages import CallPart, Delta, End, Request, Text
 from cru.core.models.protocol import RequestBody
 from cru.core.tools.protocol import ToolResult
-from cru.engine.parts import ResolvedModel
+from cru.core.turn.parts import ResolvedModel
 
 SEED = int(os.environ.get("CRU_TEST_SEED", "0")) or Random().randrange(1, 1 << 31)
 MOST_REQUESTS = 40

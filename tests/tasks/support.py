@@ -11,8 +11,8 @@ from tests.engine.support import World
 from tests.kit import HomeDir
 
 from cru.core.base.values.messages import Entry
-from cru.engine.background import run_to_end
-from cru.engine.turn import LegResult
+from cru.core.turn.background import run_to_end
+from cru.core.turn.turn import LegResult
 from cru.tasks.record import TaskRecord, read_records
 
 

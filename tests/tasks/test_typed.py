@@ -15,7 +15,7 @@ from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event
-from cru.engine import tool_call
+from cru.core.turn import tool_call
 from cru.tasks.manager import Task
 
 

@@ -37,12 +37,12 @@ from cru.core.models import ModelSettings
 from cru.core.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
 from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.tools.protocol import SecretVariables, Spawner, ToolSettings, ToolSource
-from cru.engine.commands import Command, Commands
-from cru.engine.history import History
-from cru.engine.model_pool import ModelPool, with_keys
-from cru.engine.parts import EngineSettings, Parts
-from cru.engine.session import Session
-from cru.engine.spending import UsageLedger
+from cru.core.turn.commands import Command, Commands
+from cru.core.turn.history import History
+from cru.core.turn.model_pool import ModelPool, with_keys
+from cru.core.turn.parts import EngineSettings, Parts
+from cru.core.turn.session import Session
+from cru.core.turn.spending import UsageLedger
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.tasks import TaskTable
 
@@ -190,7 +190,7 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
 
     async def roll_back() -> None:
         if os.path.exists(parts.store.folder / "undo.jsonl"):
-            from cru.engine.undo_journal import roll_back
+            from cru.core.turn.undo_journal import roll_back
 
             roll_back(parts)
 

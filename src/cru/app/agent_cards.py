@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.core.base.values.visible import visible
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.tasks import CardPlaces
 from cru.tasks.discovery import list_notices
 

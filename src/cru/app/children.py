@@ -21,11 +21,11 @@ from cru.core.events.stamp import Origin
 from cru.core.guard.rules.gate import Gate
 from cru.core.tools.builtin import NarrowedTools
 from cru.core.tools.protocol import OUTPUT_FOLDER
-from cru.engine.history import History
-from cru.engine.model_pool import ModelPool
-from cru.engine.parts import FileChanges, Lifecycle, Parts, SectionSource
-from cru.engine.session import Session
-from cru.engine.system_prompt import Guides, PromptSources, build_sections
+from cru.core.turn.history import History
+from cru.core.turn.model_pool import ModelPool
+from cru.core.turn.parts import FileChanges, Lifecycle, Parts, SectionSource
+from cru.core.turn.session import Session
+from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
 from cru.tasks import TaskTable
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
 from cru.tasks.control import ControlPipe

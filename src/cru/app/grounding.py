@@ -16,8 +16,8 @@ from cru.core.events.payloads import MessageReceived, NotesSelect
 from cru.core.events.stamp import Event
 from cru.core.guard.rules.hidden_files import HiddenFiles
 from cru.core.tools.hidden import HiddenCount
-from cru.engine.parts import Parts
-from cru.engine.turn import TYPED_SOURCES
+from cru.core.turn.parts import Parts
+from cru.core.turn.turn import TYPED_SOURCES
 from cru.vault import NoEmbeddings
 from cru.vault.front_matter import read_front_matter
 from cru.vault.live import LiveVault

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from cru.core.guard.rules.gate import Gate
 from cru.core.guard.rules.paths import PathRoots, is_protected, locate, resolve
-from cru.engine.guides import GuideReader
-from cru.engine.system_prompt import GuidePlaces, GuideSettings
+from cru.core.turn.guides import GuideReader
+from cru.core.turn.system_prompt import GuidePlaces, GuideSettings
 
 
 def make_reader(places: GuidePlaces, settings: GuideSettings, gate: Gate) -> GuideReader:

@@ -15,8 +15,8 @@ from cru.core.conversations.entries import LOG
 from cru.core.conversations.log_tail import newest_entries
 from cru.core.models import ModelSettings
 from cru.core.tools.builtin import NarrowedTools
-from cru.engine.parts import CardMark, Parts
-from cru.engine.unfinished import find_card_mark
+from cru.core.turn.parts import CardMark, Parts
+from cru.core.turn.unfinished import find_card_mark
 from cru.tasks import BadCard, CardPlaces, TaskTable
 from cru.tasks.cards import AgentCard, Isolation, is_plain
 from cru.tasks.discovery import load_cards

@@ -16,8 +16,8 @@ from cru.core.events.stream import Notice, Published, StateChanged
 from cru.core.tools.mcp import OWNER, McpTool
 from cru.core.tools.mcp_search import SearchTool
 from cru.core.tools.web import sensitive_reason
-from cru.engine.parts import Parts
-from cru.engine.states import LegState
+from cru.core.turn.parts import Parts
+from cru.core.turn.states import LegState
 from cru.mcp import McpSettings
 from cru.mcp.configured import ConfiguredServers
 from cru.mcp.connection import ServerConnection

@@ -12,8 +12,8 @@ from cru.core.events.payloads import MessageReceived
 from cru.core.events.stamp import Event
 from cru.core.tools.mcp import OWNER, FileSaver
 from cru.core.tools.output import is_too_long, save_output
-from cru.engine.commands import Command, CommandResult
-from cru.engine.parts import Parts
+from cru.core.turn.commands import Command, CommandResult
+from cru.core.turn.parts import Parts
 from cru.mcp import McpError, RequestFailed
 from cru.mcp.connection import ServerConnection
 from cru.mcp.listing import RemotePrompt

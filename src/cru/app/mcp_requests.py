@@ -8,9 +8,9 @@ from typing import Any
 from cru.core.base.values.messages import Message, Request, Span
 from cru.core.events.bus import purpose
 from cru.core.guard.rules.gate import PermissionSubject
-from cru.engine import permission, round
-from cru.engine.parts import Parts
-from cru.engine.round import ModelReply
+from cru.core.turn import permission, round
+from cru.core.turn.parts import Parts
+from cru.core.turn.round import ModelReply
 from cru.mcp import McpError
 from cru.mcp.ports import Elicitation, FormField, Sample, SamplingRequest
 from cru.namespace.dialogs.port import show_dialog

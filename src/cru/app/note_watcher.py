@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cru.core.base.values.errors import CruError
 from cru.core.events import payloads as p
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.vault.live import LiveVault
 from cru.vault.watch import MANY, FileEvent, is_note, watch_vault
 

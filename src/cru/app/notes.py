@@ -14,7 +14,7 @@ from cru.core.events import payloads as p
 from cru.core.events.payloads import MessageReceived
 from cru.core.guard.rules.paths import PathRoots, contains_secrets, resolve
 from cru.core.tools.notes import VaultTools
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.vault import VaultTable, located, with_environment
 from cru.vault.index.changes import ChangeKind, NoteChange
 from cru.vault.live import LiveVault

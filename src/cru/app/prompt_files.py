@@ -14,7 +14,7 @@ from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.models import ModelSettings
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.extensions.prompt_files.commands import FileCommands
 from cru.extensions.prompt_files.files import find_files
@@ -109,7 +109,7 @@ def _tell_left_out(
 ) -> None:
     """Once a context: files whose names are those of commands of cru, names that nobody can type, and skills with mistakes."""
     from cru.commands.builtin import TABLE
-    from cru.engine.commands import split_command
+    from cru.core.turn.commands import split_command
 
     own = {row.name for row in TABLE}
     problems, unreadable = list[LogProblem](), list[str]()

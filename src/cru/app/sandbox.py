@@ -20,7 +20,7 @@ from cru.core.guard.sandbox.backends import BACKENDS, backend_path, describe_lim
 from cru.core.guard.sandbox.memory import DetectionMemory
 from cru.core.guard.sandbox.on_demand import SandboxOnDemand
 from cru.core.tools.builtin import BuiltInTool
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
 from cru.tasks import FOLDER as TASK_FOLDER
 

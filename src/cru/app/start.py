@@ -26,8 +26,8 @@ from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
 from cru.core.models import API_KEYS, ModelSettings
 from cru.core.tools.protocol import ToolSettings
-from cru.engine.parts import EngineSettings
-from cru.engine.system_prompt import GuidePlaces, Guides, GuideSettings
+from cru.core.turn.parts import EngineSettings
+from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
@@ -37,7 +37,7 @@ from cru.tasks import CardPlaces, TaskTable
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.core.guard.rules.gate import Gate
-    from cru.engine.guides import GuideReader
+    from cru.core.turn.guides import GuideReader
     from cru.extensions.discovery.places import PluginFolders
     from cru.extensions.lost_guards import LostGuard
     from cru.extensions.prompt_files import PromptPlaces

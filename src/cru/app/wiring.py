@@ -33,11 +33,11 @@ from cru.core.guard.rules.paths import named_secrets, resolve
 from cru.core.models import ModelSettings
 from cru.core.tools.builtin import BuiltInTools
 from cru.core.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
-from cru.engine.model_pool import ModelPool
-from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
-from cru.engine.recorder import Recorder
-from cru.engine.settling import inject_recursion
-from cru.engine.system_prompt import Guides, PromptSources, build_sections
+from cru.core.turn.model_pool import ModelPool
+from cru.core.turn.parts import Dialogs, Parts, SectionSource, SessionServices
+from cru.core.turn.recorder import Recorder
+from cru.core.turn.settling import inject_recursion
+from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
 from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.core.base.net import WholeResponse
     from cru.core.events.bus import Extension
-    from cru.engine.turn import TaskReport
+    from cru.core.turn.turn import TaskReport
     from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
 
@@ -142,7 +142,7 @@ def tell_lost_tasks(parts: Parts, settings: TaskSettings) -> None:
 
     async def tell() -> None:
         if os.path.isdir(untold):
-            from cru.engine.lost_tasks import tell_lost_tasks
+            from cru.core.turn.lost_tasks import tell_lost_tasks
 
             await tell_lost_tasks(parts)
 
@@ -223,7 +223,7 @@ def make_recorder(bus: Bus, trace: LineFile, store: FileContext, redact: Redact,
     """What records requests; `debug`: the names of --debug."""
     if not debug:
         return Recorder(trace, store.folder, redact, store.record_limits, bus.stream.warn)
-    from cru.engine.debug import DebugRecorder
+    from cru.core.turn.debug import DebugRecorder
 
     return DebugRecorder(trace, store.folder, redact, store.record_limits, bus.stream.warn, debug)
 
@@ -338,7 +338,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
 
     async def send(to: str, content: str, sender: str | None) -> str:
         from cru.core.conversations.inbox import InboxMessage
-        from cru.engine.mail import send_message
+        from cru.core.turn.mail import send_message
 
         sentence = await send_message(bus, home, InboxMessage(store.name, to, content))
         return (

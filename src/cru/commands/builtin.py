@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.engine.commands import Command, CommandResult
+from cru.core.turn.commands import Command, CommandResult
 
 CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]
 

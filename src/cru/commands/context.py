@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from cru.commands.errors import NotHere
-from cru.engine.model_pool import ModelPool
-from cru.engine.session import Session
+from cru.core.turn.model_pool import ModelPool
+from cru.core.turn.session import Session
 
 if TYPE_CHECKING:
     from cru.extensions.manager import Extensions

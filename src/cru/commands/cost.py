@@ -5,9 +5,9 @@ from __future__ import annotations
 from cru.commands.context import CommandContext
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
-from cru.engine import compaction
-from cru.engine.commands import CommandResult
-from cru.engine.recorded_usage import (
+from cru.core.turn import compaction
+from cru.core.turn.commands import CommandResult
+from cru.core.turn.recorded_usage import (
     RecordedRequest,
     describe_cost,
     describe_tokens,
@@ -15,7 +15,7 @@ from cru.engine.recorded_usage import (
     read_requests,
     table_price,
 )
-from cru.engine.spending import UsageTotals
+from cru.core.turn.spending import UsageTotals
 from cru.tasks.usage import of_turn, read_usages, sum_usages
 
 NOTHING = "nothing was asked of a model here yet"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.engine.commands import CommandResult
-from cru.engine.conversation import ForkReport, fork
-from cru.engine.fork_tree import build_tree, render_tree
+from cru.core.turn.commands import CommandResult
+from cru.core.turn.conversation import ForkReport, fork
+from cru.core.turn.fork_tree import build_tree, render_tree
 
 
 async def make_fork(context: CommandContext, words: str) -> CommandResult:

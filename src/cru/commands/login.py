@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.commands.context import CommandContext
-from cru.engine.commands import CommandResult
+from cru.core.turn.commands import CommandResult
 
 
 async def login(context: CommandContext, words: str) -> CommandResult:

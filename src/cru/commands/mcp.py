@@ -5,7 +5,7 @@ from __future__ import annotations
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.core.base.values.mcp_names import join_names
-from cru.engine.commands import CommandResult
+from cru.core.turn.commands import CommandResult
 from cru.mcp.connection import ServerConnection
 from cru.mcp.facts import ServerState, count_tools
 from cru.mcp.pool import ServerPool

@@ -5,8 +5,8 @@ from __future__ import annotations
 from cru.commands.context import CommandContext
 from cru.core.base.config.layers import PROJECT
 from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, MODES, STRICTNESS, check_mode
-from cru.engine.commands import CommandResult
-from cru.engine.parts import Parts
+from cru.core.turn.commands import CommandResult
+from cru.core.turn.parts import Parts
 
 CYCLE = ("ask", "auto", "plan")
 """What the key goes through; `trust` is chosen by its name only."""

@@ -15,9 +15,9 @@ from cru.core.events.payloads import ConfigChanged
 from cru.core.models.listing import ListedModel, ListUnavailable
 from cru.core.models.protocol import ModelError
 from cru.core.models.providers import COMPATIBLE
-from cru.engine.commands import CommandResult
-from cru.engine.model_pool import ModelPool
-from cru.engine.parts import Parts, ResolvedModel
+from cru.core.turn.commands import CommandResult
+from cru.core.turn.model_pool import ModelPool
+from cru.core.turn.parts import Parts, ResolvedModel
 
 ALL = "--all"
 """Of /model: for all contexts."""

@@ -9,8 +9,8 @@ from msgspec import Struct
 from cru.core.models import ModelPrice
 from cru.core.models.listing import ListedModel
 from cru.core.models.prices import find_listing
-from cru.engine.model_pool import ModelPool
-from cru.engine.parts import ResolvedModel
+from cru.core.turn.model_pool import ModelPool
+from cru.core.turn.parts import ResolvedModel
 
 
 class ModelFacts(Struct, frozen=True):

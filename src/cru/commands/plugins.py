@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.engine.commands import CommandResult
+from cru.core.turn.commands import CommandResult
 from cru.extensions.listing import format_row, plugin_rows
 from cru.extensions.manager import Extensions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.commands.table_row import table_row
-from cru.engine import TooFewMessages
-from cru.engine.commands import Command, CommandResult
+from cru.core.turn import TooFewMessages
+from cru.core.turn.commands import Command, CommandResult
 
 CALL_WIDTH = 16
 """Columns of a command's name and arguments."""

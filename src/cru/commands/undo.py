@@ -10,12 +10,9 @@ from cru.commands.errors import BadCommand
 from cru.core.base.files import is_inside
 from cru.core.base.values.visible import visible
 from cru.core.guard.rules.gate import PermissionSubject
-from cru.core.undo.diff import diff_summary
-from cru.core.undo.restore import summarize
-from cru.core.undo.store import RevisionStore
-from cru.engine.commands import CommandResult
-from cru.engine.parts import Parts
-from cru.engine.undo import (
+from cru.core.turn.commands import CommandResult
+from cru.core.turn.parts import Parts
+from cru.core.turn.undo import (
     UndoPlan,
     UndoReport,
     carry_out,
@@ -27,6 +24,9 @@ from cru.engine.undo import (
     settle_changes,
     turn_starts,
 )
+from cru.core.undo.diff import diff_summary
+from cru.core.undo.restore import summarize
+from cru.core.undo.store import RevisionStore
 
 LEAVE = "--leave"
 MOST_DIFF = 200_000

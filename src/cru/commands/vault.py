@@ -10,7 +10,7 @@ from cru.commands.errors import BadCommand
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.visible import visible
 from cru.core.tools.notes import hit_lines, note_line
-from cru.engine.commands import CommandResult
+from cru.core.turn.commands import CommandResult
 from cru.vault.index.records import NoteRecord
 from cru.vault.live import LiveVault
 from cru.vault.vault import Vault

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.engine.commands import CommandResult
+from cru.core.turn.commands import CommandResult
 
 if TYPE_CHECKING:
     from cru.extensions.views import OpenView

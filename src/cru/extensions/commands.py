@@ -14,7 +14,7 @@ from msgspec import UNSET
 from cru.core.events.answers import Inject
 from cru.core.events.payloads import Custom
 from cru.core.events.stream import CommandSaid
-from cru.engine.commands import Command, CommandResult
+from cru.core.turn.commands import Command, CommandResult
 from cru.extensions import unknown_keys
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Parameter, read_parameters, spec_entries

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cru.core.events.registry import Handler
 from cru.core.events.stream import Notice
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.effects import find_idle

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.engine.spending import UsageTotals
+from cru.core.turn.spending import UsageTotals
 
 VERSION = 2
 """Of items in the queue: a worker leaves alone what a newer cru has put there. 2: `agent`, `max_cost`, lists in `set`."""

@@ -9,10 +9,10 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.stamp import Event
-from cru.engine import compaction
-from cru.engine.history import BYTES_PER_TOKEN, History
-from cru.engine.parts import Parts
-from cru.engine.unfinished import find_unfinished
+from cru.core.turn import compaction
+from cru.core.turn.history import BYTES_PER_TOKEN, History
+from cru.core.turn.parts import Parts
+from cru.core.turn.unfinished import find_unfinished
 from cru.namespace.arguments import options, text, whole
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, NamespaceError, Values, host

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from cru.core.base.values.errors import CruError
-from cru.engine.parts import ACTING, Parts
+from cru.core.turn.parts import ACTING, Parts
 
 
 class NamespaceError(CruError):

@@ -7,7 +7,7 @@ import msgspec
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.mcp_names import join_names
-from cru.engine import side_calls
+from cru.core.turn import side_calls
 from cru.mcp import McpError
 from cru.mcp.connection import ServerConnection
 from cru.mcp.pool import ServerPool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from cru.core.base.values.messages import Message, Request, Span
 from cru.core.events.bus import purpose
 from cru.core.models.protocol import ModelError
-from cru.engine import round
-from cru.engine.fallback import ask_beside
-from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.round import ModelReply
+from cru.core.turn import round
+from cru.core.turn.fallback import ask_beside
+from cru.core.turn.parts import Parts, ResolvedModel
+from cru.core.turn.round import ModelReply
 from cru.namespace.host import NamespaceError, host
 
 

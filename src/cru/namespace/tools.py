@@ -13,7 +13,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import ToolsSelect
 from cru.core.events.stamp import Event
-from cru.engine import side_calls
+from cru.core.turn import side_calls
 from cru.namespace import plain_data
 from cru.namespace.arguments import array, options, table, text, texts
 from cru.namespace.dialogs.ui import check_session
@@ -57,7 +57,7 @@ async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None =
     """
     import asyncio
 
-    from cru.engine.batch import group_calls
+    from cru.core.turn.batch import group_calls
 
     where = "cru.tools.batch"
     try:

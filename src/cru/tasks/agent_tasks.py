@@ -15,7 +15,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.events.stream import Stream
 from cru.core.tools.builtin import TABLE
 from cru.core.tools.protocol import AgentRequest, ToolError, ToolResult
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.tasks import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs, is_plain
 from cru.tasks.completion import describe_end

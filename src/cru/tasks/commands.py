@@ -11,8 +11,8 @@ from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.core.conversations.entries import LOG
 from cru.core.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
 from cru.core.tools.shell import END_OF_INPUT
-from cru.engine.call_outcomes import results_by_call, why_not_run
-from cru.engine.parts import Parts
+from cru.core.turn.call_outcomes import results_by_call, why_not_run
+from cru.core.turn.parts import Parts
 from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
 from cru.tasks.completion import describe_end
 from cru.tasks.manager import Task, TaskManager, TaskRequest

@@ -20,8 +20,8 @@ from cru.core.base.values.messages import Usage
 from cru.core.conversations.entries import new_id
 from cru.core.events.answers import Inject
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
-from cru.engine.parts import ACTING, Parts
-from cru.engine.spending import UsageTotals
+from cru.core.turn.parts import ACTING, Parts
+from cru.core.turn.spending import UsageTotals
 from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
 from cru.tasks.completion import SHORT, Completion, Completions, first_line, save_result
 from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
-from cru.engine.spending import UsageTotals
+from cru.core.turn.spending import UsageTotals
 from cru.tasks import FOLDER, TaskError
 
 RECORD = "task.json"

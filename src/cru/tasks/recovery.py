@@ -12,8 +12,8 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE
 from cru.core.conversations.entries import LOG
 from cru.core.conversations.log_tail import read_tail
-from cru.engine.parts import Parts
-from cru.engine.turn import TaskReport
+from cru.core.turn.parts import Parts
+from cru.core.turn.turn import TaskReport
 from cru.tasks import FOLDER, TaskError
 from cru.tasks.command_run import describe_output
 from cru.tasks.completion import RESULT, cut_text, describe_end, name_task

@@ -15,10 +15,10 @@ from cru.core.base.values.messages import Usage
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled, ToolFailed
 from cru.core.events.stream import AgentActivity, AgentCallFailed, Notice, Published, Stream
 from cru.core.guard.rules.gate import Asker, NoAsker, PermissionReply, PermissionSubject
-from cru.engine.background import run_to_end
-from cru.engine.parts import ModelChooser, Parts, ResolvedModel, acting
-from cru.engine.session import Session
-from cru.engine.turn import LegResult
+from cru.core.turn.background import run_to_end
+from cru.core.turn.parts import ModelChooser, Parts, ResolvedModel, acting
+from cru.core.turn.session import Session
+from cru.core.turn.turn import LegResult
 from cru.tasks.cards import AgentCard
 from cru.tasks.manager import Task, TaskOutcome
 

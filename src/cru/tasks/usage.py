@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.core.conversations import ContextError
-from cru.engine.recorded_usage import Pricer, read_requests, sum_up, table_price
-from cru.engine.spending import UsageTotals
+from cru.core.turn.recorded_usage import Pricer, read_requests, sum_up, table_price
+from cru.core.turn.spending import UsageTotals
 from cru.tasks import FOLDER
 from cru.tasks.record import TaskKind, TaskRecord, read_records
 

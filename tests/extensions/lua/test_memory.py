@@ -12,7 +12,7 @@ from tests.kit.closing import closed_later
 
 from cru.app import Start, build
 from cru.core.events.payloads import ToolBeforeCall
-from cru.engine.session import Session
+from cru.core.turn.session import Session
 from cru.extensions.lua.plugins import LuaPlugins
 from cru.namespace.handlers import PluginHandler
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested
-from cru.engine.parts import Parts, TerminalLender
+from cru.core.turn.parts import Parts, TerminalLender
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.calls import ProgramContext

@@ -12,7 +12,7 @@ from cru.core.base.config.layers import PROJECT
 
 if TYPE_CHECKING:
     from cru.core.base.config.layers import Layer
-    from cru.engine.parts import Parts
+    from cru.core.turn.parts import Parts
     from cru.extensions.hooks.discovery import HookPolicy
     from cru.extensions.hooks.model.entry import Layer as HookLayer
     from cru.extensions.manager import Extensions

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cru.core.base.config.positions import shorten
 from cru.core.conversations.line_file import LineFile
 from cru.core.events.stream import Notice
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.hooks import HookSetup
 from cru.extensions.hooks.dialects import claude_folder
 from cru.extensions.hooks.dialects.transcript import Transcript, link_path

@@ -15,7 +15,7 @@ from cru.core.events.bus import Bus
 from cru.core.events.payloads import MessageReceived, ModelSelected, TurnComplete
 from cru.core.events.stamp import Event, Stamp
 from cru.core.events.stream import Notice, StatusChanged
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.hooks import records
 from cru.extensions.hooks.agents import AgentRecords
 from cru.extensions.hooks.deferred import DeferredContext

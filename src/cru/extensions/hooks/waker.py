@@ -8,7 +8,7 @@ WOKEN = "[A hook that ran beside the session has something to say; it stands bes
 
 
 class HookWaker:
-    """Set by a hook that wakes; cleared by whatever request takes along what hooks left for the model (cru.engine.parts.Waker)."""
+    """Set by a hook that wakes; cleared by whatever request takes along what hooks left for the model (cru.core.turn.parts.Waker)."""
 
     def __init__(self) -> None:
         self._is_set = asyncio.Event()

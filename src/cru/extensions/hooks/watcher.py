@@ -11,7 +11,7 @@ from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_file
 
 if TYPE_CHECKING:
     from cru.core.base.values.errors import CruError
-    from cru.engine.parts import Parts
+    from cru.core.turn.parts import Parts
     from cru.extensions.hooks import HookSetup
     from cru.extensions.hooks.session import SessionHooks
 

@@ -9,7 +9,7 @@ from typing import Any
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.events.stream import Notice
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_command, add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin

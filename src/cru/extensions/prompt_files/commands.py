@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from cru.core.base.values.visible import visible
-from cru.engine.commands import Command, CommandResult
+from cru.core.turn.commands import Command, CommandResult
 from cru.extensions.prompt_files import BadPromptFile, FileOrigin, PromptFileKind
 from cru.extensions.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
 from cru.extensions.prompt_files.run import ModelChooser, PromptFileRunner

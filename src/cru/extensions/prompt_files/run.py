@@ -17,8 +17,8 @@ from cru.core.events.payloads import FailureKind
 from cru.core.guard.rules.trust import TrustStore
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.tools.protocol import SecretVariables
-from cru.engine import side_calls
-from cru.engine.parts import Parts
+from cru.core.turn import side_calls
+from cru.core.turn.parts import Parts
 from cru.extensions.hooks.dialects.claude.permissions import translate_rules
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces

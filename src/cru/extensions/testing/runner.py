@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.fennel import SUFFIX, FennelCompiler, FennelPlace, module_names

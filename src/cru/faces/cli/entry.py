@@ -165,7 +165,7 @@ def _print(parsed: Parsed, text: str) -> int:
     if not parsed.has("json"):
         print(text)
         return ExitStatus.DONE
-    from cru.engine.turn import LegResult
+    from cru.core.turn.turn import LegResult
     from cru.faces.cli.json_mode.face import JsonFace
 
     face = JsonFace()

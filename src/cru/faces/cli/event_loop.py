@@ -23,7 +23,7 @@ from cru.core.events import NotYours
 
 if TYPE_CHECKING:
     from cru.core.base.process.guardian import Guardian, Listener
-    from cru.engine.session import Session
+    from cru.core.turn.session import Session
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

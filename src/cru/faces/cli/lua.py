@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cru.engine.session import Session
+from cru.core.turn.session import Session
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show, write
 from cru.faces.cli.flags import Parsed, UsageProblem

@@ -37,7 +37,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _list(parsed: Parsed, folder: Path) -> int:
     from cru.core.models.providers import PROVIDERS, source_of
-    from cru.engine.model_pool import with_keys
+    from cru.core.turn.model_pool import with_keys
 
     env = with_keys(start_of(parsed, "default").env, folder.parent)
     for name, provider in PROVIDERS.items():
@@ -61,7 +61,7 @@ def _list_models(parsed: Parsed, provider: str, words: list[str]) -> int:
     from cru.core.events.stamp import Origin
     from cru.core.models import ModelSettings
     from cru.core.models.providers import PROVIDERS
-    from cru.engine.model_pool import ModelPool
+    from cru.core.turn.model_pool import ModelPool
     from cru.faces.cli.event_loop import run_interruptible
 
     if provider not in PROVIDERS:

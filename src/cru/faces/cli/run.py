@@ -249,7 +249,7 @@ def _carry_out(parsed: Parsed, home: Home, name: str) -> FlagResults:
 def _farewell(parsed: Parsed, code: int) -> int:
     """Something was done, and nothing is to be asked."""
     if parsed.has("json"):
-        from cru.engine.turn import LegResult
+        from cru.core.turn.turn import LegResult
         from cru.faces.cli.json_mode.face import JsonFace
 
         JsonFace().result(LegResult("error" if code else "done", code=code), code)
@@ -306,6 +306,6 @@ def _attachments(parsed: Parsed) -> tuple[Attachment, ...]:
     names = parsed.all("attach")
     if not names:
         return ()
-    from cru.engine.attachments import read_attachment
+    from cru.core.turn.attachments import read_attachment
 
     return tuple(read_attachment(require_utf8(name), working_directory()) for name in names)

@@ -220,7 +220,7 @@ def _debug(parsed: Parsed) -> tuple[str, ...]:
     if not words:
         return ()
     from cru.core.base.config.closest import did_you_mean
-    from cru.engine.debug import FILES
+    from cru.core.turn.debug import FILES
 
     known = (*FILES, "all")
     for word in words:

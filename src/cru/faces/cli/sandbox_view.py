@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.core.base.values.errors import CruError
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.faces.cli.console import complain
 from cru.faces.cli.event_loop import run_interruptible
 

@@ -15,10 +15,10 @@ from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.core.base.values.errors import CruError
 from cru.core.events.stream import CommandSaid, Notice, Published
 from cru.core.models import ModelSettings
-from cru.engine.background import finish_agents, run_to_end
-from cru.engine.commands import split_command
-from cru.engine.session import Session
-from cru.engine.turn import LegResult, PromptSource
+from cru.core.turn.background import finish_agents, run_to_end
+from cru.core.turn.commands import split_command
+from cru.core.turn.session import Session
+from cru.core.turn.turn import LegResult, PromptSource
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
@@ -46,7 +46,7 @@ class PromptRequest(Struct, frozen=True):
     events: what handlers hear first
     source: where the text is from, if nobody typed it
     literal: it is no command, whatever it begins with
-    key: it is asked once (cru.engine.idempotency)
+    key: it is asked once (cru.core.turn.idempotency)
     typed: the part of the text that a person wrote: images that it names with `@` go along
     """
 
@@ -240,7 +240,7 @@ def _with_named_images(start: Start, request: PromptRequest) -> PromptRequest:
     """The request with the images that its text names. Raises BadAttachment."""
     if "@" not in request.typed:
         return request
-    from cru.engine.attachments import read_named_images
+    from cru.core.turn.attachments import read_named_images
 
     attached = [attachment.image for attachment in request.attachments if attachment.image]
     named = read_named_images(request.typed, (start.cwd, start.root))
@@ -251,7 +251,7 @@ def _with_named_images(start: Start, request: PromptRequest) -> PromptRequest:
 async def _admit(session: Session, request: PromptRequest) -> None:
     """Raises what admit_images raises; then nothing was logged."""
     if any(attachment.image for attachment in request.attachments):
-        from cru.engine.images import admit_images
+        from cru.core.turn.images import admit_images
 
         await session.open("startup")  # plugins may have a say in who is asked
         with session.locked():
@@ -260,7 +260,7 @@ async def _admit(session: Session, request: PromptRequest) -> None:
 
 async def _turn_once(session: Session, request: PromptRequest) -> LegResult:
     """A turn about a prompt with a key; an answer that is there already is shown again."""
-    from cru.engine.idempotency import send_once
+    from cru.core.turn.idempotency import send_once
 
     result, is_new = await send_once(session, request.key, request.text, request.attachments, request.literal)
     if not is_new and result.response:
@@ -333,7 +333,7 @@ def is_left_open(session: Session, error: Exception | None = None, typed: str = 
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
     from cru.core.conversations import ContextHeld, LogLost
-    from cru.engine.unfinished import find_unfinished
+    from cru.core.turn.unfinished import find_unfinished
 
     if isinstance(error, ContextHeld | LogLost):
         return False  # what is open there is another process's, or is there no more

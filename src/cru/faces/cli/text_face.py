@@ -35,13 +35,13 @@ from cru.core.events.stream import (
     StatusChanged,
     ToolDrew,
 )
-from cru.engine.turn import LegResult
+from cru.core.turn.turn import LegResult
 from cru.faces.cli.answer_writer import AnswerWriter
 from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
-    from cru.engine.parts import Parts
+    from cru.core.turn.parts import Parts
     from cru.faces.cli.terminal.live import LiveRegion
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine
 

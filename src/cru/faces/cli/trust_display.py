@@ -15,7 +15,7 @@ from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
 from cru.core.guard.rules.snapshot import Snapshot, SnapshotFile
 from cru.core.guard.rules.widening import find_widening
-from cru.engine.parts import EngineSettings
+from cru.core.turn.parts import EngineSettings
 from cru.extensions.prompt_files import PromptFileKind
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed

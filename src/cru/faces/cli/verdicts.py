@@ -20,8 +20,8 @@ from cru.core.events.payloads import (
     TurnComplete,
 )
 from cru.core.events.stream import Published, StateChanged
-from cru.engine.parts import Parts
-from cru.engine.prompts import find_context_file
+from cru.core.turn.parts import Parts
+from cru.core.turn.prompts import find_context_file
 from cru.faces.cli.call_summary import summarize_value
 from cru.faces.cli.console import one_line
 from cru.faces.cli.journal_notes import OWN

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cru.core.events.bus import Bus
     from cru.core.events.stamp import Event, Origin
     from cru.core.tools.protocol import Tool
-    from cru.engine.parts import Parts
+    from cru.core.turn.parts import Parts
 
 LAST = 1_000_000
 """The priority: whatever other handlers have changed is what is judged."""

@@ -13,7 +13,7 @@ from cru.core.base.values.messages import ToolSpec
 from cru.core.conversations.home import Home
 from cru.core.tools.arguments import check_arguments
 from cru.core.tools.protocol import Access, Kind, Tool, ToolContext, ToolError, ToolResult, ToolServices
-from cru.engine.turn import LegResult
+from cru.core.turn.turn import LegResult
 
 Some = Annotated[str, Meta(min_length=1)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cru.core.base.values.errors import CruError
 from cru.core.guard.rules.gate import PermissionSubject
-from cru.engine import permission as engine
+from cru.core.turn import permission as engine
 from cru.namespace.arguments import options, table, text, texts, tostring
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, Values, host

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.engine.commands import CommandResult
+from cru.core.turn.commands import CommandResult
 from cru.namespace.fsm.machine import WorkflowError, WorkflowMachine
 from cru.namespace.fsm.texts import pluralize, unknown_state
 

@@ -10,7 +10,7 @@ from typing import Any
 from cru.core.base.files.search_path import own_path
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.errors import CruError
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.namespace.arguments import lua_type, tostring
 from cru.namespace.callbacks import error_value, report_failure
 from cru.namespace.fsm.definition import Guard

@@ -13,8 +13,8 @@ from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
 from cru.core.tools.builtin import ToolRegistry as Tools
-from cru.engine.commands import Command, CommandResult
-from cru.engine.parts import Parts
+from cru.core.turn.commands import Command, CommandResult
+from cru.core.turn.parts import Parts
 from cru.namespace.fsm import command, guard, record, texts
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool

@@ -13,8 +13,8 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 from cru.core.conversations.store import FileContext
 from cru.core.guard.rules.modes import MODES
-from cru.engine.history import IMAGES
-from cru.engine.unfinished import find_unfinished
+from cru.core.turn.history import IMAGES
+from cru.core.turn.unfinished import find_unfinished
 from cru.namespace.agent_requests import agent_tasks
 from cru.namespace.arguments import options, text, texts, warn, whole
 from cru.namespace.host import BadArgument, Values, host
@@ -246,7 +246,7 @@ def fork(session_id: str | None, opts: dict[str, Any] | int | None = None, **nam
 
 def _copy(store: FileContext, entries: list[Entry], summary: str, source: Path) -> None:
     if any(IMAGES in entry.metadata for entry in entries):
-        from cru.engine.images import copy_images_of
+        from cru.core.turn.images import copy_images_of
 
         copy_images_of(entries, source, store.folder)
     if entries:

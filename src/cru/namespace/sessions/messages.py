@@ -9,8 +9,8 @@ from typing import Any
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, Entry
 from cru.core.conversations.entries import new_id
-from cru.engine import log_writer
-from cru.engine.history import History
+from cru.core.turn import log_writer
+from cru.core.turn.history import History
 from cru.namespace.agent_requests import agent_tasks
 from cru.namespace.arguments import number, options, text, texts, whole
 from cru.namespace.callbacks import run_in_background

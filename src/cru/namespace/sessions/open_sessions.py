@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from cru.core.conversations.store import ContextStore, FileContext
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.namespace.agent_requests import Refused, agent_tasks, decide, make_request
 from cru.namespace.arguments import text
 from cru.namespace.host import BadArgument, NamespaceError, host

@@ -8,9 +8,9 @@ from typing import Any
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.entries import UNDO
 from cru.core.conversations.store import ContextStore
-from cru.engine.parts import Parts
-from cru.engine.recorded_usage import read_requests, sum_up
-from cru.engine.undo import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
+from cru.core.turn.parts import Parts
+from cru.core.turn.recorded_usage import read_requests, sum_up
+from cru.core.turn.undo import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
 from cru.namespace.arguments import number, options, text, whole
 from cru.namespace.context import check_between_prompts, locked
 from cru.namespace.host import NamespaceError, Values

@@ -13,8 +13,8 @@ from cru.core.base.values.messages import MESSAGE, Span
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
 from cru.core.events.stamp import Event
-from cru.engine.parts import Parts
-from cru.engine.turn import TYPED_SOURCES
+from cru.core.turn.parts import Parts
+from cru.core.turn.turn import TYPED_SOURCES
 
 DISPATCHES_KEPT = 64
 LASTING = ("model", "parameters")

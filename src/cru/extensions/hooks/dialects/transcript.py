@@ -16,7 +16,7 @@ from cru.core.base.files.regular import append_lines, read_regular
 from cru.core.base.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.core.conversations.store import ContextStore
 from cru.core.events.stamp import Stamp
-from cru.engine.history import INPUT_TOKENS
+from cru.core.turn.history import INPUT_TOKENS
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing import common
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.core.events.stamp import Event
-from cru.engine.turn import TYPED_SOURCES
+from cru.core.turn.turn import TYPED_SOURCES
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import FolderOf

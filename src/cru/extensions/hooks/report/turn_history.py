@@ -13,9 +13,9 @@ from cru.core.base.values.messages import TOOL_CALL, TOOL_RESULT, Entry
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.store import FileContext
 from cru.core.events.journal import JournalLine
-from cru.engine.rebuild import TraceLine
-from cru.engine.recorded_journal import read_dispatches
-from cru.engine.recorded_trace import RecordedTrace, pick_turn
+from cru.core.turn.rebuild import TraceLine
+from cru.core.turn.recorded_journal import read_dispatches
+from cru.core.turn.recorded_trace import RecordedTrace, pick_turn
 from cru.extensions.hooks import records
 from cru.extensions.hooks.records import FiringRecord, LoadRecord
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 
 from cru.core.base.files.regular import read_regular
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.errors import HookError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cru.core.events.interrupted import CallInterrupted
 from cru.core.events.payloads import FailureKind, ToolCompleted, ToolFailed
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.faces.cli.chat.todos import parse_todo
 from cru.faces.cli.console import one_line, printable
 

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from cru.app import Start
 from cru.core.base.values.errors import CruError
-from cru.engine.attachments import may_name_image
-from cru.engine.background import has_report, wait_for_report
-from cru.engine.commands import split_command
-from cru.engine.prompts import find_unanswered
+from cru.core.turn.attachments import may_name_image
+from cru.core.turn.background import has_report, wait_for_report
+from cru.core.turn.commands import split_command
+from cru.core.turn.prompts import find_unanswered
 from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine

@@ -11,8 +11,8 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from cru.core.base.values.errors import CruError
-from cru.engine.commands import split_command
-from cru.engine.session import Session
+from cru.core.turn.commands import split_command
+from cru.core.turn.session import Session
 from cru.faces.cli.chat.project_files import Matches, ProjectFiles
 from cru.faces.cli.console import complain
 

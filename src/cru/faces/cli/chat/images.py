@@ -16,9 +16,9 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Image
 from cru.core.conversations.images import MOST_BYTES, BadImage, check_image, image_path, keep_image
 from cru.core.events.payloads import Attachment
-from cru.engine.attachments import BadAttachment, read_attachment, read_named_images
-from cru.engine.images import admit_images
-from cru.engine.session import Session
+from cru.core.turn.attachments import BadAttachment, read_attachment, read_named_images
+from cru.core.turn.images import admit_images
+from cru.core.turn.session import Session
 
 SECONDS = 5.0
 """That a program may take to give the clipboard."""

@@ -10,7 +10,7 @@ from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import run_program
 from cru.core.events.stream import ToolOutput
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 
 KEPT = 30_000
 """Characters of the output that the model gets, the first and the last of it."""

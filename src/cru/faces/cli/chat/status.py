@@ -9,10 +9,10 @@ from cru.core.base.values.errors import CruError
 from cru.core.conversations.identity import DEFAULT
 from cru.core.events.payloads import ModelSelected
 from cru.core.events.stream import Published
-from cru.engine.session import Session
+from cru.core.turn.session import Session
 
 if TYPE_CHECKING:
-    from cru.engine.compaction import Fill
+    from cru.core.turn.compaction import Fill
 
 SANDBOX = {"off": "sandbox off", "none": "no sandbox"}
 """What is said of the session's commands where nothing confines them."""
@@ -35,7 +35,7 @@ class StatusLine:
 
     async def measure(self) -> None:
         """Look how full the model's window is; after each turn."""
-        from cru.engine import compaction
+        from cru.core.turn import compaction
 
         try:
             self._fill = compaction.fill(self._parts, await self._parts.choose(""), self._parts.sections())

@@ -11,7 +11,7 @@ from cru.core.models.listing import KeyRefused, ListUnavailable
 from cru.core.models.protocol import ModelError, NoModel
 from cru.core.models.providers import COMPATIBLE, KEYED, OWN_KEY, KeyEnvironment, source_of
 from cru.core.models.stored_keys import KeysUnusable, StoredKeys
-from cru.engine.model_pool import ModelPool, with_keys
+from cru.core.turn.model_pool import ModelPool, with_keys
 from cru.faces.cli.console import complain
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 

@@ -20,7 +20,7 @@ from cru.core.models import ModelSettings
 from cru.core.models.prices import table_cost
 from cru.core.models.registry import ModelChoice, choose_model
 from cru.core.tools.builtin import ToolRegistry
-from cru.engine.spending import format_cost
+from cru.core.turn.spending import format_cost
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.batch_plan import BatchPlan

@@ -13,7 +13,7 @@ from cru.app.main_card import find_card
 from cru.app.start import Start, card_places, project_root
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.visible import visible
-from cru.engine.attachments import read_attachment
+from cru.core.turn.attachments import read_attachment
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.set_flag import add_setting
 from cru.fleet.items import ItemFile, ItemProblem

@@ -26,12 +26,12 @@ from cru.core.events.stream import (
     ToolDrew,
     ToolOutput,
 )
-from cru.engine.turn import Cause, LegResult
+from cru.core.turn.turn import Cause, LegResult
 from cru.faces.cli.console import TerminalOutput, say
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
-    from cru.engine.parts import Parts
+    from cru.core.turn.parts import Parts
 
 VERSION = 1
 # Types of lines that are no events of the catalog.

@@ -54,7 +54,7 @@ def archive_other(run: FlagRun, name: str) -> None:
 
 
 def compact(run: FlagRun) -> None:
-    from cru.engine import TooFewMessages
+    from cru.core.turn import TooFewMessages
 
     try:
         run.with_session(run.name, lambda session: session.compact())

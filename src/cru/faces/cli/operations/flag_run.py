@@ -16,7 +16,7 @@ from cru.faces.cli.run_options import start_of
 if TYPE_CHECKING:
     from cru.core.conversations.home import Home
     from cru.core.conversations.store import FileContext
-    from cru.engine.session import Session
+    from cru.core.turn.session import Session
     from cru.faces.cli.json_mode.face import JsonFace
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from cru.app import Start
-    from cru.engine.model_pool import ModelPool
+    from cru.core.turn.model_pool import ModelPool
     from cru.faces.cli.operations.flag_run import FlagRun
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ async def _use_pool(start: Start, use: Callable[[ModelPool], Awaitable[T]]) -> T
     from cru.core.events.stamp import Origin
     from cru.core.events.stream import Notice
     from cru.core.models import ModelSettings
-    from cru.engine.model_pool import ModelPool
+    from cru.core.turn.model_pool import ModelPool
 
     bus = Bus(Origin("", ""))
     bus.stream.subscribe(lambda item: say(f"cru: {item.payload.text}"), Notice)

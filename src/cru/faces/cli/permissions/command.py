@@ -15,7 +15,7 @@ from cru.core.events.stream import Notice, Published
 from cru.core.guard.rules.listing import describe_rule, list_rules
 from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, MODES, check_mode
 from cru.core.tools.builtin import TABLE
-from cru.engine.parts import Parts
+from cru.core.turn.parts import Parts
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem

@@ -111,7 +111,7 @@ class SessionBrowser:
         if typed is None:
             return
         from cru.commands.forks import describe_fork, parse_fork
-        from cru.engine.conversation import fork
+        from cru.core.turn.conversation import fork
 
         turn, new = parse_fork(typed.split())
         store = self._home.find(name)

@@ -15,7 +15,7 @@ from cru.core.conversations.glance import Glance, glance
 from cru.core.conversations.home import Home
 from cru.core.conversations.identity import known_origin
 from cru.core.conversations.state import CONTEXTS
-from cru.engine.prompts import RETRY, describe_unfinished
+from cru.core.turn.prompts import RETRY, describe_unfinished
 from cru.faces.cli.console import one_line
 
 PREVIEWED, PREVIEW_CHARACTERS = 4, 300

@@ -17,7 +17,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.models import ModelAlias, ModelSettings
 from cru.core.models.listing import KeyRefused, ListedModel, list_models
 from cru.core.models.providers import CUSTOM, key_for
-from cru.engine.model_pool import with_keys
+from cru.core.turn.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
 from cru.faces.cli.setup.keys import KeyOwner, ask_key, check_key, keep_key, owner_of

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.config.closest import did_you_mean
-from cru.engine.spending import format_cost
+from cru.core.turn.spending import format_cost
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem

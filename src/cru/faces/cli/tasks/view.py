@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
-from cru.engine.recorded_usage import describe_cost, describe_tokens
-from cru.engine.spending import UsageTotals
+from cru.core.turn.recorded_usage import describe_cost, describe_tokens
+from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.console import one_line, printable, show
 from cru.tasks.output import FIRST, output_end, read_output
 from cru.tasks.record import PATCH, TaskKind, TaskRecord, TaskStatus

@@ -10,10 +10,10 @@ from msgspec import Struct
 from cru.core.conversations.entries import LogProblem
 from cru.core.events.answers import Answer
 from cru.core.events.journal import HandlerRecord, JournalLine, SkipKind
-from cru.engine.rebuild import TraceLine
-from cru.engine.recorded_journal import read_dispatches
-from cru.engine.recorded_usage import decode_usage, describe_tokens
-from cru.engine.spending import format_cost
+from cru.core.turn.rebuild import TraceLine
+from cru.core.turn.recorded_journal import read_dispatches
+from cru.core.turn.recorded_usage import decode_usage, describe_tokens
+from cru.core.turn.spending import format_cost
 
 SLACK_SECONDS = 0.05
 """A dispatch may be written down so long before or after the turn it belongs to."""

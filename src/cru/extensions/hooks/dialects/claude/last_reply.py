@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cru.core.base.values.messages import ANCHOR, MESSAGE, TOOL_CALL, Entry
-from cru.engine.history import INPUT_TOKENS
+from cru.core.turn.history import INPUT_TOKENS
 
 CACHE_SECONDS = 300
 """How long providers keep a prompt cached after its last use, as cru asks for it."""

@@ -11,7 +11,7 @@ from cru.core.base.values.mcp_names import double_name
 from cru.core.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.core.events.stamp import Event
 from cru.core.guard.rules.modes import KINDS
-from cru.engine.turn import TYPED_SOURCES
+from cru.core.turn.turn import TYPED_SOURCES
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.cru import output
 from cru.extensions.hooks.dialects.cru.config import read_entries

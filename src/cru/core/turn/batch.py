@@ -1,0 +1,170 @@
+"""All calls of one reply: decide and run them group by group in the model's order, then hand the batch over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.core.base.values.messages import ToolCall
+from cru.core.events.payloads import FailureKind, ToolBatchCompleted
+from cru.core.turn import limits, log_writer, permission, tool_call
+from cru.core.turn.loop_guard import CallKey
+from cru.core.turn.parts import Parts
+from cru.core.turn.prompts import PendingContext, context_texts
+from cru.core.turn.tool_call import PreparedCall, ToolOutcome
+from cru.core.turn.turn import Turn, TurnStopped
+
+T = TypeVar("T")
+NOT_RUN = "not run: halted by {by}"
+_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+
+
+class Halt(Struct, frozen=True):
+    """What ends a batch before its last call: who halted, and why."""
+
+    by: str
+    reason: str
+
+
+async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext) -> list[ToolOutcome]:
+    """Run a batch and return what came of each call. Raises TurnStopped("halted") after every call has its result."""
+    outcomes: list[ToolOutcome] = []
+    halt: Halt | None = None
+    for group in [calls] if len(calls) == 1 else _decided_together(parts, calls):
+        if halt is None:
+            halt = await _play(parts, group, outcomes)
+        else:
+            for call in group:
+                _log_not_run(parts, call, halt.by)
+    if halt is not None and not outcomes:
+        raise TurnStopped("halted", halt.reason)
+    for outcome in outcomes:
+        pending.injects.extend(outcome.injects)
+    turn.results += len(outcomes)
+    completed = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
+    turn.take_fuel(completed.payload.fuel)
+    turn.fallback = completed.payload.fallback
+    answer = completed.answer
+    pending.add(context_texts(parts, answer), answer.inject)
+    if answer.halt or halt is not None:
+        raise TurnStopped("halted", answer.reason or (halt.reason if halt is not None else ""))
+    last = outcomes[-1].call
+    await limits.check_calls(parts, turn, pending, _keys(outcomes), f"{last.name} {last.arguments}")
+    return outcomes
+
+
+def _decided_together(parts: Parts, calls: tuple[ToolCall, ...]) -> Sequence[Sequence[ToolCall]]:
+    """Return the groups whose calls are all decided before the first of them runs (docs/turn.md, "One tool call").
+
+    A call that must be alone is a group, so that guards know what the calls before it did.
+    """
+    if parts.bus.registry.looks_ahead("tool:before_call", "permission:requested"):
+        return [calls]
+    return group_calls(parts, calls, [call.name for call in calls])
+
+
+def group_calls(parts: Parts, calls: Iterable[T], names: Sequence[str]) -> list[list[T]]:
+    """Cut calls of these tools into groups that may be decided and run side by side."""
+    return _group(calls, [(tool := parts.tools.find(name)) is not None and tool.parallel for name in names])
+
+
+async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[ToolOutcome]) -> Halt | None:
+    """Decide these calls in the model's order, run them, add their outcomes, and return the halt that ended them early, if any."""
+    batch: list[PreparedCall] = []
+    for call in calls:
+        prepared = await tool_call.decide(parts, call)
+        batch.append(prepared)
+        if prepared.answer.halt:
+            await _finish_halted(parts, calls, batch)
+            by = prepared.decided_by or "a hook"
+            return Halt(by, prepared.answer.reason or f"halted by {by}")
+    return await _run_all(parts, batch, outcomes)
+
+
+async def _finish_halted(parts: Parts, calls: Sequence[ToolCall], batch: list[PreparedCall]) -> None:
+    """A halt while deciding: none of these runs. One that was refused before keeps its refusal, the rest name who halted."""
+    by = batch[-1].decided_by or "a hook"
+    for number, call in enumerate(calls):
+        if number < len(batch) and not batch[number].may_run:
+            await tool_call.run(parts, batch[number])
+        else:
+            _log_not_run(parts, call, by)
+
+
+def _log_not_run(parts: Parts, call: ToolCall, by: str) -> None:
+    log_writer.result(parts, call, NOT_RUN.format(by=by), True, which=FailureKind.HALTED.value)
+
+
+async def _run_all(parts: Parts, batch: list[PreparedCall], outcomes: list[ToolOutcome]) -> Halt | None:
+    """Run them in the model's order; neighbours that may run at the same time do."""
+    finishing = asyncio.Lock()
+    halt: Halt | None = None
+    for number, group in enumerate([batch] if len(batch) == 1 else _run_together(batch)):
+        if halt is not None:
+            for prepared in group:
+                _log_not_run(parts, prepared.call, halt.by)
+            continue
+        if number:
+            group = [_judge_again(parts, prepared) for prepared in group]
+        if len(group) == 1:
+            new = [await tool_call.run(parts, group[0])]
+        else:
+            new = await _gather([asyncio.create_task(tool_call.run(parts, call, finishing)) for call in group])
+        outcomes += new
+        for outcome in new:
+            if outcome.answer.halt and halt is None:
+                halt = Halt(outcome.halted_by, outcome.answer.reason or f"halted by {outcome.halted_by}")
+    return halt
+
+
+def _judge_again(parts: Parts, prepared: PreparedCall) -> PreparedCall:
+    """Refuse a call that was decided before others ran, if rules or the mode are stricter about it now: one of these may have made its file
+    one that git runs, or a repository of the folder that it works in."""
+    if prepared.judged is None:
+        return prepared
+    question, earlier = prepared.judged
+    verdict = permission.judge(parts, question)
+    if _STRICTNESS[verdict.decision] <= _STRICTNESS[earlier]:
+        return prepared
+    content = permission.render_refusal(FailureKind.POLICY, f"a call before it changed what it does: {verdict.reason}")
+    return replace(prepared, may_run=False, failure_kind=FailureKind.POLICY, content=content)
+
+
+def _run_together(batch: list[PreparedCall]) -> list[list[PreparedCall]]:
+    return _group(batch, [not call.may_run or (call.tool is not None and call.tool.parallel) for call in batch])
+
+
+def _group(calls: Iterable[T], can_share: list[bool]) -> list[list[T]]:
+    """Cut calls into groups that run side by side: one that must be alone ends a group, so that a read never overtakes a write."""
+    groups: list[list[T]] = []
+    was_alone = True
+    for call, shares in zip(calls, can_share, strict=True):
+        if was_alone or not shares:
+            groups.append([])
+        groups[-1].append(call)
+        was_alone = not shares
+    return groups
+
+
+async def _gather(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
+    """All results; if one raises or this is cancelled, nothing is left running behind."""
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _keys(outcomes: list[ToolOutcome]) -> list[CallKey]:
+    """Of the calls that came to something: they ran, or a handler did them."""
+    return [
+        (outcome.call.name, outcome.call.arguments, hash(outcome.raw))
+        for outcome in outcomes
+        if outcome.ran or outcome.failure_kind is None
+    ]

@@ -1,0 +1,107 @@
+"""What a person is shown of a call that they are asked about: the change to a file as a diff, a command's parts, where it happens."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import Protocol
+
+from cru.core.base.files.regular import read_regular
+from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.tools.protocol import Access, ContinuingTool, Tool
+from cru.core.turn.parts import Parts
+
+MOST = 256 * 1024
+"""Bytes of a file, and of what is written, that are compared."""
+NO_NEWLINE = "\\ No newline at end of file"
+MOST_PARTS = 12
+
+
+class AskedCall(Protocol):
+    """A call, as cru.core.turn.permission.PermissionQuestion has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def args(self) -> dict[str, object]: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def paths(self) -> tuple[tuple[Access, str], ...]: ...
+    @property
+    def tool(self) -> Tool | None: ...
+
+
+def show_call(parts: Parts, question: AskedCall) -> str:
+    """A diff where a file changes that the model may read; else what the tool shows of the call, or every argument."""
+    from cru.core.tools.preview import show_arguments
+
+    diff = _diff(parts, question) if question.name in ("write", "edit") else []
+    if diff:
+        return "\n".join(visible(fold_blanks(line)) for line in diff)
+    try:
+        return str(getattr(question.tool, "preview", show_arguments)(question.args))
+    except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
+        parts.bus.stream.warn(f"tool {question.name}: no preview: {type(error).__name__}: {error}")
+        return ""
+
+
+def show_parts(parts: Parts, question: AskedCall) -> tuple[str, ...]:
+    """The parts of a command that has several, each with what would happen to it alone, and why."""
+    tool = question.tool
+    if question.kind != "shell":
+        return ()
+    if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
+        return ()
+    from cru.core.guard.rules.command_parts import judge_parts
+
+    judged = judge_parts(parts.gate, question.name, question.detail)
+    if len(judged.parts) < 2:
+        return ()
+    lines = [
+        f"{part.decision:<5}  {part.text}" + ("" if part.decision == "allow" else f"  ({part.reason})")
+        for part in judged.parts[:MOST_PARTS]
+    ]
+    more = len(judged.parts) - MOST_PARTS + judged.more
+    return (*lines, *([f"… {more} more"] if more > 0 else []))
+
+
+def working_folder(parts: Parts) -> str:
+    """Where it happens, if that is a copy of the project."""
+    places = parts.gate.places
+    return places.root if places.copy else ""
+
+
+def _diff(parts: Parts, question: AskedCall) -> list[str]:
+    """The lines of a unified diff without its names; nothing if there is no such file, or nothing to compare."""
+    paths = [path for _, path in question.paths]
+    if len(paths) != 1 or parts.gate.judge("read", "read", paths[0], [("read", paths[0])]).decision != "allow":
+        return []
+    try:
+        before = read_regular(os.path.join(parts.root, paths[0]), MOST).decode()
+    except (OSError, ValueError):
+        return []
+    after = _changed(question, before)
+    if after is None or len(after) > MOST or "\0" in before:
+        return []
+    return list(difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=2))[2:]
+
+
+def _changed(question: AskedCall, before: str) -> str | None:
+    """The file's text afterwards, None if that is not known."""
+    args = question.args
+    if question.name == "write":
+        return str(args["content"])
+    old, new = str(args["old_string"]), str(args["new_string"])
+    count = before.count(old) if old else 0
+    if count == 0 or (count > 1 and not args.get("replace_all")):
+        return None
+    return before.replace(old, new)
+
+
+def _lines(text: str) -> list[str]:
+    """Nothing but a newline ends a line; a last one without it is marked."""
+    *lines, rest = text.split("\n")
+    return lines if not rest else [*lines, rest, NO_NEWLINE]

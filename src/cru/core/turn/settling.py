@@ -1,0 +1,167 @@
+"""Settling: the end of every leg. `turn:complete` fires once, then the first rule that matches says what comes next."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.core.events.answers import Answer, Inject
+from cru.core.events.bus import Outcome
+from cru.core.events.payloads import InjectionPending, TurnComplete
+from cru.core.events.stamp import Event
+from cru.core.turn import log_writer
+from cru.core.turn.parts import Parts, Waker
+from cru.core.turn.prompts import PendingContext, context_texts, last_model
+from cru.core.turn.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
+
+GO_ON_TEXT = "[Go on by yourself. Call call_user when you need the user, or when you are done.]"
+RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
+
+
+class Continuation(Struct, frozen=True):
+    """What follows a leg.
+
+    prompt: of the next leg; None: the session is idle
+    drained: why queued prompts are dropped; "": they are not
+    halted: a handler or a limit ended the turn although the leg had ended well
+    """
+
+    prompt: Prompt | None = None
+    drained: str = ""
+    halted: bool = False
+
+
+async def settle(
+    parts: Parts, result: LegResult, turn: Turn, pending: PendingContext, queue: PromptQueue
+) -> Continuation:
+    """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
+    if (keeper := parts.services.changes.known) is not None:
+        keeper.begin_look()  # what handlers and the user do from here on is not the commands'
+    try:
+        outcome = await _complete(parts, result, turn, len(queue))
+    except asyncio.CancelledError:  # the leg is over all the same
+        log_writer.leg_ended(parts, result.ref, result.cause)
+        pending.injects.clear()
+        raise
+    answer = outcome.answer
+    injects = [*pending.injects, *([answer.inject] if answer.inject is not None else [])]
+    pending.injects.clear()
+    pending.context.extend(context_texts(parts, answer))
+    if answer.halt or result.cause in ("halted", "interrupted"):
+        log_writer.leg_ended(parts, result.ref, result.cause)
+        halted = answer.halt and result.cause == "done"
+        return Continuation(None, answer.reason or result.reason or ("halted" if halted else result.cause), halted)
+    if result.cause != "done" or answer.stops:
+        injects = []
+    queued = queue.prompt()
+    if queued is not None:
+        log_writer.leg_ended(parts, result.ref, result.cause)
+        for inject in injects:
+            await parts.bus.dispatch(InjectionPending(inject.content, inject.position, False))
+        return Continuation(join_injects(queued, injects))
+    stopped = await why_not_continue(parts, turn, pending, result.response) if injects else ""
+    if injects and not stopped:
+        is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
+        return await _continue(parts, result, turn, injects, is_recursion)
+    log_writer.leg_ended(parts, result.ref, result.cause)
+    if stopped or result.cause != "done":
+        return Continuation(drained=stopped, halted=bool(stopped))
+    return await report_background(parts, turn, pending, result.response)
+
+
+async def report_background(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> Continuation:
+    """A leg about what ended in the background, and what woke the agent; none if nothing did. It counts as a continuation."""
+    if not any(waker.has_report() for waker in wakers(parts)):
+        return Continuation()
+    stopped = await why_not_continue(parts, turn, pending, response)
+    if stopped:
+        return Continuation(drained=stopped, halted=True)
+    reports = [report for waker in wakers(parts) if (report := waker.take_report())]
+    work = parts.services.background
+    tasks = work.take_reported() if work is not None else ()
+    return Continuation(Prompt("\n\n".join(reports), "task", tasks=tasks) if reports else None)
+
+
+async def wake(parts: Parts, turn: Turn, pending: PendingContext) -> Prompt | None:
+    """The same while the agent is idle: it counts for the turn that there was last."""
+    report = await report_background(parts, turn, pending, turn.last_response or "")
+    if report.halted:
+        parts.bus.stream.warn(f"what ended in the background waits for your next prompt: {report.drained}")
+    return report.prompt
+
+
+def wakers(parts: Parts) -> list[Waker]:
+    """Everybody who may have something to say by itself."""
+    services = parts.services
+    return [*services.wakers, *([services.background] if services.background is not None else [])]
+
+
+async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:
+    """Count one continuation after this reply; or which limit is reached that ends the turn."""
+    from cru.core.turn import limits
+
+    try:
+        await limits.check_continuations(parts, turn, pending)
+        await limits.check_fuel(parts, turn, pending)
+        await limits.check_reply(parts, turn, pending, response)
+    except TurnStopped as stop:
+        return stop.reason
+    turn.continuations += 1
+    if turn.fuel > 0:
+        turn.fuel -= 1
+    return ""
+
+
+async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) -> Outcome[TurnComplete]:
+    recurse = result.recurse
+    if recurse is not None and turn.recursions >= parts.settings.max_recursion_depth:
+        parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
+        recurse = None
+    stuck = _count_no_progress(turn, result.response) if result.cause == "done" else 0
+    if stuck == 1:
+        parts.bus.stream.warn("no progress: the same reply twice and no new tool result")
+    payload = TurnComplete(
+        result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse, queued,
+        turn.fallback,
+    )  # fmt: skip
+    return await parts.bus.dispatch(payload)
+
+
+def _count_no_progress(turn: Turn, response: str) -> int:
+    """How many legs in a row gave the same reply without any new tool result."""
+    same = turn.last_response == response and turn.results == turn.results_before
+    turn.no_progress = turn.no_progress + 1 if same else 0
+    turn.last_response, turn.results_before = response, turn.results
+    return turn.no_progress
+
+
+async def _continue(
+    parts: Parts, result: LegResult, turn: Turn, injects: list[Inject], is_recursion: bool
+) -> Continuation:
+    text = "\n\n".join(inject.content for inject in injects)
+    turn.recursions += is_recursion
+    prompt = Prompt(text, "recurse" if is_recursion else "continuation", model=last_model(injects))
+    ref = log_writer.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
+    announced = await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
+    if announced.answer.halt:
+        log_writer.blocked(parts, ref, announced.answer.reason)
+        return Continuation(drained=announced.answer.reason)
+    return Continuation(replace(prompt, ref=ref))
+
+
+def join_injects(queued: Prompt, injects: list[Inject]) -> Prompt:
+    """A queued prompt with what handlers want said before and after its text."""
+    before = tuple(i.content for i in injects if i.position == "user_prefix")
+    after = tuple(i.content for i in injects if i.position == "user_suffix")
+    return replace(queued, before=before, after=after, model=last_model(injects) or queued.model)
+
+
+def inject_recursion(event: Event[TurnComplete]) -> Answer | None:
+    """The built-in handler of `turn:complete`: a call of `recurse` makes the agent go on by itself (chibi 0.4), and so does the fallback
+    `call_agent` after a final reply (chibi 0.6)."""
+    note = event.payload.recurse
+    if note is not None:
+        return Answer(inject=Inject(RECURSE_TEXT.format(note=note)))
+    return Answer(inject=Inject(GO_ON_TEXT)) if event.payload.fallback == AGENT else None

@@ -1,0 +1,177 @@
+"""Prompts and their queue, the turn that they start, and how a leg ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from cru.core.events.answers import Answer, Inject
+from cru.core.events.payloads import Attachment
+from cru.core.turn.commands import split_command
+from cru.core.turn.spending import UsageTotals
+
+if TYPE_CHECKING:
+    from cru.core.turn.loop_guard import LoopGuard
+
+Cause = Literal["done", "cancelled", "halted", "interrupted", "error"]
+USER, AGENT = "call_user", "call_agent"
+PromptSource = Literal["user", "queue", "command", "inbox", "continuation", "recurse", "task"]
+TYPED_SOURCES = ("user", "queue", "command")
+"""Prompts that a person gave: each starts a turn."""
+CONTINUATION_SOURCES = ("continuation", "recurse")
+"""Prompts with which the agent goes on by itself."""
+
+
+class Prompt(Struct, frozen=True):
+    """One prompt on its way into a leg.
+
+    ref: its log entry, if it is there already (--resume)
+    resolved: it was accepted then
+    before, after: injects that travel with it
+    model: holds for this leg only; "": the configured one
+    command: what was typed, if a command gave it
+    literal: it is no command, whatever it begins with
+    key: of a prompt that is asked once (idempotency.py)
+    tasks: ids of those whose ends it tells
+    """
+
+    text: str
+    source: PromptSource = "user"
+    attachments: tuple[Attachment, ...] = ()
+    ref: str = ""
+    resolved: bool = False
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    model: str = ""
+    command: str = ""
+    literal: bool = False
+    key: str = ""
+    tasks: tuple[str, ...] = ()
+
+
+class TaskReport(Struct, frozen=True):
+    """What the model has to hear of tasks, and their ids, which the log keeps beside the text: so the log knows what was told."""
+
+    text: str
+    tasks: tuple[str, ...]
+
+
+class Turn(Struct):
+    """One user prompt until idle.
+
+    fuel: tool batches and continuations that are left; < 0: no limit
+    fallback: who goes on after the running leg's final reply
+    continuations, recursions: how many there were
+    no_progress: legs in a row with the same reply and no new result
+    last_response: the reply of the leg before
+    results: finished calls
+    results_before: the same when the leg before ended
+    guard: what sees that the turn goes round in circles; None: nothing was counted yet
+    fuel_given: the fuel of the setting, and what a person added
+    is_fuel_set: a handler said how much is left: nobody is asked for more
+    more_continuations: what a person allowed beyond the setting
+    """
+
+    id: str
+    fuel: int
+    fallback: str = USER
+    continuations: int = 0
+    recursions: int = 0
+    no_progress: int = 0
+    last_response: str | None = None
+    results: int = 0
+    results_before: int = 0
+    guard: LoopGuard | None = None
+    fuel_given: int = 0
+    is_fuel_set: bool = False
+    more_continuations: int = 0
+
+    def take_fuel(self, fuel: int) -> None:
+        """What a handler left of it."""
+        self.is_fuel_set = self.is_fuel_set or fuel != self.fuel
+        self.fuel = fuel
+
+
+class LegResult(Struct, frozen=True):
+    """How a leg ended.
+
+    response: the text of its last reply
+    ref: the log entry of its prompt
+    reason: why it was cancelled or halted
+    error: the message for a person
+    hint: the next step for them
+    code: the exit status of an error
+    recurse: the note of a call of `recurse`; None: there was none
+    usage: what the requests of its turn have used so far, those of sub-agents included
+    """
+
+    cause: Cause
+    response: str = ""
+    ref: str = ""
+    rounds: int = 0
+    reason: str = ""
+    error: str = ""
+    hint: str = ""
+    code: int = 0
+    recurse: str | None = None
+    usage: UsageTotals = UsageTotals()
+
+
+class TurnStopped(Exception):
+    """Ends a leg early with a cause."""
+
+    def __init__(self, cause: Cause, reason: str = "") -> None:
+        super().__init__(reason)
+        self.cause: Cause = cause
+        self.reason = reason
+
+
+def stop_for(answer: Answer, what: str) -> TurnStopped:
+    """The end of the leg that a cancel or halt means."""
+    return TurnStopped("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")
+
+
+class PromptQueue:
+    """First in, first out. `closed` means that nothing more is started; `opening` is what handlers of the session's start injected."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Prompt] = deque()
+        self.closed = False
+        self.opening: Inject | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, prompt: Prompt) -> None:
+        self._waiting.append(prompt)
+
+    def put_opening(self) -> None:
+        """Put what is to be answered first before everything that waits; it is no command, whatever it begins with."""
+        if self.opening is not None:
+            self._waiting.appendleft(Prompt(self.opening.content, model=self.opening.model, literal=True))
+            self.opening = None
+
+    def command(self) -> tuple[str, str] | None:
+        """The name and the rest of the command at the head; None if there is none."""
+        head = self._waiting[0] if self._waiting and not self.closed else None
+        typed = head is not None and head.source in ("user", "queue") and not head.literal
+        return split_command(head.text) if head is not None and typed else None
+
+    def prompt(self) -> Prompt | None:
+        """Take the prompt at the head; None also if a command stands there."""
+        return self.take() if self._waiting and not self.closed and self.command() is None else None
+
+    def take(self) -> Prompt:
+        return self._waiting.popleft()
+
+    def remove(self, text: str) -> None:
+        """Take out what was typed so, wherever it waits."""
+        self._waiting = deque(p for p in self._waiting if p.text != text or p.source not in ("user", "queue"))
+
+    def clear(self) -> int:
+        """Let everything go; how many."""
+        count = len(self._waiting)
+        self._waiting.clear()
+        return count
