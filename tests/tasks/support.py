@@ -10,10 +10,10 @@ import msgspec
 from tests.engine.support import World
 from tests.kit import HomeDir
 
+from cru.core.agents.record import TaskRecord, read_records
 from cru.core.base.values.messages import Entry
 from cru.core.turn.background import run_to_end
 from cru.core.turn.turn import LegResult
-from cru.tasks.record import TaskRecord, read_records
 
 
 def script(folder: Path, name: str, text: str) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cru.core.agents import BadCard, CardOrigin, CardPlaces, NoSuchAgent
+from cru.core.agents.cards import AgentCard, parse_card
+from cru.core.agents.discovery import CardState, describe_cards, list_notices, load_cards
 from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.hooks.dialects import judges_calls
-from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
-from cru.tasks.cards import AgentCard, parse_card
-from cru.tasks.discovery import CardState, describe_cards, list_notices, load_cards
 
 
 def card_of(head: str) -> AgentCard:
@@ -62,7 +62,7 @@ def test_cards_that_await_trust_are_not_even_parsed_at_a_start(
         parsed.append(path)
         return parse_card(text, path, origin, name, judges)
 
-    monkeypatch.setattr("cru.tasks.discovery.parse_card", note)
+    monkeypatch.setattr("cru.core.agents.discovery.parse_card", note)
     describe_cards(places)
     assert file not in parsed
     TrustStore(places.home / "trust.json").trust(file)
@@ -232,7 +232,7 @@ def test_cards_that_have_not_changed_are_not_read_again(places: CardPlaces, monk
     file.parent.mkdir(parents=True)
     file.write_text("---\ndescription: d\n---\nGo.\n")
     os.utime(file)
-    monkeypatch.setattr("cru.tasks.discovery.JUST_NOW", 0)
+    monkeypatch.setattr("cru.core.agents.discovery.JUST_NOW", 0)
     first = load_cards(places)
     assert load_cards(places) is first
     file.write_text("---\ndescription: other\n---\nGo.\n")
@@ -244,7 +244,7 @@ def test_cards_that_have_not_changed_are_not_read_again(places: CardPlaces, monk
 def test_a_folder_with_any_number_of_files_is_read_up_to_a_limit(
     places: CardPlaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cru.tasks.discovery.MOST_FILES", 5)
+    monkeypatch.setattr("cru.core.agents.discovery.MOST_FILES", 5)
     for number in range(9):
         (agents_of(places) / f"{number}.md").write_text("---\ndescription: d\n---\n")
     cards = load_cards(places)
@@ -270,7 +270,7 @@ def test_many_cards_of_a_stranger_cost_a_call_little(places: CardPlaces, monkeyp
         read.append(path)
         return parse_card(text, path, origin, name, judges)
 
-    monkeypatch.setattr("cru.tasks.discovery.parse_card", note)
+    monkeypatch.setattr("cru.core.agents.discovery.parse_card", note)
     cards = load_cards(places)
     read.clear()
     assert cards.find("explore").name == "explore" and read == []

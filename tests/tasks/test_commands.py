@@ -12,6 +12,9 @@ import pytest
 from tests.engine.support import Ext, World
 from tests.kit.processes import is_running
 
+from cru.core.agents.agent_tasks import AgentTasks
+from cru.core.agents.manager import Task
+from cru.core.agents.record import TaskStatus, read_record
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.core.events.stamp import Event
@@ -19,9 +22,6 @@ from cru.core.tools.arguments import Bash, TaskCancel, TaskOutput
 from cru.core.tools.background import task_cancel, task_output
 from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions
 from cru.core.tools.shell import bash
-from cru.tasks.agent_tasks import AgentTasks
-from cru.tasks.manager import Task
-from cru.tasks.record import TaskStatus, read_record
 
 T = TypeVar("T")
 

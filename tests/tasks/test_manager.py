@@ -9,15 +9,15 @@ import pytest
 from tests.engine.support import Ext
 from tests.tasks.support import ClosedWorld, call, script
 
+from cru.core.agents.agent_tasks import AgentTasks
 from cru.core.events.payloads import TaskFailed
 from cru.core.events.stamp import Event
-from cru.tasks.agent_tasks import AgentTasks
 
 
 def test_an_agent_hears_of_a_cancelled_task_whose_end_takes_a_handler_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cru.tasks.manager.GRACE", 0.2)
+    monkeypatch.setattr("cru.core.agents.manager.GRACE", 0.2)
 
     async def never_ready(event: Event[TaskFailed]) -> None:
         await asyncio.Event().wait()

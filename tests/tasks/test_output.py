@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.tasks.output import OutputLog, output_end, read_output, read_tail
+from cru.core.agents.output import OutputLog, output_end, read_output, read_tail
 
 
 def on_disk(folder: Path) -> int:

@@ -10,13 +10,13 @@ from tests.engine.support import Ext, Person, World, always
 from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script, task_log, task_results
 
+from cru.core.agents.agent_tasks import AgentTasks
+from cru.core.agents.record import TaskStatus
 from cru.core.events.answers import Answer, cancel, handled, inject, transform
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
 from cru.core.events.stamp import Event
 from cru.core.guard.rules.gate import PermissionReply
 from cru.core.guard.rules.trust import TrustStore
-from cru.tasks.agent_tasks import AgentTasks
-from cru.tasks.record import TaskStatus
 
 DONE = "---\ntext: all is done\n"
 ANSWER = "text: it is in README.md\n"

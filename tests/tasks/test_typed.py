@@ -11,12 +11,12 @@ import pytest
 from tests.engine.support import Ext
 from tests.tasks.test_commands import Background
 
+from cru.core.agents.manager import Task
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event
 from cru.core.turn import tool_call
-from cru.tasks.manager import Task
 
 
 class Typing(Background):
@@ -217,7 +217,7 @@ def test_what_stays_open_for_too_long_is_refused_and_told(tmp_path: Path) -> Non
 
 
 def test_what_went_in_in_part_is_the_last_that_goes_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cru.tasks.commands.SEND_SECONDS", 0.2)
+    monkeypatch.setattr("cru.core.agents.commands.SEND_SECONDS", 0.2)
     world = typing(tmp_path, deny=["bash:rm *"])
 
     async def work() -> list[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
-from cru.tasks.untold import BEGINNING, ToldEnds, clear_old, mark_untold, untold_tasks
+from cru.core.agents.record import TaskKind, TaskRecord, TaskStatus
+from cru.core.agents.untold import BEGINNING, ToldEnds, clear_old, mark_untold, untold_tasks
 
 REPORT = {"entry_type": "message", "role": "user", "metadata": {"source": "task", "tasks": ["other", "t1"]}}
 ANSWER = {"entry_type": "tool_result", "tool_call_id": "c1"}

@@ -17,9 +17,9 @@ from tests.kit import HomeDir, cru, home
 from tests.kit.waiting import wait_until
 from tests.tasks.support import ClosedWorld, call, records, script
 
+from cru.core.agents import TaskError
+from cru.core.agents.worktree import Worktree, _put_index
 from cru.core.guard.rules.gate import PermissionReply
-from cru.tasks import TaskError
-from cru.tasks.worktree import Worktree, _put_index
 
 DONE = "---\ntext: all is done\n"
 

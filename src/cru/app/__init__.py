@@ -26,6 +26,7 @@ from cru.app.start import (
     project_root,
 )
 from cru.app.wiring import BadExtension
+from cru.core.agents import TaskTable
 from cru.core.base.config.layers import Layer, Settings
 from cru.core.conversations import ContextSettings
 from cru.core.conversations.home import Home
@@ -44,7 +45,6 @@ from cru.core.turn.parts import EngineSettings, Parts
 from cru.core.turn.session import Session
 from cru.core.turn.spending import UsageLedger
 from cru.extensions.hooks import HookSettings, merge_options
-from cru.tasks import TaskTable
 
 if TYPE_CHECKING:
     from cru.app.notes import SessionVault

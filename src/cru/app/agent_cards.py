@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cru.core.agents import CardPlaces
+from cru.core.agents.discovery import list_notices
 from cru.core.base.values.visible import visible
 from cru.core.turn.parts import Parts
-from cru.tasks import CardPlaces
-from cru.tasks.discovery import list_notices
 
 
 async def tell_cards(places: CardPlaces, parts: Parts) -> None:

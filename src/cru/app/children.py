@@ -10,6 +10,12 @@ from msgspec.structs import replace
 
 from cru.app import wiring
 from cru.app.start import Start, card_places, find_guides
+from cru.core.agents import TaskTable
+from cru.core.agents.agent_tasks import AgentTasks, SessionTasks
+from cru.core.agents.control import ControlPipe
+from cru.core.agents.manager import TaskManager
+from cru.core.agents.model_names import NamedModels
+from cru.core.agents.subagent import ChildSession, ChildSpec, asker_for, choose_for
 from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.messages import Span
@@ -26,12 +32,6 @@ from cru.core.turn.model_pool import ModelPool
 from cru.core.turn.parts import FileChanges, Lifecycle, Parts, SectionSource
 from cru.core.turn.session import Session
 from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
-from cru.tasks import TaskTable
-from cru.tasks.agent_tasks import AgentTasks, SessionTasks
-from cru.tasks.control import ControlPipe
-from cru.tasks.manager import TaskManager
-from cru.tasks.model_names import NamedModels
-from cru.tasks.subagent import ChildSession, ChildSpec, asker_for, choose_for
 
 
 class ChildBuilder(Struct):

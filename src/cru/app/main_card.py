@@ -10,6 +10,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from cru.core.agents import BadCard, CardPlaces, TaskTable
+from cru.core.agents.cards import AgentCard, Isolation, is_plain
+from cru.core.agents.discovery import load_cards
+from cru.core.agents.model_names import FAMILIES, NamedModels, choose_model
 from cru.core.base.config.layers import CONTEXT, Layer, Settings
 from cru.core.conversations.entries import LOG
 from cru.core.conversations.log_tail import newest_entries
@@ -17,10 +21,6 @@ from cru.core.models import ModelSettings
 from cru.core.tools.builtin import NarrowedTools
 from cru.core.turn.parts import CardMark, Parts
 from cru.core.turn.unfinished import find_card_mark
-from cru.tasks import BadCard, CardPlaces, TaskTable
-from cru.tasks.cards import AgentCard, Isolation, is_plain
-from cru.tasks.discovery import load_cards
-from cru.tasks.model_names import FAMILIES, NamedModels, choose_model
 
 
 def find_card(name: str, places: CardPlaces) -> AgentCard:

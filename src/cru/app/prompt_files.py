@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.agents import TaskTable
+from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import LogProblem
@@ -20,8 +22,6 @@ from cru.extensions.prompt_files.commands import FileCommands
 from cru.extensions.prompt_files.files import find_files
 from cru.extensions.prompt_files.run import PromptFileRunner
 from cru.extensions.prompt_files.skills import SkillList, SkillTool
-from cru.tasks import TaskTable
-from cru.tasks.model_names import NamedModels, choose_model
 
 
 class PromptFilesHere(Struct, frozen=True):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.app.start import Start, user_home
+from cru.core.agents import FOLDER as TASK_FOLDER
 from cru.core.base.config.layers import Settings
 from cru.core.base.files.search_path import own_env
 from cru.core.guard.rules.paths import PathRoots, named_secrets, resolve
@@ -22,7 +23,6 @@ from cru.core.guard.sandbox.on_demand import SandboxOnDemand
 from cru.core.tools.builtin import BuiltInTool
 from cru.core.turn.parts import Parts
 from cru.extensions.hooks import ENV_FOLDER
-from cru.tasks import FOLDER as TASK_FOLDER
 
 if TYPE_CHECKING:
     from cru.core.base.process.confined import ConfinedCommand, ConfineProject, ProjectProgram

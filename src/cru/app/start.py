@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from cru.core.agents import CardPlaces, TaskTable
 from cru.core.base.config.layers import (
     COMMAND_LINE,
     CONTEXT,
@@ -32,7 +33,6 @@ from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.dialects import judges_calls
 from cru.extensions.hooks.discovery import HookPolicy
-from cru.tasks import CardPlaces, TaskTable
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere

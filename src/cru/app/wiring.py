@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.app.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
+from cru.core.agents import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.core.base.bundled import BASE, COMPACTION, GUIDES
 from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
@@ -42,7 +43,6 @@ from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
-from cru.tasks import FOLDER, UNTOLD, CardPlaces, TaskSettings
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
@@ -135,7 +135,7 @@ def tell_lost_tasks(parts: Parts, settings: TaskSettings) -> None:
         if recovery is None:
             if not os.path.isdir(untold):
                 return None
-            from cru.tasks.recovery import TaskRecovery
+            from cru.core.agents.recovery import TaskRecovery
 
             recovery = TaskRecovery(parts, settings.result_limit)
         return await recovery()
@@ -284,7 +284,7 @@ def _own_agents(places: CardPlaces) -> str:
     """The agents that did not come with cru."""
     if not places.has_own():
         return ""
-    from cru.tasks.discovery import describe_cards
+    from cru.core.agents.discovery import describe_cards
 
     return describe_cards(places)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cru.commands.context import CommandContext
+from cru.core.agents.usage import of_turn, read_usages, sum_usages
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
 from cru.core.turn import compaction
@@ -16,7 +17,6 @@ from cru.core.turn.recorded_usage import (
     table_price,
 )
 from cru.core.turn.spending import UsageTotals
-from cru.tasks.usage import of_turn, read_usages, sum_usages
 
 NOTHING = "nothing was asked of a model here yet"
 

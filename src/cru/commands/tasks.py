@@ -7,10 +7,10 @@ import time
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.commands.table_row import table_row
+from cru.core.agents.agent_tasks import AgentTasks
+from cru.core.agents.discovery import UNTRUSTED
+from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, read_records
 from cru.core.turn.commands import CommandResult
-from cru.tasks.agent_tasks import AgentTasks
-from cru.tasks.discovery import UNTRUSTED
-from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, read_records
 
 
 async def tasks(context: CommandContext, words: str) -> CommandResult:

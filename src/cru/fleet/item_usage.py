@@ -67,6 +67,6 @@ def _sum_replies(entries: Iterable[Entry]) -> UsageTotals:
 
 
 def _agents_since(folder: Path, begin: float) -> UsageTotals:
-    from cru.tasks.usage import read_usages, sum_usages
+    from cru.core.agents.usage import read_usages, sum_usages
 
     return sum_usages(usage for usage in read_usages(folder) if usage.record.created >= begin)

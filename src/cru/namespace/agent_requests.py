@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
+from cru.core.agents.agent_tasks import TOOL, AgentTasks
 from cru.core.base.values.messages import ToolCall
 from cru.core.tools.arguments import parse_arguments
 from cru.core.tools.protocol import AgentRequest, ArgumentError
 from cru.core.turn import tool_call
 from cru.core.turn.parts import Parts
 from cru.namespace.host import BadArgument, NamespaceError
-from cru.tasks.agent_tasks import TOOL, AgentTasks
 
 
 class Refused(NamespaceError):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from cru.core.agents.agent_tasks import AgentTasks
+from cru.core.agents.manager import Task
+from cru.core.agents.record import CancelledBy, TaskRecord
 from cru.core.base.values.errors import CruError
 from cru.namespace.agent_requests import agent_tasks, decide, make_request, tasks_of
 from cru.namespace.arguments import function, options, table, text, texts
 from cru.namespace.callbacks import Callback, bind_callback, report_failure
 from cru.namespace.host import Values, host
-from cru.tasks.agent_tasks import AgentTasks
-from cru.tasks.manager import Task
-from cru.tasks.record import CancelledBy, TaskRecord
 
 SECONDS = 60.0
 """For which a session waits for on_complete."""

@@ -26,7 +26,7 @@ from cru.extensions.hooks.session import SessionHooks
 from cru.extensions.lost_guards import LostGuard
 
 if TYPE_CHECKING:
-    from cru.tasks.record import TaskRecord
+    from cru.core.agents.record import TaskRecord
 
 
 def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks | None) -> SessionHooks:
@@ -176,7 +176,7 @@ def _task_records(parts: Parts) -> list[TaskRecord]:
     work = parts.services.background
     if work is None:
         return []
-    from cru.tasks.agent_tasks import AgentTasks
+    from cru.core.agents.agent_tasks import AgentTasks
 
     return [task.record for task in work.manager.tasks.values()] if isinstance(work, AgentTasks) else []
 

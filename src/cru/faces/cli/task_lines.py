@@ -35,7 +35,7 @@ class TaskLines:
 
     def _show_failure(self, item: Published[TaskFailed]) -> None:
         task = item.payload
-        from cru.tasks.record import CancelledBy
+        from cru.core.agents.record import CancelledBy
 
         is_agents_own = bool(task.agent) and not task.cancelled_by
         if (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
+from cru.core.agents import CardOrigin
 from cru.core.base.config.ignored import drop_forbidden
 from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
 from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
@@ -34,7 +35,6 @@ from cru.faces.cli.trust_display import (
     render_prompt_files,
     render_settings,
 )
-from cru.tasks import CardOrigin
 
 HELP = """\
 cru trust              show this project's .cru/config.toml and .cru/plugins, allow rules and variables in .claude/settings*.json,

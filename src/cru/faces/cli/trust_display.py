@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
+from cru.core.agents import CardOrigin
 from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
 from cru.core.guard.rules.snapshot import Snapshot, SnapshotFile
@@ -20,7 +21,6 @@ from cru.extensions.prompt_files import PromptFileKind
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
-from cru.tasks import CardOrigin
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.foreign_settings import FileSettings
@@ -119,7 +119,7 @@ def find_cards(start: Start) -> list[ProjectFile]:
     places = card_places(start)
     if not any(origin is CardOrigin.PROJECT and folder.is_dir() for origin, folder in places.folders()):
         return []
-    from cru.tasks.discovery import UNTRUSTED, load_cards
+    from cru.core.agents.discovery import UNTRUSTED, load_cards
 
     cards = load_cards(places)
     files = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from cru.core.agents.record import MAIN
 from cru.core.events import payloads
 from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
 from cru.core.events.registry import HandlerFunction
@@ -19,7 +20,6 @@ from cru.namespace.fsm import command, guard, record, texts
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
 from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
-from cru.tasks.record import MAIN
 
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from cru.core.agents.conversations import ConversationRecord, ConversationState, read_conversations
+from cru.core.agents.record import CancelledBy
 from cru.core.base.config.check import in_plain_words
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
@@ -19,8 +21,6 @@ from cru.namespace.agent_requests import agent_tasks
 from cru.namespace.arguments import options, text, texts, warn, whole
 from cru.namespace.host import BadArgument, Values, host
 from cru.namespace.sessions.open_sessions import OpenSession, check_script_session, open_sessions
-from cru.tasks.conversations import ConversationRecord, ConversationState, read_conversations
-from cru.tasks.record import CancelledBy
 
 _AGENT = ("model", "provider", "temperature", "system_prompt", "mode", "tools")
 _CREATE = (

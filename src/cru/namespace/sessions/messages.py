@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from cru.core.agents.manager import Task
+from cru.core.agents.record import CancelledBy
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, Entry
 from cru.core.conversations.entries import new_id
@@ -18,8 +20,6 @@ from cru.namespace.context import check_between_prompts, locked
 from cru.namespace.host import BadArgument, NamespaceError, Values, host
 from cru.namespace.sessions.feed import EventReader
 from cru.namespace.sessions.open_sessions import OpenSession, check_script_session, open_sessions
-from cru.tasks.manager import Task
-from cru.tasks.record import CancelledBy
 
 ROLES = {"user": "user", "assistant": "agent"}
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from cru.core.agents import FOLDER
+from cru.core.agents.agent_tasks import AgentConversation
+from cru.core.agents.conversations import ConversationRecord, ConversationState, read_conversation, write_conversation
+from cru.core.agents.manager import Task
 from cru.core.conversations.store import ContextStore, FileContext
 from cru.core.turn.parts import Parts
 from cru.namespace.agent_requests import Refused, agent_tasks, decide, make_request
 from cru.namespace.arguments import text
 from cru.namespace.host import BadArgument, NamespaceError, host
 from cru.namespace.sessions.feed import EventReader, SessionFeed
-from cru.tasks import FOLDER
-from cru.tasks.agent_tasks import AgentConversation
-from cru.tasks.conversations import ConversationRecord, ConversationState, read_conversation, write_conversation
-from cru.tasks.manager import Task
 
 
 class NoSuchSession(NamespaceError):

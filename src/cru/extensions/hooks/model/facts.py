@@ -12,9 +12,9 @@ from cru.core.events.stamp import Stamp
 from cru.extensions.hooks import HookLocations
 
 if TYPE_CHECKING:
+    from cru.core.agents.record import TaskRecord
     from cru.core.base.process.confined import ConfineProject
     from cru.core.base.values.messages import Entry
-    from cru.tasks.record import TaskRecord
 
 T = TypeVar("T")
 

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from cru.app.main_card import find_card
 from cru.app.start import Start, card_places, project_root
+from cru.core.agents import CardPlaces
+from cru.core.agents.discovery import list_notices
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.visible import visible
 from cru.core.turn.attachments import read_attachment
@@ -19,8 +21,6 @@ from cru.faces.cli.set_flag import add_setting
 from cru.fleet.items import ItemFile, ItemProblem
 from cru.fleet.records import BatchItem
 from cru.fleet.run_task import setting_text
-from cru.tasks import CardPlaces
-from cru.tasks.discovery import list_notices
 
 
 class ItemChecks:

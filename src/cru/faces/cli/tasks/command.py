@@ -11,18 +11,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.agents import FOLDER, NoSuchTask, TaskError
+from cru.core.agents.completion import first_line
+from cru.core.agents.control import ask_to_cancel
+from cru.core.agents.detached import end_detached
+from cru.core.agents.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
+from cru.core.agents.usage import own_usage
 from cru.core.base.config.closest import did_you_mean
 from cru.core.turn.spending import format_cost
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home
-from cru.tasks import FOLDER, NoSuchTask, TaskError
-from cru.tasks.completion import first_line
-from cru.tasks.control import ask_to_cancel
-from cru.tasks.detached import end_detached
-from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
-from cru.tasks.usage import own_usage
 
 HELP = """\
 cru tasks               sub-agents and background commands of the current context, the newest last (--json, --all: of every context)

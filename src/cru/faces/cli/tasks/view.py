@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
+from cru.core.agents.output import FIRST, output_end, read_output
+from cru.core.agents.record import PATCH, TaskKind, TaskRecord, TaskStatus
+from cru.core.agents.usage import below, read_usages, sum_usages
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
 from cru.core.turn.recorded_usage import describe_cost, describe_tokens
 from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.console import one_line, printable, show
-from cru.tasks.output import FIRST, output_end, read_output
-from cru.tasks.record import PATCH, TaskKind, TaskRecord, TaskStatus
-from cru.tasks.usage import below, read_usages, sum_usages
 
 LOOK = 0.2
 """Seconds between two looks at a file that grows."""

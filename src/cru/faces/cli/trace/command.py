@@ -163,7 +163,7 @@ def _render(folder: Path, turn: list[TraceLine], moments: list[TurnMoment], plac
 
 def _agents_line(folder: Path, turn: str) -> Iterator[str]:
     """What the sub-agents of a turn have used, if there were any."""
-    from cru.tasks.usage import of_turn, read_usages, sum_usages
+    from cru.core.agents.usage import of_turn, read_usages, sum_usages
 
     usages = of_turn(read_usages(folder), turn)
     totals = sum_usages(usages)

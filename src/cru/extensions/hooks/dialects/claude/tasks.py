@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cru.core.agents.record import MAIN, TaskKind, TaskRecord, TaskStatus
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus
 
 _STATUSES = {TaskStatus.WAITING: "pending", TaskStatus.RUNNING: "running"}
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from cru.core.agents import TaskSettings
+from cru.core.agents.record import TaskKind, TaskRecord
 from cru.core.base.files.glob import matches_text, parse_glob
-from cru.tasks import TaskSettings
-from cru.tasks.record import TaskKind, TaskRecord
 
 
 class TaskRoom:

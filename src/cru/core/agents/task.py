@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from cru.tasks.record import MAIN, TaskKind, TaskRecord
+from cru.core.agents.record import MAIN, TaskKind, TaskRecord
 
 
 class TaskOutcome(Struct, frozen=True):

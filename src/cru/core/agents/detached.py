@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from cru.core.agents import TaskError
+from cru.core.agents.record import CancelledBy, TaskRecord, TaskStatus, write_record
 from cru.core.base.process.identity import end_process
-from cru.tasks import TaskError
-from cru.tasks.record import CancelledBy, TaskRecord, TaskStatus, write_record
 
 
 def end_detached(folder: Path, record: TaskRecord) -> None:

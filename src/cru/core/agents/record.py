@@ -11,10 +11,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from cru.core.agents import FOLDER, TaskError
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
 from cru.core.turn.spending import UsageTotals
-from cru.tasks import FOLDER, TaskError
 
 RECORD = "task.json"
 PATCH = "changes.patch"

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.agents import TaskDenied
+from cru.core.agents.manager import Task, TaskOutcome
+from cru.core.agents.output import FIRST, OutputLog, read_tail
 from cru.core.base.process.child import Child, Program
 from cru.core.base.process.confined import tell_put_aside
 from cru.core.base.process.identity import process_identity
@@ -16,9 +19,6 @@ from cru.core.base.process.pipes import PipeWriter
 from cru.core.base.process.run import end
 from cru.core.tools.protocol import CommandRequest
 from cru.core.tools.shell import bracketed
-from cru.tasks import TaskDenied
-from cru.tasks.manager import Task, TaskOutcome
-from cru.tasks.output import FIRST, OutputLog, read_tail
 
 LINES, BYTES = 20, 4000
 """What of an output goes into the message about its end."""
@@ -60,7 +60,7 @@ class CommandInput:
 
 
 class CommandRun:
-    """The work of a task (cru.tasks.manager.Work). `root` and `env`: where and with what it runs; `save` writes a task's record."""
+    """The work of a task (cru.core.agents.manager.Work). `root` and `env`: where and with what it runs; `save` writes a task's record."""
 
     def __init__(
         self,

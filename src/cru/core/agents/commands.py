@@ -5,6 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
+from cru.core.agents.command_run import CommandInput, CommandRun, CommandSettings
+from cru.core.agents.completion import describe_end
+from cru.core.agents.manager import Task, TaskManager, TaskRequest
+from cru.core.agents.output import FIRST, output_end, read_output, read_tail
+from cru.core.agents.record import MAIN, TaskKind, TaskStatus
 from cru.core.base.config.closest import closest
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
@@ -13,11 +18,6 @@ from cru.core.tools.protocol import CommandRequest, ToolContext, ToolError, Tool
 from cru.core.tools.shell import END_OF_INPUT
 from cru.core.turn.call_outcomes import results_by_call, why_not_run
 from cru.core.turn.parts import Parts
-from cru.tasks.command_run import CommandInput, CommandRun, CommandSettings
-from cru.tasks.completion import describe_end
-from cru.tasks.manager import Task, TaskManager, TaskRequest
-from cru.tasks.output import FIRST, output_end, read_output, read_tail
-from cru.tasks.record import MAIN, TaskKind, TaskStatus
 
 PAGE = 24_000
 """Bytes of an output that a call of task_output gives at most."""

@@ -14,6 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.agents import TaskError
+from cru.core.agents.record import PATCH, WorktreeRecord
 from cru.core.base.files import is_inside
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.private import write_private
@@ -23,8 +25,6 @@ from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import run_program
-from cru.tasks import TaskError
-from cru.tasks.record import PATCH, WorktreeRecord
 
 SECONDS = 120.0
 SHOWN = 20_000

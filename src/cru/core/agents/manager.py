@@ -14,6 +14,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cru.core.agents import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
+from cru.core.agents.completion import SHORT, Completion, Completions, first_line, save_result
+from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
+from cru.core.agents.room import TaskRoom
+from cru.core.agents.task import Task, TaskOutcome, TaskRequest, Work
+from cru.core.agents.untold import clear_untold, mark_untold
 from cru.core.base.process.identity import process_identity
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
@@ -22,12 +28,6 @@ from cru.core.events.answers import Inject
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.core.turn.parts import ACTING, Parts
 from cru.core.turn.spending import UsageTotals
-from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
-from cru.tasks.completion import SHORT, Completion, Completions, first_line, save_result
-from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
-from cru.tasks.room import TaskRoom
-from cru.tasks.task import Task, TaskOutcome, TaskRequest, Work
-from cru.tasks.untold import clear_untold, mark_untold
 
 GRACE = 5.0
 """Seconds that a cancelled task has to end; then nobody waits for it any more."""

@@ -11,6 +11,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.agents.cards import AgentCard
+from cru.core.agents.manager import Task, TaskOutcome
 from cru.core.base.values.messages import Usage
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled, ToolFailed
 from cru.core.events.stream import AgentActivity, AgentCallFailed, Notice, Published, Stream
@@ -19,8 +21,6 @@ from cru.core.turn.background import run_to_end
 from cru.core.turn.parts import ModelChooser, Parts, ResolvedModel, acting
 from cru.core.turn.session import Session
 from cru.core.turn.turn import LegResult
-from cru.tasks.cards import AgentCard
-from cru.tasks.manager import Task, TaskOutcome
 
 GRACE = 3.0
 """Seconds that an interrupted sub-agent has to write down how it ended."""

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cru.core.agents import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
+from cru.core.agents.cards import AgentCard, Isolation, canonical_globs, is_plain
+from cru.core.agents.completion import describe_end
+from cru.core.agents.discovery import Cards, load_cards
+from cru.core.agents.manager import Task, TaskManager, TaskOutcome, TaskRequest
+from cru.core.agents.model_names import NamedModels, choose_model
+from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
+from cru.core.agents.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
+from cru.core.agents.untold import ToldEnds
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.values.errors import CruError
 from cru.core.events.stream import Stream
 from cru.core.tools.builtin import TABLE
 from cru.core.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.core.turn.parts import Parts
-from cru.tasks import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
-from cru.tasks.cards import AgentCard, Isolation, canonical_globs, is_plain
-from cru.tasks.completion import describe_end
-from cru.tasks.discovery import Cards, load_cards
-from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
-from cru.tasks.model_names import NamedModels, choose_model
-from cru.tasks.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
-from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
-from cru.tasks.untold import ToldEnds
 
 if TYPE_CHECKING:
-    from cru.tasks.commands import CommandTasks
-    from cru.tasks.worktree import Worktree
+    from cru.core.agents.commands import CommandTasks
+    from cru.core.agents.worktree import Worktree
 
 TOOL = "task"
 
@@ -134,7 +134,7 @@ class AgentTasks:
 
     def commands(self) -> CommandTasks:
         if self._commands is None:
-            from cru.tasks.commands import CommandTasks
+            from cru.core.agents.commands import CommandTasks
 
             self._commands = CommandTasks(self.manager, self._parts, self._id, self._depth)
         return self._commands
@@ -257,7 +257,7 @@ class AgentTasks:
         seconds, where = card.timeout or settings.timeout, _limit_place("timeout", card, card.timeout)
         if isolation is not Isolation.WORKTREE:
             return await run_session(self._make(card, task, None, conversation), task, seconds, where)
-        from cru.tasks.worktree import Worktree
+        from cru.core.agents.worktree import Worktree
 
         def announce(worktree: WorktreeRecord) -> None:
             task.record.worktree = worktree

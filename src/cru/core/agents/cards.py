@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from cru.core.agents import BadCard, CardOrigin
 from cru.core.base.config.check import in_plain_words
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
 from cru.core.guard.rules.modes import MODES, stricter
 from cru.core.tools.builtin import TABLE
 from cru.core.tools.protocol import AGENT_ALIASES
-from cru.tasks import BadCard, CardOrigin
 
 LIMIT_BYTES = 64 * 1024
 MOST_FUEL = 1_000_000

@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cru.core.agents import FOLDER
+from cru.core.agents.cards import AgentCard
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
 from cru.core.conversations.entries import new_id
 from cru.core.guard.rules.modes import stricter
-from cru.tasks import FOLDER
-from cru.tasks.cards import AgentCard
 
 RECORD = "session.json"
 

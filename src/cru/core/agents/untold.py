@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.core.agents import FOLDER, UNTOLD
+from cru.core.agents.record import TaskRecord, TaskStatus
 from cru.core.base.files.regular import PRIVATE, make_private_folder
 from cru.core.base.values.messages import TOOL_RESULT, Entry
 from cru.core.conversations.entries import ARCHIVE, LOG
 from cru.core.conversations.log_tail import newest_entries
 from cru.core.events.payloads import FailureKind
-from cru.tasks import FOLDER, UNTOLD
-from cru.tasks.record import TaskRecord, TaskStatus
 
 BEGINNING = 60.0
 """Seconds after which a task that was to begin has a record."""

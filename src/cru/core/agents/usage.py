@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.agents import FOLDER
+from cru.core.agents.record import TaskKind, TaskRecord, read_records
 from cru.core.conversations import ContextError
 from cru.core.turn.recorded_usage import Pricer, read_requests, sum_up, table_price
 from cru.core.turn.spending import UsageTotals
-from cru.tasks import FOLDER
-from cru.tasks.record import TaskKind, TaskRecord, read_records
 
 
 class AgentUsage(Struct, frozen=True):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.agents.record import TaskKind, TaskRecord, TaskStatus
 from cru.core.events.answers import Inject
-from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
 
 RESULT = "result.md"
 SHORT = 2000

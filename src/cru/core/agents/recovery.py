@@ -7,17 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.base.files.regular import read_regular
-from cru.core.base.values.errors import CruError
-from cru.core.base.values.messages import MESSAGE
-from cru.core.conversations.entries import LOG
-from cru.core.conversations.log_tail import read_tail
-from cru.core.turn.parts import Parts
-from cru.core.turn.turn import TaskReport
-from cru.tasks import FOLDER, TaskError
-from cru.tasks.command_run import describe_output
-from cru.tasks.completion import RESULT, cut_text, describe_end, name_task
-from cru.tasks.record import (
+from cru.core.agents import FOLDER, TaskError
+from cru.core.agents.command_run import describe_output
+from cru.core.agents.completion import RESULT, cut_text, describe_end, name_task
+from cru.core.agents.record import (
     MAIN,
     BadRecord,
     TaskKind,
@@ -27,7 +20,14 @@ from cru.tasks.record import (
     load_record,
     write_record,
 )
-from cru.tasks.untold import ToldEnds, clear_old, clear_untold, untold_tasks
+from cru.core.agents.untold import ToldEnds, clear_old, clear_untold, untold_tasks
+from cru.core.base.files.regular import read_regular
+from cru.core.base.values.errors import CruError
+from cru.core.base.values.messages import MESSAGE
+from cru.core.conversations.entries import LOG
+from cru.core.conversations.log_tail import read_tail
+from cru.core.turn.parts import Parts
+from cru.core.turn.turn import TaskReport
 
 LAST_WORDS = 2000
 """Characters."""
@@ -126,7 +126,7 @@ class TaskRecovery:
         """Of its worktree, which goes; a kill in the middle does no harm."""
         if record.worktree is None or record.worktree.is_finished:
             return ""
-        from cru.tasks.worktree import Worktree
+        from cru.core.agents.worktree import Worktree
 
         env = self._parts.tool_services.env_of_own_programs(self._parts.root, self._parts.env)
         tree = Worktree.of_record(record.worktree, folder, env)

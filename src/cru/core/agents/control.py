@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from cru.core.agents import FOLDER, TaskError
 from cru.core.base.files.regular import make_private_folder
-from cru.tasks import FOLDER, TaskError
 
 LONGEST = 200
 """Bytes of a line, far below what a pipe takes whole."""

@@ -13,13 +13,13 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cru.core.agents import BadCard, CardOrigin, CardPlaces, NoSuchAgent
+from cru.core.agents.cards import LIMIT_BYTES, AgentCard, parse_card
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import NoFrontMatter
 from cru.core.base.files.regular import read_regular
 from cru.core.guard.rules.trust import TrustStore
 from cru.core.tools.protocol import AGENT_ALIASES
-from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
-from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card
 
 MOST_READ = 20
 """Cards that await trust and may have a name that is asked for, of which so many are read; after that it is taken for theirs."""
