@@ -1,7 +1,7 @@
 """cru: a command-line agent whose every step is an event that people can program.
 
 `from cru import on, fs, state` gives the names of the namespace, the same as in Lua. Names that are also rooms of the program, such as
-`tools`, come from `cru.namespace.python`.
+`tools`, come from `cru.core.api.python`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
     """A name of the namespace, loaded when it is first asked for."""
     if name in ROOMS or name.startswith("_"):
         raise AttributeError(f"module 'cru' has no attribute {name!r}")
-    from cru.namespace.python import NAMESPACE
+    from cru.core.api.python import NAMESPACE
 
     return getattr(NAMESPACE, name)
 
@@ -46,14 +46,14 @@ class NamespacePackage(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
         """A test of a plugin may put something at a name of the namespace, for all that ask for it; what is imported is a module."""
         if not (name.startswith("_") or isinstance(value, ModuleType)):
-            from cru.namespace.python import put_stand_in
+            from cru.core.api.python import put_stand_in
 
             if put_stand_in(name, value):
                 return
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        from cru.namespace.python import drop_stand_in
+        from cru.core.api.python import drop_stand_in
 
         if not drop_stand_in(name):
             super().__delattr__(name)

@@ -97,7 +97,7 @@ end)
 """
     )
     (plugins / "in_python.py").write_text(
-        f"""import cru.namespace.python as cru
+        f"""import cru.core.api.python as cru
 
 def setup(_):
     async def started(*_):

@@ -13,6 +13,8 @@ from cru.app.chat_keys import DOCS as CHAT_KEYS
 from cru.app.chat_theme import DOCS as CHAT_THEME
 from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
+from cru.core.api.event_table.table import ALIASES
+from cru.core.api.names import ABSENT, INDEXED, NAMES, load_target
 from cru.core.base.config.reference import markdown
 from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
@@ -32,8 +34,6 @@ from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.oq.options import HELP
 from cru.mcp import DOCS as MCP_DOCS
-from cru.namespace.event_table.table import ALIASES
-from cru.namespace.names import ABSENT, INDEXED, NAMES, load_target
 from cru.vault import DOCS as VAULT
 
 

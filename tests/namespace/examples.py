@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.namespace.arguments import lua_type
-from cru.namespace.host import Values
-from cru.namespace.names import NAMES, load_target
+from cru.core.api.arguments import lua_type
+from cru.core.api.host import Values
+from cru.core.api.names import NAMES, load_target
 
 Value = Callable[[dict[str, Any]], Awaitable[Any]]
 TOKEN = re.compile(r"""\s*("(?:\\.|[^"])*"|'(?:\\.|[^'])*'|\d+(?:\.\d+)?|\w+|-->|[=~<>]=|[-+*/#(){}\[\].,:=<>])""")

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.engine.support import World
 
-from cru.namespace.host import HOST, Host, Plugin, PluginSession
+from cru.core.api.host import HOST, Host, Plugin, PluginSession
 
 
 class Room:

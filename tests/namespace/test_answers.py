@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from cru.core.api.answers import parse
+from cru.core.api.answers.values import LONGEST
+from cru.core.api.host import Values
 from cru.core.events import BadAnswer
 from cru.core.events.answers import PASS, Answer, Change, Inject
 from cru.core.events.catalog import BY_NAME
-from cru.namespace.answers import parse
-from cru.namespace.answers.values import LONGEST
-from cru.namespace.host import Values
 
 CALL = {"name": "bash", "args": {"command": "ls"}}
 SAID = {"content": "hello"}

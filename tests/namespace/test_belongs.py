@@ -12,8 +12,8 @@ from tests.kit import HomeDir, Reply, server
 from tests.kit import cru as command
 from tests.namespace.support import Room, awaited
 
-from cru.namespace import emitter, modes, on, permissions, publish, schedule, service, session, tools
-from cru.namespace.host import HOST, BadArgument, Host, Values
+from cru.core.api import emitter, modes, on, permissions, publish, schedule, service, session, tools
+from cru.core.api.host import HOST, BadArgument, Host, Values
 
 
 def nothing(*_: Any) -> None: ...

@@ -37,7 +37,7 @@ end
 """
 PYTHON = """
 from cru import background
-from cru.namespace.python import tools
+from cru.core.api.python import tools
 
 async def deleg(args):
     if args["what"] == "write":

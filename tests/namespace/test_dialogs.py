@@ -12,11 +12,11 @@ from tests.engine.support import Person
 from tests.kit.waiting import ends_soon
 from tests.namespace.support import Room
 
+from cru.core.api.dialogs import ask, model_answers, popup, ui
+from cru.core.api.dialogs.permission import permission
+from cru.core.api.host import BadArgument, NamespaceError
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested, MessageBeforeSend
 from cru.core.guard.rules.gate import PermissionReply
-from cru.namespace.dialogs import ask, model_answers, popup, ui
-from cru.namespace.dialogs.permission import permission
-from cru.namespace.host import BadArgument, NamespaceError
 
 
 class Face:

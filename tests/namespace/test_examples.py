@@ -11,8 +11,8 @@ from tests.engine.support import World
 from tests.namespace import examples
 from tests.namespace.support import Room
 
-from cru.namespace.names import ABSENT, INDEXED, NAMES, AbsentAnswer
-from cru.namespace.python import NAMESPACE
+from cru.core.api.names import ABSENT, INDEXED, NAMES, AbsentAnswer
+from cru.core.api.python import NAMESPACE
 
 PLUGIN = """
 cru.on("session:started", function(ctx, event)
@@ -59,7 +59,7 @@ def test_a_name_whose_thing_is_not_there_answers_as_its_contract_says_in_both(tm
         f"cru.toast('lua ' .. tostring(ok == {str(not raises).lower()} and {lua}))\n"
     )
     (plugins / "python.py").write_text(
-        "import cru.namespace.python as cru\n"
+        "import cru.core.api.python as cru\n"
         "async def setup(_):\n"
         f"    try:\n        a, raised = await cru.{name}('x', 'y', {{}}), False\n"
         "    except Exception as error:\n        a, raised = str(error), True\n"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
-from cru.namespace import fs, paths
-from cru.namespace.host import BadArgument, NamespaceError, Values
+from cru.core.api import fs, paths
+from cru.core.api.host import BadArgument, NamespaceError, Values
 
 
 def test_files_are_written_read_and_appended_below_the_project_root(tmp_path: Path) -> None:

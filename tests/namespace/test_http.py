@@ -10,8 +10,8 @@ import pytest
 from tests.models.wire import Wire, drop, hang, serve, status
 from tests.namespace.support import Room
 
-from cru.namespace import http
-from cru.namespace.host import BadArgument
+from cru.core.api import http
+from cru.core.api.host import BadArgument
 
 
 def ask(room: Room, function: Callable[..., Any], *steps: Any, **opts: Any) -> tuple[dict[str, Any], Wire]:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.engine.support import World
 
+from cru.core.api.event_table import table
+from cru.core.api.event_table.lazy import Lazy, LazyDict, raw_items, resolve_lazy
 from cru.core.base.values.messages import Message
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import MessageBeforeSend, ToolCompleted
-from cru.namespace.event_table import table
-from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items, resolve_lazy
 
 MESSAGES = tuple(Message("user", "x" * 500, ref=str(n)) for n in range(1000))
 LUA = 'cru.on("%s", function(ctx, event) %s end)'

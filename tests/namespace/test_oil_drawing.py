@@ -10,15 +10,11 @@ import msgspec
 import pytest
 from tests.namespace.support import Room
 
-from cru.core.base.values.oil.layout import lay_out
-from cru.core.base.values.oil.wrap import columns_of
-from cru.core.events.stream import CommandSaid, Notice
-from cru.faces.cli.oil import drawing
-from cru.namespace.host import BadArgument
-from cru.namespace.log import notify
-from cru.namespace.oil import groups
-from cru.namespace.oil.markup import markup
-from cru.namespace.oil.nodes import (
+from cru.core.api.host import BadArgument
+from cru.core.api.log import notify
+from cru.core.api.oil import groups
+from cru.core.api.oil.markup import markup
+from cru.core.api.oil.nodes import (
     Node,
     badge,
     bullet_list,
@@ -38,7 +34,11 @@ from cru.namespace.oil.nodes import (
     text,
     when,
 )
-from cru.namespace.oil.view import view_of
+from cru.core.api.oil.view import view_of
+from cru.core.base.values.oil.layout import lay_out
+from cru.core.base.values.oil.wrap import columns_of
+from cru.core.events.stream import CommandSaid, Notice
+from cru.faces.cli.oil import drawing
 
 PLAIN: list[tuple[Callable[[], Node], int, str]] = [
     (lambda: text("a b c d e f"), 5, "a b c\nd e f"),

@@ -10,9 +10,9 @@ import pytest
 from tests.kit import HomeDir, cru
 from tests.namespace.support import Room
 
+from cru.core.api import on
+from cru.core.api.host import BadArgument
 from cru.core.events.registry import Handler
-from cru.namespace import on
-from cru.namespace.host import BadArgument
 
 
 def listen(ctx: Any, event: Any) -> None: ...

@@ -11,7 +11,7 @@ from tests.kit.waiting import wait_until
 from tests.namespace.session_programs import configure, last, plugin_home, result
 from tests.tasks.support import script
 
-from cru.namespace.sessions.feed import MOST_WAITING, EventReader, SessionFeed
+from cru.core.api.sessions.feed import MOST_WAITING, EventReader, SessionFeed
 
 
 @pytest.fixture(params=["lua", "py"])

@@ -14,9 +14,9 @@ from tests.kit.waiting import wait_until
 from tests.namespace.support import Room
 
 import cru
-from cru.namespace import shell
-from cru.namespace.host import BadArgument, NamespaceError
-from cru.namespace.names import NAMES
+from cru.core.api import shell
+from cru.core.api.host import BadArgument, NamespaceError
+from cru.core.api.names import NAMES
 
 EXEC: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("echo", ["hi"]), {"success": True, "exit_code": 0, "stdout": "hi\n", "stderr": ""}),

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
+from cru.core.api import log, state, storage
+from cru.core.api.host import HOST, BadArgument, NamespaceError
 from cru.core.events.stream import Notice
-from cru.namespace import log, state, storage
-from cru.namespace.host import HOST, BadArgument, NamespaceError
 
 
 def test_state_survives_a_restart_in_the_contexts_folder(tmp_path: Path) -> None:

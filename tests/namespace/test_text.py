@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
-from cru.namespace import check, json
-from cru.namespace.formatting import fmt, inspect
-from cru.namespace.host import BadArgument, NoSession
-from cru.namespace.log import toast
-from cru.namespace.tables import tbl_deep_extend, tbl_get
+from cru.core.api import check, json
+from cru.core.api.formatting import fmt, inspect
+from cru.core.api.host import BadArgument, NoSession
+from cru.core.api.log import toast
+from cru.core.api.tables import tbl_deep_extend, tbl_get
 
 FMT: list[tuple[str, Any, str]] = [
     ("Hello {name}", {"name": "x"}, "Hello x"),

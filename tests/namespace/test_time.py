@@ -12,10 +12,10 @@ import pytest
 from tests.kit.waiting import PATIENCE
 from tests.namespace.support import Room
 
+from cru.core.api import health, schedule, timing
+from cru.core.api.host import BadArgument, NamespaceError, host
+from cru.core.api.timing import retry
 from cru.core.events.stamp import FRAME, TOP, Frame
-from cru.namespace import health, schedule, timing
-from cru.namespace.host import BadArgument, NamespaceError, host
-from cru.namespace.timing import retry
 
 
 def test_sleep_waits_and_lets_others_run(tmp_path: Path) -> None:

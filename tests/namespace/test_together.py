@@ -11,9 +11,9 @@ import pytest
 from tests.events.world import GATES, example
 from tests.namespace.support import Room
 
+from cru.core.api.on import on
 from cru.core.events.bus import Outcome
 from cru.core.events.catalog import BY_NAME, EventRow
-from cru.namespace.on import on
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 REST = ("context", "inject", "fields")

@@ -8,10 +8,10 @@ import pytest
 from tests.engine.support import MadeTool
 from tests.namespace.support import Room
 
+from cru.core.api import tools
 from cru.core.events.answers import Answer, cancel
 from cru.core.events.stamp import Event
 from cru.core.tools.protocol import ToolResult
-from cru.namespace import tools
 
 
 def test_a_batch_runs_together_and_answers_in_order(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def results(here: HomeDir, language: str, expressions: list[str]) -> list[Any]:
             for each in expressions
         )
         (plugins / "probe.py").write_text(
-            "import json\nimport cru.namespace.python as cru\ndef setup(_):\n"
+            "import json\nimport cru.core.api.python as cru\ndef setup(_):\n"
             f"    async def started(*_):\n        rows = []\n{rows}\n        open('{out}', 'w').write(json.dumps(rows))\n"
             "    cru.on('session:started', started)\n"
         )

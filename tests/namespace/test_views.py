@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
+from cru.core.api import options, publish, service
+from cru.core.api.host import BadArgument, host
+from cru.core.api.oil import nodes
+from cru.core.api.oil.markup import markup
 from cru.core.events.stream import FactPublished, StatusChanged
-from cru.namespace import options, publish, service
-from cru.namespace.host import BadArgument, host
-from cru.namespace.oil import nodes
-from cru.namespace.oil.markup import markup
 
 
 def test_a_service_runs_beside_everything_until_it_is_stopped(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.programs.recording import Recorder, record
 
 
 def main() -> None:
-    sys.modules.pop("cru.namespace.python", None)  # it copies the tables when it is loaded
+    sys.modules.pop("cru.core.api.python", None)  # it copies the tables when it is loaded
     record(Recorder(Path(os.environ["RECORD_NAMES"]), os.environ.get("RECORD_WITHOUT", "")))
     from cru.faces.cli.entry import run_and_exit
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cru.namespace.host import HOST, NamespaceError
-from cru.namespace.names import CONSTANTS, INDEXED, NAMES, load_target
+from cru.core.api.host import HOST, NamespaceError
+from cru.core.api.names import CONSTANTS, INDEXED, NAMES, load_target
 
 READ, ASSIGN = "[]", "[]="
 DOOR = "recorded"

@@ -12,7 +12,7 @@ from msgspec import Struct, json
 from tests.kit import Done, HomeDir, Received, Script, Terminal, cru, home, pty, server
 from tests.programs.recording import ASSIGN, READ
 
-from cru.namespace.names import CONSTANTS, INDEXED, NAMES
+from cru.core.api.names import CONSTANTS, INDEXED, NAMES
 
 HERE = Path(__file__).parent
 LAUNCHER = HERE / "cru_recording.py"

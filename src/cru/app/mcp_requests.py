@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cru.core.api.dialogs.port import show_dialog
+from cru.core.api.host import HOST, Host, Plugin, PluginSession
 from cru.core.base.values.messages import Message, Request, Span
 from cru.core.events.bus import purpose
 from cru.core.guard.rules.gate import PermissionSubject
@@ -13,8 +15,6 @@ from cru.core.turn.parts import Parts
 from cru.core.turn.round import ModelReply
 from cru.mcp import McpError
 from cru.mcp.ports import Elicitation, FormField, Sample, SamplingRequest
-from cru.namespace.dialogs.port import show_dialog
-from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 SAMPLING = "mcp_sampling"
 """What rules call a server's request for a text of the model; their glob is tried on the server's name."""

@@ -120,7 +120,7 @@ async def bind_saved_workflows(parts: Parts) -> None:
     except OSError:
         saved = b'"fsm:'  # nobody knows
     if b'"fsm:' in saved:
-        from cru.namespace.fsm.workflows import bind_saved_runs
+        from cru.core.api.fsm.workflows import bind_saved_runs
 
         bind_saved_runs(parts)
 

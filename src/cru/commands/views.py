@@ -46,9 +46,9 @@ async def view(context: CommandContext, words: str) -> CommandResult:
 
 async def _open(opened: OpenView) -> CommandResult:
     """On the terminal, until it is closed. Raises ViewFailed."""
+    from cru.core.api.dialogs.port import show_dialog
+    from cru.core.api.host import HOST
     from cru.extensions.views import ViewFailed
-    from cru.namespace.dialogs.port import show_dialog
-    from cru.namespace.host import HOST
 
     token = HOST.set(opened.view.host)
     try:

@@ -11,6 +11,11 @@ from typing import Any
 
 from msgspec import UNSET
 
+from cru.core.api.answers import values
+from cru.core.api.arguments import lua_type, tostring, warn
+from cru.core.api.host import HOST, BadArgument, Host, NamespaceError, Object
+from cru.core.api.log import shown
+from cru.core.api.session_view import SessionView
 from cru.core.events.answers import Inject
 from cru.core.events.payloads import Custom
 from cru.core.events.stream import CommandSaid
@@ -18,11 +23,6 @@ from cru.core.turn.commands import Command, CommandResult
 from cru.extensions import unknown_keys
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Parameter, read_parameters, spec_entries
-from cru.namespace.answers import values
-from cru.namespace.arguments import lua_type, tostring, warn
-from cru.namespace.host import HOST, BadArgument, Host, NamespaceError, Object
-from cru.namespace.log import shown
-from cru.namespace.session_view import SessionView
 
 COMMAND_KEYS = ("desc", "hint", "params", "fn")
 SERVICE_KEYS = ("desc", "fn")
@@ -60,7 +60,7 @@ def add_command(
 async def start_services(host: Host, services: object) -> None:
     """The services of a plugin's table: name → {desc, fn}; each fn runs beside everything else until the plugin is unloaded. Raises
     PluginFailed."""
-    from cru.namespace.service import start_service
+    from cru.core.api.service import start_service
 
     for entry in spec_entries(host, "services", services, SERVICE_KEYS):
         await start_service(entry.name, entry.description, entry.function)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from cru.core.api.host import Host
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.plugin_files import FileCopy
-from cru.namespace.host import Host
 
 CODE, TASKS = "code", "stray tasks"
 """What a language takes back in any case: the plugin's own modules, and the watch over its tasks."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cru.core.api.callbacks import recent_failures
 from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.manager import Extensions
-from cru.namespace.callbacks import recent_failures
 
 LINE = re.compile(r"\.\w+:(\d+)")
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from cru.core.api.host import Plugin
 from cru.core.events.registry import Handler
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.plugin_files import FileCopy, Stamp
-from cru.namespace.host import Plugin
 
 PluginState = Literal["active", "disabled", "untrusted", "error"]
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cru.core.api.callbacks import cancel_background, report_failure
+from cru.core.api.host import HOST, Host, Plugin, PluginSession, call
 from cru.core.base.values.errors import CruError
 from cru.core.events.calling import describe_error
 from cru.extensions import OWN_KEYS
@@ -20,8 +22,6 @@ from cru.extensions.errors import PluginFailed
 from cru.extensions.loaded_plugin import LoadedPlugin, required_plugins
 from cru.extensions.plugin_files import FileCopy, copy_of, describe_encoding, stamp_of, write_copy
 from cru.extensions.stand_ins import guards_of
-from cru.namespace.callbacks import cancel_background, report_failure
-from cru.namespace.host import HOST, Host, Plugin, PluginSession, call
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.api.host import PluginSession
 from cru.core.events.registry import Handler
 from cru.core.events.stream import Notice
 from cru.core.turn.parts import Parts
@@ -25,7 +26,6 @@ from cru.extensions.patterns import find_unfitting
 from cru.extensions.plugin_files import has_empty_files, stamp_of
 from cru.extensions.requirements import require_all, require_plugins, required_names
 from cru.extensions.stand_ins import register_stand_ins
-from cru.namespace.host import PluginSession
 
 
 class LoadFailure(Struct, frozen=True):

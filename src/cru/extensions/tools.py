@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct, UnsetType
 
+from cru.core.api.host import HOST, Host, NamespaceError, Object
 from cru.core.base.values.cancellation import from_outside
 from cru.core.base.values.messages import ToolSpec
 from cru.core.events.calling import describe_error
@@ -17,7 +18,6 @@ from cru.core.tools.arguments import decode_object
 from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
-from cru.namespace.host import HOST, Host, NamespaceError, Object
 
 PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,),
@@ -184,8 +184,8 @@ class PluginTool:
 
     def _draw(self, node: Object, call_id: str) -> ToolResult:
         """A view of `cru.oil`: the model gets its plain text."""
+        from cru.core.api.log import shown
         from cru.core.events.stream import ToolDrew
-        from cru.namespace.log import shown
 
         text, view = shown(node)
         if not isinstance(view, UnsetType):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from cru.core.api.arguments import warn
+from cru.core.api.host import Host
 from cru.core.base.config.closest import closest, did_you_mean, distance
-from cru.namespace.arguments import warn
-from cru.namespace.host import Host
 
 TABLES = ("tools", "commands", "services", "views")
 FUNCTIONS = ("setup", "on_load", "on_unload", "teardown")

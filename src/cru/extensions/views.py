@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from cru.core.api.host import HOST, Host, NamespaceError, Object, PluginSession, call
 from cru.extensions.errors import ExtensionError
 from cru.extensions.tools import spec_entries
-from cru.namespace.host import HOST, Host, NamespaceError, Object, PluginSession, call
 
 if TYPE_CHECKING:
     from cru.core.base.values.oil.model import OilNode
@@ -134,8 +134,8 @@ class OpenView:
 
     async def draw(self, columns: int, rows: int) -> OilNode:
         """What it shows now. Raises ViewFailed."""
-        from cru.namespace.oil.nodes import to_node
-        from cru.namespace.oil.view import view_of
+        from cru.core.api.oil.nodes import to_node
+        from cru.core.api.oil.view import view_of
 
         self._context.width, self._context.height = columns, rows
         value = await self._call(self.view.draw, self._context)

@@ -6,8 +6,8 @@ import asyncio
 from contextvars import ContextVar
 from typing import Any
 
-from cru.namespace.host import BadArgument, Object, Values, call
-from cru.namespace.names import AbsentAnswer
+from cru.core.api.host import BadArgument, Object, Values, call
+from cru.core.api.names import AbsentAnswer
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 LEVELS = {"INFO": 2}

@@ -235,7 +235,7 @@ def test_starting_a_function_gives_its_result_or_something_to_await() -> None:
 
 def test_a_target_may_be_a_class() -> None:
     vm = LuaVM()
-    install(vm, {"error": "cru.namespace.host:NamespaceError", "one": "cru.namespace.host:Values"})
+    install(vm, {"error": "cru.core.api.host:NamespaceError", "one": "cru.core.api.host:Values"})
     assert run(vm, "return cru.one({7})") == 7
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.extensions.lua.support import failure, run
 
+from cru.core.api.event_table.lazy import Lazy, LazyDict
 from cru.extensions.lua.convert import LuaData, LuaError
 from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
-from cru.namespace.event_table.lazy import Lazy, LazyDict
 
 VM = LuaVM()
 ECHO = VM.load("return ...", "@echo.lua")

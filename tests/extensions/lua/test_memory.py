@@ -11,10 +11,10 @@ import pytest
 from tests.kit.closing import closed_later
 
 from cru.app import Start, build
+from cru.core.api.handlers import PluginHandler
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.turn.session import Session
 from cru.extensions.lua.plugins import LuaPlugins
-from cru.namespace.handlers import PluginHandler
 
 TIMES = 20_000
 ROUNDS = 5

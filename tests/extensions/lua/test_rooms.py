@@ -10,6 +10,7 @@ import pytest
 from tests.engine.support import World
 from tests.extensions.lua import family
 
+from cru.core.api.event_table import table
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Stamp
@@ -18,7 +19,6 @@ from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaVM
 from cru.extensions.manager import Extensions
-from cru.namespace.event_table import table
 
 
 class Rooms:

@@ -29,7 +29,7 @@ REPLACING = """import time
 from unittest.mock import patch
 import cru
 from cru import timer, retry, ratelimit, shell
-from cru.namespace.python import NAMESPACE
+from cru.core.api.python import NAMESPACE
 
 waits = []
 def fails():

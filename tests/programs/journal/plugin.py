@@ -1,7 +1,7 @@
 """A journal: what was asked, per context; people and what is known of them, over all contexts; a page a session in its folder."""
 
 from cru import fs, on, paths, state, storage
-from cru.namespace.host import NamespaceError
+from cru.core.api.host import NamespaceError
 
 
 def notes():

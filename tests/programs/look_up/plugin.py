@@ -1,7 +1,7 @@
 """A wiki over HTTP: read, write and remove pages. The address stands in [plugins.look_up] url."""
 
 from cru import http, ratelimit, retry, timer
-from cru.namespace.python import config
+from cru.core.api.python import config
 
 bucket = ratelimit.new({"capacity": 8, "interval": 0.01})
 

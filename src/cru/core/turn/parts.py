@@ -73,7 +73,7 @@ class Dialogs(Protocol):
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
         """Ask a person, one dialog at a time; None if they cancelled, or nobody is there. It is called for the plugin that asks
-        (cru.namespace.host.host()); cancelled with its task, it leaves a clean screen. What is asked and answered, by kind (indices
+        (cru.core.api.host.host()); cancelled with its task, it leaves a clean screen. What is asked and answered, by kind (indices
         from 0):
 
         ask_batch   {id, questions = [{header, question, choices, multi_select, allow_other}]} → {answers = [{selected, other?}]}
@@ -194,8 +194,8 @@ class SessionServices(Struct, kw_only=True):
     settings: all settings; transport: the one HTTP transport, made when first needed
     configured_model: gives the id of the model that settings name, "" if they do not tell it
     dialogs: the face that shows dialogs
-    workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
-    script_sessions: cru.namespace.sessions.open_sessions.OpenSessions, once a script asks for one
+    workflows: cru.core.api.fsm.workflows.Workflows, once one is defined
+    script_sessions: cru.core.api.sessions.open_sessions.OpenSessions, once a script asks for one
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider
     background: what runs beside the conversation, once something does

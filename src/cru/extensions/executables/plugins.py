@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cru.core.api.host import Host, Plugin
 from cru.core.base.files import is_inside
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested
 from cru.core.turn.parts import Parts, TerminalLender
@@ -26,7 +27,6 @@ from cru.extensions.executables.executable import (
 from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.extensions.executables.tool import ExecutableTool
 from cru.extensions.plugin_files import FileCopy
-from cru.namespace.host import Host, Plugin
 
 if TYPE_CHECKING:
     from cru.core.base.process.confined import Confine, ConfinedCommand

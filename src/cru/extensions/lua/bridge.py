@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from cru.core.api.host import BadArgument, Object
+from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer, load_target
 from cru.extensions.lua.convert import HostFunction, WithNull
 from cru.extensions.lua.runtime import INSTALL, LuaVM
-from cru.namespace.host import BadArgument, Object
-from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer, load_target
 
 BARE = ("http", "fs", "shell", "oq", "paths", "graph", "mcp", "inspect", "ask", "popup", "ui", "statusline")
 """Families that are global names as well."""
@@ -44,7 +44,7 @@ def install(
 ) -> None:
     """Make `cru` (and `crucible`, the same table), the bare globals and the modules `cjson` and `json`. `names` maps dotted names to
     "package.module:attribute"; a name that is also the beginning of others is a table that can be called. The other tables are those of
-    `cru.namespace.names`; null itself is put in by Lua."""
+    `cru.core.api.names`; null itself is put in by Lua."""
     targets = {
         **dict.fromkeys(absent, ""),
         **{n: t for n, t in constants.items() if not n.endswith(".null")},
@@ -82,7 +82,7 @@ def _name_tree(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., object]:
-    from cru.namespace.absent import make_absent
+    from cru.core.api.absent import make_absent
 
     return make_absent(name, answer, reason)
 

@@ -26,10 +26,10 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct, msgpack
 
-from cru.namespace.event_table.lazy import Lazy, LazyDict, is_big, raw_items
-from cru.namespace.event_table.table import PlainShape, is_short
-from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import NamespaceError, Object
+from cru.core.api.event_table.lazy import Lazy, LazyDict, is_big, raw_items
+from cru.core.api.event_table.table import PlainShape, is_short
+from cru.core.api.handlers import HandlerCall
+from cru.core.api.host import NamespaceError, Object
 
 STAMPED = ("is_continuation", "timestamp_ms")
 """What is sent of an event beside the fields of its shape."""

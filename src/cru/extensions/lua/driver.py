@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from cru.core.api.event_table.lazy import resolve_lazy
+from cru.core.api.handlers import HandlerCall
+from cru.core.api.host import Object, Values
 from cru.core.base.values.cancellation import is_interrupted, is_over
 from cru.core.base.values.errors import CruError
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
 from cru.extensions.lua.memory import MemoryShares, not_enough
-from cru.namespace.event_table.lazy import resolve_lazy
-from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import Object, Values
 
 DONE, WAITING, FAILED = range(3)
 VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD, MEMORY = range(8)

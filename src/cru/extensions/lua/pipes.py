@@ -12,12 +12,12 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cru.core.api.callbacks import run_in_background
+from cru.core.api.host import NamespaceError, NoSession, Object, Values, host
 from cru.core.base.process.child import Child, Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.pipes import PipeReader, PipeWriter
 from cru.core.base.process.run import end, run_program
-from cru.namespace.callbacks import run_in_background
-from cru.namespace.host import NamespaceError, NoSession, Object, Values, host
 
 STDERR = 2
 """Where a program prints to: standard output belongs to cru."""

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cru.core.api.handlers import HandlerCall
+from cru.core.api.host import HOST, Host, Plugin, Values, call, note_call
+from cru.core.api.on import register_handler
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.events.stream import Notice
@@ -22,9 +25,6 @@ from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaV
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
 from cru.extensions.views import add_handler, add_view, add_views
-from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import HOST, Host, Plugin, Values, call, note_call
-from cru.namespace.on import register_handler
 
 RUN_FIELDS = ("on_error", "scope")
 SPEC = ("tools", "commands", "services", "views", "setup", "on_load", "on_unload")

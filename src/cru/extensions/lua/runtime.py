@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from cru.core.api.event_table.table import plain_shape
+from cru.core.api.handlers import HandlerCall
+from cru.core.api.host import Values
 from cru.extensions.lua.convert import FUNCTION, STAMPED, Converter, HostFunction, LuaData, LuaError, LuaReference
 from cru.extensions.lua.driver import SPARE, Driver, HostCallbacks
 from cru.extensions.lua.file_names import FileNames
 from cru.extensions.lua.memory import MemoryShares, not_enough
-from cru.namespace.event_table.table import plain_shape
-from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import Values
 
 LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL, SHAPE, OWN = range(1, 14)
 """The builtins of boot.lua, in its order."""

@@ -13,6 +13,7 @@ from inspect import isawaitable
 from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
+from cru.core.api.host import HOST, Host, NamespaceError, Plugin, call, host
 from cru.core.base.values.cancellation import from_outside, running_task
 from cru.core.base.values.errors import CruError
 from cru.core.events import CancelledItself, EventError
@@ -29,7 +30,6 @@ from cru.extensions.python.interpreter import InterpreterGuard
 from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
 from cru.extensions.views import add_views
-from cru.namespace.host import HOST, Host, NamespaceError, Plugin, call, host
 
 PREFIX = "cru_plugin_"
 MODULE_NAME = PREFIX + "{name}"
@@ -57,7 +57,7 @@ class PythonPlugins:
 
     async def load(self, plugin: DiscoveredPlugin, host: Host, _content: FileCopy) -> None:
         """Raises PluginFailed, whatever the plugin's code raised."""
-        from cru.namespace.python import NAMESPACE
+        from cru.core.api.python import NAMESPACE
 
         _keep_prints_apart(host)
         name = plugin.module or MODULE_NAME.format(name=plugin.name)

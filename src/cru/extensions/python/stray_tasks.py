@@ -16,12 +16,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cru
+from cru.core.api.callbacks import CANCEL_SECONDS
+from cru.core.api.host import HOST, Host, Plugin
 from cru.core.events import NotYours
 from cru.core.events.calling import describe_error
 from cru.core.events.stream import Stream
 from cru.extensions.effects import TASKS
-from cru.namespace.callbacks import CANCEL_SECONDS
-from cru.namespace.host import HOST, Host, Plugin
 
 OURS = os.path.dirname(cru.__file__) + os.sep
 AT_ONCE = (SystemExit, KeyboardInterrupt)

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.core.api import health
+from cru.core.api.host import Plugin, PluginSession, call
 from cru.core.base.values.errors import CruError
 from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.lua.fennel import SUFFIX, FennelCompiler
 from cru.extensions.lua.plugins import LuaPlugins
 from cru.extensions.testing.machine import run_as, search_path
-from cru.namespace import health
-from cru.namespace.host import Plugin, PluginSession, call
 
 # What a plugin returned is kept under its name.
 RETURNED = """

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cru.core.api.host import HOST, Host, Plugin, PluginSession
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.runtime import LuaFunction, LuaVM, place_of
-from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 
 def new_machine(path: Iterable[str], print: Callable[[str], None], run_seconds: float) -> LuaVM:

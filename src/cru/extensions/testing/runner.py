@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from cru.core.api.host import Plugin, PluginSession
 from cru.core.turn.parts import Parts
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua.convert import LuaError
@@ -15,7 +16,6 @@ from cru.extensions.lua.fennel import SUFFIX, FennelCompiler, FennelPlace, modul
 from cru.extensions.lua.runtime import LuaFunction, LuaVM
 from cru.extensions.testing.machine import cancel_tasks, new_machine, run_as, search_path, unlisted_plugin
 from cru.extensions.testing.report import TestFailure, TestReport
-from cru.namespace.host import Plugin, PluginSession
 
 ENDINGS = ("_test.lua", "_test.fnl")
 PYTHON = "test_*.py"

@@ -57,10 +57,10 @@ def _chunk(args: CommandArguments) -> tuple[bytes, str, Path]:
 
 async def _evaluate(session: Session, source: bytes, name: str, folder: Path, home: Path) -> None:
     """Run it and print the values. Raises LuaError with Lua's traceback as the hint."""
+    from cru.core.api import host
+    from cru.core.api.formatting import inspect
     from cru.extensions.lua.convert import LuaError
     from cru.extensions.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
-    from cru.namespace import host
-    from cru.namespace.formatting import inspect
 
     path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
     here = host.PluginSession(session.parts, home)

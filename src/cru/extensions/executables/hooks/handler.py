@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cru.core.api.host import Host
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.journal import LOOKS_ON, SkipKind, SkipReason
 from cru.core.events.stamp import Event
@@ -10,7 +11,6 @@ from cru.extensions.executables.executable import Executable
 from cru.extensions.executables.hooks.effects import read_answer
 from cru.extensions.executables.hooks.hook import LASTING, HookAnswerContext, LegFacts, ProgramHook, ignore_answer
 from cru.extensions.executables.hooks.table import BY_NAME, CALL, LAST, SPAWN
-from cru.namespace.host import Host
 
 PRIORITY = 100
 SHARED = "executable hooks"

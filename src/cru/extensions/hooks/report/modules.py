@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import cru
+from cru.core.api.names import ABSENT, CONSTANTS, NAMES
 from cru.core.base.config.closest import did_you_mean
-from cru.namespace.names import ABSENT, CONSTANTS, NAMES
 
 OWN = frozenset(name.partition(".")[0] for name in (*NAMES, *CONSTANTS, *ABSENT))
 LUA_KNOWN = OWN | frozenset(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.core.api.event_table import table
 from cru.core.base.config.closest import closest
 from cru.core.base.files.regular import read_regular
 from cru.extensions.discovery.files import DiscoveredPlugin
@@ -30,7 +31,6 @@ from cru.extensions.lost_guards import LossKind, LostGuard
 from cru.extensions.patterns import describe, is_about_tools
 from cru.extensions.plugin_files import copy_of, describe_encoding
 from cru.extensions.requirements import PLUGINS, find_unmet
-from cru.namespace.event_table import table
 
 if TYPE_CHECKING:
     from cru.extensions.lua.runtime import LuaVM

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from cru.core.api.on import OPTIONS
 from cru.core.base.config.closest import did_you_mean
 from cru.extensions.hooks.launch.script_probe import WINDOW, is_binary
-from cru.namespace.on import OPTIONS
 
 NAMES = ("on", "once")
 LUA_CALL = re.compile(r"""\bcru\.(?:on|once)\(\s*(["'])([^"'\n]*)\1""")

@@ -14,6 +14,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cru.core.api.answers.misspelled_keys import writable_keys
+from cru.core.api.answers.parse import KNOWN
+from cru.core.api.answers.words import DECIDING
+from cru.core.api.event_table.lazy import raw_items
+from cru.core.api.handlers import PluginHandler
+from cru.core.api.host import Host
+from cru.core.api.on import NO_LIMIT
 from cru.core.events import registry
 from cru.core.events.answers import Answer, add
 from cru.core.events.calling import await_answer, describe_error, in_thread
@@ -28,13 +35,6 @@ from cru.extensions.hooks.run.command import CommandHook, apply_failure_policy
 from cru.extensions.hooks.run.languages import BadFunction
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import deny_answer
-from cru.namespace.answers.misspelled_keys import writable_keys
-from cru.namespace.answers.parse import KNOWN
-from cru.namespace.answers.words import DECIDING
-from cru.namespace.event_table.lazy import raw_items
-from cru.namespace.handlers import PluginHandler
-from cru.namespace.host import Host
-from cru.namespace.on import NO_LIMIT
 
 COMMAND_WORDS = frozenset((*KEYS, *ENVELOPE))
 PLUGIN_WORDS = tuple(word for word in DECIDING if word not in COMMAND_WORDS)

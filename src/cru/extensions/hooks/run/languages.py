@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
+from cru.core.api.host import HOST, Host, Plugin, PluginSession
 from cru.core.base.files.regular import read_regular
 from cru.core.turn.parts import Parts
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
-from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 if TYPE_CHECKING:
     from cru.extensions.lua.plugins import LuaPlugins

@@ -58,7 +58,7 @@ class TerminalAsker:
                     return None
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
-        """A plugin's dialog, as `cru.namespace.dialogs.port.Dialogs` says."""
+        """A plugin's dialog, as `cru.core.api.dialogs.port.Dialogs` says."""
         from cru.faces.cli.dialogs import plugin_dialogs
 
         async with self._alone():

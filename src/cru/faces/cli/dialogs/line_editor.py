@@ -18,9 +18,9 @@ from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from cru.core.api.dialogs.port import hand_over_control
 from cru.faces.cli.terminal.keyboard import insert_typed, typed_text
 from cru.faces.cli.terminal.size import terminal_size
-from cru.namespace.dialogs.port import hand_over_control
 
 if TYPE_CHECKING:
     from prompt_toolkit.buffer import Buffer

@@ -9,18 +9,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from cru.core.api.host import host
 from cru.core.base.values.visible import whole_lines
 from cru.faces.cli.console import is_dumb_terminal, one_line
 from cru.faces.cli.dialogs.choices import Choices, Selection, parse_choice
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.terminal.keyboard import input_mode
-from cru.namespace.host import host
 
 DialogAnswer = dict[str, Any] | None
 
 
 async def show_dialog(fd: int, kind: str, request: dict[str, Any]) -> DialogAnswer:
-    """The person's answer as `cru.namespace.dialogs.port.Dialogs` says; None if they cancelled, or the terminal has gone."""
+    """The person's answer as `cru.core.api.dialogs.port.Dialogs` says; None if they cancelled, or the terminal has gone."""
     with input_mode(fd, "kept"):
         line = LineEditor(fd)
         try:

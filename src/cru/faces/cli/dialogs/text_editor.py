@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from cru.core.api.dialogs.port import hand_over_control
 from cru.faces.cli.console import one_line
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.terminal.keyboard import input_mode
-from cru.namespace.dialogs.port import hand_over_control
 
 SUFFIXES = {"markdown": ".md", "json": ".json"}
 PATIENCE = 2.0  # seconds that an editor gets to leave

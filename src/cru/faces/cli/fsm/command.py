@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.app import SessionBundle
-    from cru.namespace.fsm.machine import WorkflowMachine
+    from cru.core.api.fsm.machine import WorkflowMachine
 
 HELP = """\
 cru fsm list              every workflow: its command, what it is about, where it stands
@@ -68,9 +68,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMachine], dict[str, object]]:
     """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
     Raises UnknownWorkflow and ContextHeld."""
+    from cru.core.api import state
+    from cru.core.api.fsm.workflows import find_workflows
     from cru.faces.cli.session_run import open_session, say_notice
-    from cru.namespace import state
-    from cru.namespace.fsm.workflows import find_workflows
 
     start = start_of(parsed, context_name(parsed, open_home(parsed)))
     async with open_session(start, say_notice) as built:
@@ -89,8 +89,8 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
 
 
 def _reset(built: SessionBundle, name: str, known: set[str]) -> None:
-    from cru.namespace.fsm.record import save_record
-    from cru.namespace.host import Host, Plugin, PluginSession
+    from cru.core.api.fsm.record import save_record
+    from cru.core.api.host import Host, Plugin, PluginSession
 
     if name not in known:
         from cru.core.base.config.closest import did_you_mean
@@ -106,7 +106,7 @@ def _read_saved(path: Path) -> dict[str, object]:
     """The workflows that are saved in a context, by name."""
     import msgspec
 
-    from cru.namespace.state import WORKFLOW
+    from cru.core.api.state import WORKFLOW
 
     try:
         values = read_json(path, dict[str, object])
@@ -151,7 +151,7 @@ def _list(machines: dict[str, WorkflowMachine], as_json: bool) -> None:
 def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, object], as_json: bool) -> None:
     import msgspec
 
-    from cru.namespace.fsm.command import status
+    from cru.core.api.fsm.command import status
 
     if as_json:
         records = {name: msgspec.to_builtins(machine.record) for name, machine in machines.items()}

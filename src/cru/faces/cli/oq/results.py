@@ -6,12 +6,12 @@ import json
 
 import msgspec
 
+from cru.core.api import plain_data
+from cru.core.api.formats.convert import is_json, write_unbounded
+from cru.core.api.host import BadArgument
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import write
 from cru.faces.cli.oq.options import OqOptions
-from cru.namespace import plain_data
-from cru.namespace.formats.convert import is_json, write_unbounded
-from cru.namespace.host import BadArgument
 
 BETWEEN = {"json": "", "yaml": "---\n"}
 """What stands between two results. TOML and TOON have nothing for it."""

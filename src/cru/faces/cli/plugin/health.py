@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, json
 
 from cru.app import SessionBundle
+from cru.core.api.host import PluginSession
 from cru.core.base.values.masking import masked
 from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.manager import Extensions
@@ -16,7 +17,6 @@ from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.plugin.chibi_link import check_link
 from cru.faces.cli.plugin.plugins import unknown_plugin, with_plugins
-from cru.namespace.host import PluginSession
 
 if TYPE_CHECKING:
     from cru.core.events.stream import Notice

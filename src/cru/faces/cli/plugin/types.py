@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cru.core.api.stubs import lua_definitions, python_stub
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import show
-from cru.namespace.stubs import lua_definitions, python_stub
 
 FOLDER = "typings"
 """Where pyright looks without any setting. The server for Lua reads every file of a workspace that begins with `---@meta`."""

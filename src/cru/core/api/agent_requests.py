@@ -1,0 +1,51 @@
+"""What scripts ask of sub-agents goes the road of all calls: as a call of `task`, so that rules and hooks that guard it hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cru.core.agents.agent_tasks import TOOL, AgentTasks
+from cru.core.api.host import BadArgument, NamespaceError
+from cru.core.base.values.messages import ToolCall
+from cru.core.tools.arguments import parse_arguments
+from cru.core.tools.protocol import AgentRequest, ArgumentError
+from cru.core.turn import tool_call
+from cru.core.turn.parts import Parts
+
+
+class Refused(NamespaceError):
+    """A rule or a hook refuses what a script asks of a sub-agent."""
+
+
+def make_request(where: str, fields: dict[str, Any]) -> AgentRequest:
+    """Raises BadArgument."""
+    try:
+        return parse_arguments(AgentRequest, fields)
+    except ArgumentError as error:
+        raise BadArgument(f"{where}: {error}") from error
+
+
+async def decide(parts: Parts, request: AgentRequest) -> AgentRequest:
+    """The request as rules and hooks leave it. Raises Refused."""
+    from cru.core.conversations.entries import new_id
+
+    call = ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
+    prepared = await tool_call.decide(parts, call, "script")
+    if not prepared.may_run:
+        raise Refused(prepared.content)
+    return msgspec.convert({**prepared.args, "background": request.background}, AgentRequest)
+
+
+def agent_tasks(parts: Parts) -> AgentTasks:
+    """Those of the session; they are made when first needed. Raises NamespaceError."""
+    make = parts.tool_services.spawner
+    return tasks_of(None if make is None else make())
+
+
+def tasks_of(tasks: object) -> AgentTasks:
+    """Raises NamespaceError."""
+    if not isinstance(tasks, AgentTasks):
+        raise NamespaceError("this session has no tasks")
+    return tasks
