@@ -26,12 +26,12 @@ from cru.core.conversations.line_file import LineFile
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Origin
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
-from cru.extensions.hooks.model.entry import HookSource
-from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.session import SessionHooks
-from cru.extensions.hooks.launch.process import command_line
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.dialects.crush.dialect import DIALECT as CRUSH
+from cru.core.hooks.model.entry import HookSource
+from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.core.hooks.session import SessionHooks
+from cru.core.hooks.launch.process import command_line
 
 TOOL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30}, "call_1")
 HOOK = ": {n}"

@@ -22,7 +22,7 @@ PIECES = [
     "&", "||", ";", "a;",
 ]  # fmt: skip
 BOUNDED = {
-    "cru.extensions.hooks.parsing.regex_cost._TOKEN": 1_000,
+    "cru.core.hooks.parsing.regex_cost._TOKEN": 1_000,
     "cru.vault.semantic.passages._WIKILINK": 1_400,
     "cru.vault.semantic.passages._LINK": 1_400,
     "cru.vault.semantic.passages._BREAK": 700,
@@ -107,7 +107,7 @@ def test_how_an_expression_is_used_is_seen() -> None:
     assert (
         not by_name["cru.core.guard.shell.syntax._ASSIGNMENT"] and not by_name["cru.core.base.config.secret._REFERENCE"]
     )
-    assert by_name["cru.extensions.hooks.report.idle_plugins.IMPORTED"]
+    assert by_name["cru.core.hooks.report.idle_plugins.IMPORTED"]
 
 
 @pytest.mark.long
@@ -148,7 +148,7 @@ def test_fields_of_an_annotation_and_texts_of_fennel_are_read_in_time() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["[", "{", "${"])
 def test_brackets_that_are_not_closed_are_read_in_time(piece: str) -> None:
-    from cru.extensions.hooks.dialects.claude.permissions import _SPECIAL
+    from cru.core.hooks.dialects.claude.permissions import _SPECIAL
 
     def work(size: int) -> Callable[[], object]:
         text = piece * size

@@ -29,12 +29,12 @@ from cru.core.base.net.web_url import why_not_public
 from cru.core.guard.rules.command_parts import judge_parts
 from cru.core.guard.rules.gate import Gate
 from cru.core.guard.rules.protected_writes import may_write_protected
+from cru.core.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
+from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.model.entry import HookEntry
+from cru.core.hooks.model.status import LoadPolicy
 from cru.core.tools.html import plain_text
 from cru.core.tools.walk import RULES_LIMIT, IgnoreFile, read_rules
-from cru.extensions.hooks import MAX_CONFIG_TABLES, MAX_CONFIG_VALUES, loader, synthetic_events
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.status import LoadPolicy
 
 SIZE = 60_000
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, rows, seen, trust_all, turn
 from tests.kit import HomeDir, cru, pty, trust_project
 
-from cru.extensions.hooks.model.entry import HookEntry, HookSource, number_entries
+from cru.core.hooks.model.entry import HookEntry, HookSource, number_entries
 from cru.faces.cli.hooks.display import fold_line
 
 

@@ -304,7 +304,7 @@ def test_every_name_of_a_programs_hook_may_be_asked_about(home: HomeDir) -> None
 
 
 def spoken() -> Callable[[str], str]:
-    from cru.extensions.hooks.report.query import parse_query
+    from cru.core.hooks.report.query import parse_query
 
     return lambda name: parse_query([name], {}).program
 

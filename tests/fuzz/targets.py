@@ -39,16 +39,16 @@ from cru.core.guard.rules.rules import parse_rule
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.simplify import simplify
+from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.model.mapping import AnswerReader
+from cru.core.hooks.model.result import HookResult, HookRun
+from cru.core.hooks.run.repeated_keys import read_every_value
 from cru.core.models.anthropic import AnthropicReply
 from cru.core.models.exchange import ReplyReader, SseDecoder
 from cru.core.models.failures import RequestFacts
 from cru.core.models.openai_compatible import OpenAIReply
 from cru.core.models.protocol import ModelError
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.mapping import AnswerReader
-from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.extensions.hooks.run.repeated_keys import read_every_value
 from cru.vault.parse import parse_note
 
 FACTS = RequestFacts("mock", "mock")

@@ -15,13 +15,13 @@ from typing import Any
 from cru.core.events.answers import Answer
 from cru.core.events.catalog import BY_NAME, CATALOG, EventRow
 from cru.core.events.stamp import Event
-from cru.extensions.hooks import synthetic_events
-from cru.extensions.hooks.dialects import foreign_names, load_dialects
-from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import ArgumentMapping, Dialect, EventMapping
-from cru.extensions.hooks.model.result import HookRun
-from cru.extensions.hooks.report.query import own_tools
+from cru.core.hooks import synthetic_events
+from cru.core.hooks.dialects import foreign_names, load_dialects
+from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.model.mapping import ArgumentMapping, Dialect, EventMapping
+from cru.core.hooks.model.result import HookRun
+from cru.core.hooks.report.query import own_tools
 
 GIVEN: dict[str, dict[str, Any]] = {
     "tool:before_call": {"name": "bash", "args": {"command": "true"}},
@@ -89,7 +89,7 @@ def moments() -> str:
 
 def synonyms() -> str:
     """Names of other systems that entries of cru's own may use."""
-    from cru.extensions.hooks.dialects.cru.dialect import SYNONYMS
+    from cru.core.hooks.dialects.cru.dialect import SYNONYMS
 
     rows = ["| name | event |", "|---|---|"]
     for name, (event, only) in SYNONYMS.items():

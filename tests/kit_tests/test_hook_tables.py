@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit import hook_tables
 
-from cru.extensions.hooks.dialects import FOOTPRINTS
+from cru.core.hooks.dialects import FOOTPRINTS
 
 TABLE = {
     (2, "no"): {"cru": "deny", "crush": "deny", "claude": "deny", "codex": "deny", "gemini": "deny"},

@@ -18,7 +18,7 @@ from cru.core.guard.rules.denied_options import LETTERS, TAKING
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.harmless import TABLES
 from cru.core.guard.shell.simplify import simplify
-from cru.extensions.hooks.dialects.claude.permissions import translate_rules
+from cru.core.hooks.dialects.claude.permissions import translate_rules
 
 HIT = [
     ("git push --force *", "git push -f"), ("git push --force *", "git push -f origin main"),

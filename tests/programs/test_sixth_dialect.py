@@ -13,14 +13,14 @@ from tests.kit import Call, Done, HomeDir, Reply, cru, home, server
 from tests.kit.scripts import shebang
 
 from cru.core.events import payloads
-from cru.extensions.hooks import dialects
-from cru.extensions.hooks.model.mapping import Dialect
+from cru.core.hooks import dialects
+from cru.core.hooks.model.mapping import Dialect
 
 FOLDER = Path(__file__).parent / "sixth_dialect"
 START = f"""{shebang()}import sys
-from cru.extensions.hooks import dialects
+from cru.core.hooks import dialects
 dialects.__path__.append({str(FOLDER)!r})
-from cru.extensions.hooks.dialects import relay
+from cru.core.hooks.dialects import relay
 dialects.FOOTPRINTS["relay"] = relay.FOOTPRINT
 from cru.faces.cli.entry import run_and_exit
 run_and_exit(sys.argv[1:])

@@ -12,7 +12,7 @@ from cru.core.agents import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.core.agents.cards import AgentCard, parse_card
 from cru.core.agents.discovery import CardState, describe_cards, list_notices, load_cards
 from cru.core.guard.rules.trust import TrustStore
-from cru.extensions.hooks.dialects import judges_calls
+from cru.core.hooks.dialects import judges_calls
 
 
 def card_of(head: str) -> AgentCard:

@@ -34,6 +34,7 @@ from cru.core.conversations.line_file import SHORTEST_SECRET, make_redactor
 from cru.core.conversations.store import FileContext
 from cru.core.events.bus import Bus
 from cru.core.guard.rules.gate import Asker, NoAsker
+from cru.core.hooks import HookSettings, merge_options
 from cru.core.models import ModelSettings
 from cru.core.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
 from cru.core.tools.builtin import ToolRegistry as Tools
@@ -44,7 +45,6 @@ from cru.core.turn.model_pool import ModelPool, with_keys
 from cru.core.turn.parts import EngineSettings, Parts
 from cru.core.turn.session import Session
 from cru.core.turn.spending import UsageLedger
-from cru.extensions.hooks import HookSettings, merge_options
 
 if TYPE_CHECKING:
     from cru.app.notes import SessionVault

@@ -30,6 +30,6 @@ def make_reader(places: GuidePlaces, settings: GuideSettings, gate: Gate) -> Gui
 
 def gemini_names(files: Sequence[Path]) -> Sequence[str]:
     """What settings of Gemini CLI call its guides."""
-    from cru.extensions.hooks.dialects.gemini.context_names import read_context_names
+    from cru.core.hooks.dialects.gemini.context_names import read_context_names
 
     return read_context_names(files)

@@ -20,9 +20,9 @@ from cru.core.guard.sandbox import VARIABLE, SandboxSettings, SandboxTable
 from cru.core.guard.sandbox.backends import BACKENDS, backend_path, describe_limits
 from cru.core.guard.sandbox.memory import DetectionMemory
 from cru.core.guard.sandbox.on_demand import SandboxOnDemand
+from cru.core.hooks import ENV_FOLDER
 from cru.core.tools.builtin import BuiltInTool
 from cru.core.turn.parts import Parts
-from cru.extensions.hooks import ENV_FOLDER
 
 if TYPE_CHECKING:
     from cru.core.base.process.confined import ConfinedCommand, ConfineProject, ProjectProgram

@@ -25,14 +25,14 @@ from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
 from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
+from cru.core.hooks import HookLocations, HookSettings
+from cru.core.hooks.dialects import judges_calls
+from cru.core.hooks.discovery import HookPolicy
 from cru.core.models import API_KEYS, ModelSettings
 from cru.core.tools.protocol import ToolSettings
 from cru.core.turn.parts import EngineSettings
 from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
-from cru.extensions.hooks import HookLocations, HookSettings
-from cru.extensions.hooks.dialects import judges_calls
-from cru.extensions.hooks.discovery import HookPolicy
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere

@@ -31,6 +31,8 @@ from cru.core.guard.rules import PermissionSettings, layer_rules
 from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.guard.rules.grants import Grants
 from cru.core.guard.rules.paths import named_secrets, resolve
+from cru.core.hooks import HookOptions, HookSetup
+from cru.core.hooks.watcher import HookWatcher
 from cru.core.models import ModelSettings
 from cru.core.tools.builtin import BuiltInTools
 from cru.core.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
@@ -40,8 +42,6 @@ from cru.core.turn.recorder import Recorder
 from cru.core.turn.settling import inject_recursion
 from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
 from cru.extensions import PATH_VARIABLES, PluginSettings
-from cru.extensions.hooks import HookOptions, HookSetup
-from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
 
 if TYPE_CHECKING:

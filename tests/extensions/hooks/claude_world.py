@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from cru.core.events.catalog import BY_TYPE
 from cru.core.events.stamp import Event, Stamp
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import EventMapping
-from cru.extensions.hooks.model.result import HookResult, HookRun
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.model.mapping import EventMapping
+from cru.core.hooks.model.result import HookResult, HookRun
 
 # The events of the documentation, in its order.
 EVENTS = (

@@ -16,13 +16,13 @@ from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Origin, Stamp
 from cru.core.events.stream import Notice, Published
-from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import EventMapping
-from cru.extensions.hooks.model.result import HookRun
-from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.session import SessionHooks
+from cru.core.hooks.dialects.crush.dialect import DIALECT as CRUSH
+from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.model.mapping import EventMapping
+from cru.core.hooks.model.result import HookRun
+from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.core.hooks.session import SessionHooks
 
 Printing: TypeAlias = Callable[[dict[str, Any]], HookRun]
 

@@ -13,10 +13,10 @@ from tests.kit.run import Done
 
 from cru.core.events.catalog import BY_TYPE
 from cru.core.events.stamp import Event, Stamp
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.result import HookResult, HookRun
+from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.model.mapping import Dialect, EventMapping
+from cru.core.hooks.model.result import HookResult, HookRun
 
 
 def about(path: Path = Path("/project"), *, mode: str = "ask", **more: Any) -> SessionFacts:

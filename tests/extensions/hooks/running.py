@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from cru.extensions.hooks.dialects import load_dialect
-from cru.extensions.hooks.launch.process import run_hook_command
-from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.mapping import LaunchRules
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.dialects import load_dialect
+from cru.core.hooks.launch.process import run_hook_command
+from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.model.mapping import LaunchRules
+from cru.core.hooks.model.result import HookRun
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

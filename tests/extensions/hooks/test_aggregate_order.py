@@ -14,8 +14,8 @@ from tests.extensions.hooks.crush_world import Made, config
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Origin, Stamp
-from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.model.entry import HookEntry
+from cru.core.hooks.model.result import HookRun
 
 OUTPUTS = st.fixed_dictionaries(
     {},

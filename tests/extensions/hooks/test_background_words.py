@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cru.extensions.hooks.dialects.claude.tools import TOOLS as CLAUDE
-from cru.extensions.hooks.dialects.crush.dialect import TOOLS as CRUSH
-from cru.extensions.hooks.model.mapping import ToolMapping
+from cru.core.hooks.dialects.claude.tools import TOOLS as CLAUDE
+from cru.core.hooks.dialects.crush.dialect import TOOLS as CRUSH
+from cru.core.hooks.model.mapping import ToolMapping
 
 WORDS: list[tuple[ToolMapping, str, str, dict[str, Any], dict[str, Any]]] = [
     (CLAUDE, "bash", "Bash", {"command": "x", "background": True}, {"command": "x", "run_in_background": True}),

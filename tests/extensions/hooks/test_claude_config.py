@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from tests.extensions.hooks.claude_world import EVENTS, about, config, entry, read
 
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.loader import load_hooks, read_sources
-from cru.extensions.hooks.model.status import LoadPolicy
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.loader import load_hooks, read_sources
+from cru.core.hooks.model.status import LoadPolicy
 
 HERE = about(Path("/project"))
 COMMAND = {"type": "command", "command": "x"}
@@ -104,7 +104,7 @@ def test_other_types_load_and_wait(kind: str) -> None:
 
 
 def _source(text: str) -> Any:
-    from cru.extensions.hooks.model.entry import HookSource
+    from cru.core.hooks.model.entry import HookSource
 
     return HookSource("claude", "user", Path("/u/settings.json"), text)
 

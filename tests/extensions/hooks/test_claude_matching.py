@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.hooks.claude_world import about, config, entry, event, moment, read
 
 from cru.core.events import payloads as p
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.dialects.claude.matching import condition_holds, matcher_fits
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.dialects.claude.matching import condition_holds, matcher_fits
 
 # matcher, our tool, whether it fits
 TOOLS: list[tuple[str, str, bool]] = [

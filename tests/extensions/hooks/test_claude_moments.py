@@ -13,10 +13,10 @@ from tests.extensions.hooks.claude_world import about, event, given, moment
 from cru.core.base.values.messages import ANCHOR, MESSAGE, TOOL_CALL, Entry, ToolCall
 from cru.core.events import payloads as p
 from cru.core.events.catalog import BY_NAME
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.dialects.claude.last_reply import describe_last_reply
-from cru.extensions.hooks.dialects.claude.responses import note_file
-from cru.extensions.hooks.model.facts import SessionFacts
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.dialects.claude.last_reply import describe_last_reply
+from cru.core.hooks.dialects.claude.responses import note_file
+from cru.core.hooks.model.facts import SessionFacts
 
 ENDED = p.TurnComplete("done", "the end", "r")
 CALL: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "ls", "timeout": 2000}, "tool_use_id": "c"}

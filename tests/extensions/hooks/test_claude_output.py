@@ -11,8 +11,8 @@ from tests.extensions.hooks.claude_world import about, entry, said
 
 from cru.core.events import payloads as p
 from cru.core.events.answers import PASS, Answer, Change, Inject, allow
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.parsing.common import LONGEST_CONTEXT
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.parsing.common import LONGEST_CONTEXT
 
 CALL = p.ToolBeforeCall("bash", {"command": "ls", "timeout": 2}, "c1")
 FILE = {"name": "deploy", "source": "projectSettings", "invoked_by": "user"}

@@ -12,7 +12,7 @@ from tests.engine.support import World
 from tests.kit.closing import close_later
 
 from cru.app import Start
-from cru.extensions.hooks.errors import Untrusted
+from cru.core.hooks.errors import Untrusted
 
 SCRIPT = 'call: bash {"command": "touch RAN"}\n---\ntext: ok\n'
 RULES = '{"permissions": {"deny": ["Bash"]}}'

@@ -12,9 +12,9 @@ from tests.extensions.hooks.claude_world import about, read
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 
 from cru.core.guard.rules import RuleLists
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.dialects.claude.permissions import MOST_RULES
-from cru.extensions.hooks.model.entry import HookSource, Layer
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.dialects.claude.permissions import MOST_RULES
+from cru.core.hooks.model.entry import HookSource, Layer
 
 HERE = Path("/project")
 

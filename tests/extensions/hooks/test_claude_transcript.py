@@ -16,8 +16,8 @@ from tests.kit.server import server, text
 from cru.core.base.config.layers import PROJECT, USER, Layer
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.core.conversations.store import FileContext
-from cru.extensions.hooks import HookOptions, merge_options
-from cru.extensions.hooks.dialects.transcript import Transcript, link_path, link_transcript
+from cru.core.hooks import HookOptions, merge_options
+from cru.core.hooks.dialects.transcript import Transcript, link_path, link_transcript
 
 
 def entry(

@@ -18,9 +18,9 @@ from cru.core.events.payloads import (
     ToolFailed,
     TurnComplete,
 )
-from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
-from cru.extensions.hooks.dialects.codex.dialect import CodexStops
-from cru.extensions.hooks.dialects.codex.patches import read_patch, to_patch
+from cru.core.hooks.dialects.codex.dialect import DIALECT as CODEX
+from cru.core.hooks.dialects.codex.dialect import CodexStops
+from cru.core.hooks.dialects.codex.patches import read_patch, to_patch
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls", "timeout": 2.0}, "call_1"))
 

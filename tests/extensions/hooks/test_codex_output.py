@@ -19,9 +19,9 @@ from cru.core.events.payloads import (
     ToolFailed,
     TurnComplete,
 )
-from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
-from cru.extensions.hooks.dialects.codex.dialect import CodexStops
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.dialects.codex.dialect import DIALECT as CODEX
+from cru.core.hooks.dialects.codex.dialect import CodexStops
+from cru.core.hooks.model.result import HookRun
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))

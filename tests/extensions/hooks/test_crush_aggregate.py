@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import printed
 
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.model.result import HookRun
 
 ORIGINAL = {"command": "orig", "timeout": 60}
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
-from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
-from cru.extensions.hooks.dialects.crush.regex import to_python
-from cru.extensions.hooks.model.entry import HookSource, ProblemKind
+from cru.core.hooks.dialects.crush.dialect import DIALECT as CRUSH
+from cru.core.hooks.dialects.crush.regex import to_python
+from cru.core.hooks.model.entry import HookSource, ProblemKind
 
 GOOD = {"command": "true"}
 

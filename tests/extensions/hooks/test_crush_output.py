@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cru.extensions.hooks.dialects.crush.output import CrushOutput, parse_output
+from cru.core.hooks.dialects.crush.output import CrushOutput, parse_output
 
 
 def of(value: Any) -> CrushOutput:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from tests.extensions.hooks.crush_world import Made, call, config, event, moment, printed, read
 
 from cru.core.events.payloads import Attachment, MessageReceived, ToolBeforeCall
-from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.dialects.crush.dialect import DIALECT as CRUSH
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.model.result import HookRun
 
 HERE = SessionFacts(
     session_id="sess", context="main", folder=Path("/c"), cwd=Path("/here/sub"), root=Path("/here"), home=Path("/h"),

@@ -14,7 +14,7 @@ from tests.kit.run import Done
 
 from cru.core.events.answers import Answer
 from cru.core.events.payloads import Attachment, MessageReceived
-from cru.extensions.hooks.model.result import HookResult, HookRun
+from cru.core.hooks.model.result import HookResult, HookRun
 
 EVENT = "UserPromptSubmit"
 LOOP = "loop: yes\ntext: ok\n"

@@ -15,7 +15,7 @@ from tests.extensions.hooks.crush_world import Made, call, config
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 from tests.kit.run import Done
 
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.model.result import HookRun
 
 ALLOW = """echo '{"decision":"allow"}'"""
 TOUCH = {"command": "touch ran"}

@@ -12,7 +12,7 @@ from tests.kit.run import cru
 from tests.kit.server import server
 from tests.kit.steps import Received, Reply
 
-from cru.extensions.hooks.deferred import FILE, DeferredContext
+from cru.core.hooks.deferred import FILE, DeferredContext
 
 SETTINGS = {
     "hooks": {

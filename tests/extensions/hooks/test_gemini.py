@@ -26,11 +26,11 @@ from cru.core.events.payloads import (
     ToolsSelect,
     TurnComplete,
 )
-from cru.extensions.hooks.dialects.gemini.config import quote_folders
-from cru.extensions.hooks.dialects.gemini.dialect import DIALECT as GEMINI
-from cru.extensions.hooks.dialects.gemini.output import ALLOWED
-from cru.extensions.hooks.model.mapping import ParsedFile
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.dialects.gemini.config import quote_folders
+from cru.core.hooks.dialects.gemini.dialect import DIALECT as GEMINI
+from cru.core.hooks.dialects.gemini.output import ALLOWED
+from cru.core.hooks.model.mapping import ParsedFile
+from cru.core.hooks.model.result import HookRun
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about
 
-from cru.extensions.hooks import HookOptions
-from cru.extensions.hooks.inventory import HookInventory, take_inventory
-from cru.extensions.hooks.model.status import Activation
-from cru.extensions.hooks.trust.fingerprint import take_fingerprint
-from cru.extensions.hooks.trust.guard import find_revoked, snapshot_guards
+from cru.core.hooks import HookOptions
+from cru.core.hooks.inventory import HookInventory, take_inventory
+from cru.core.hooks.model.status import Activation
+from cru.core.hooks.trust.fingerprint import take_fingerprint
+from cru.core.hooks.trust.guard import find_revoked, snapshot_guards
 
 HANDLER: dict[str, Any] = {"type": "command", "command": "exit 2"}
 GUARD: dict[str, Any] = {"matcher": "Bash", "hooks": [HANDLER]}

@@ -11,15 +11,15 @@ from tests.extensions.hooks.dialect_world import parsed
 from tests.extensions.hooks.test_load import where
 
 from cru.core.base.values.visible import visible
-from cru.extensions.hooks import MAX_CONFIG_BYTES, loader
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.dialects.gemini.config import quote_folders
-from cru.extensions.hooks.discovery import find_dialects, stamp_files
-from cru.extensions.hooks.lines import LINE, in_a_line
-from cru.extensions.hooks.model.entry import ProblemKind
-from cru.extensions.hooks.parsing import regex_cost
-from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
-from cru.extensions.hooks.parsing.reading import check_regex
+from cru.core.hooks import MAX_CONFIG_BYTES, loader
+from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.dialects.gemini.config import quote_folders
+from cru.core.hooks.discovery import find_dialects, stamp_files
+from cru.core.hooks.lines import LINE, in_a_line
+from cru.core.hooks.model.entry import ProblemKind
+from cru.core.hooks.parsing import regex_cost
+from cru.core.hooks.parsing.positions import DEPTH, locate_values, without_comments
+from cru.core.hooks.parsing.reading import check_regex
 
 LONG = 200_000
 NAMES: dict[str, str] = {

@@ -12,8 +12,8 @@ from tests.faces.hooked import CALLS, crush, model
 from tests.kit import HomeDir, cru
 
 from cru.core.guard.rules import RuleLists
-from cru.extensions.hooks.dialects import load_dialect
-from cru.extensions.hooks.model.entry import HookFileProblem, ProblemKind
+from cru.core.hooks.dialects import load_dialect
+from cru.core.hooks.model.entry import HookFileProblem, ProblemKind
 
 UNHELD, IGNORED, PART = ProblemKind.UNHELD, ProblemKind.IGNORED, ProblemKind.PART
 

@@ -12,7 +12,7 @@ from tests.extensions.hooks.dialect_world import calls, results, turn
 from tests.extensions.hooks.test_trust import entry
 from tests.kit import HomeDir, Reply, cru
 
-from cru.extensions.hooks.trust.fingerprint import take_fingerprint
+from cru.core.hooks.trust.fingerprint import take_fingerprint
 
 H = "import json, helper\n"
 # case: (files, command, what is written later, whether it is noticed)

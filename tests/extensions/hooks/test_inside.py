@@ -122,8 +122,8 @@ def test_a_projects_functions_await_trust_and_are_looked_at_again(home: HomeDir)
 
 
 def test_nothing_of_a_language_is_loaded_without_such_an_entry() -> None:
-    names = "('lupa', 'cru.extensions.hooks.run.function')"
-    probe = f"import sys, cru.extensions.hooks.session; print([m for m in {names} if m in sys.modules])"
+    names = "('lupa', 'cru.core.hooks.run.function')"
+    probe = f"import sys, cru.core.hooks.session; print([m for m in {names} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
 

@@ -8,13 +8,13 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config
 from tests.extensions.hooks.test_shell_dispatch import as_somebody
 
-from cru.extensions.hooks import HookLocations, loader
-from cru.extensions.hooks.dialects import FOOTPRINTS, load_dialects
-from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
-from cru.extensions.hooks.discovery import find_dialects, find_places, stamp_files
-from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.model.entry import HookSource, Layer
-from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy
+from cru.core.hooks import HookLocations, loader
+from cru.core.hooks.dialects import FOOTPRINTS, load_dialects
+from cru.core.hooks.dialects.crush.dialect import DIALECT as CRUSH
+from cru.core.hooks.discovery import find_dialects, find_places, stamp_files
+from cru.core.hooks.errors import NoEntry
+from cru.core.hooks.model.entry import HookSource, Layer
+from cru.core.hooks.model.status import LoadedHooks, LoadPolicy
 
 
 def loaded(path: Path, text: str, layer: Layer = "project", policy: LoadPolicy | None = None) -> LoadedHooks:

@@ -12,9 +12,9 @@ from tests.kit import HomeDir, Reply
 from cru.core.events.answers import Answer, Change, Inject
 from cru.core.events.catalog import CATALOG
 from cru.core.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
-from cru.extensions.hooks.dialects.cru.dialect import DIALECT as CRU
-from cru.extensions.hooks.dialects.cru.dialect import canonical
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.dialects.cru.dialect import DIALECT as CRU
+from cru.core.hooks.dialects.cru.dialect import canonical
+from cru.core.hooks.model.result import HookRun
 
 CALL = event(ToolBeforeCall("bash", {"command": "git push"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))

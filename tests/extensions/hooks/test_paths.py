@@ -13,8 +13,8 @@ from tests.extensions.hooks.dialect_world import about, event, stdin
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import PermissionRequested, ToolBatchCompleted, ToolBeforeCall, ToolCompleted, ToolFailed
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.model.mapping import Dialect
+from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.model.mapping import Dialect
 
 DIALECTS: dict[str, Dialect] = load_dialects()
 ABSOLUTE = ("claude", "codex", "gemini")

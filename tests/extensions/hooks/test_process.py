@@ -7,8 +7,8 @@ import pytest
 from tests.extensions.hooks.crush_world import Made, call, config
 from tests.extensions.hooks.running import Hooks
 
-from cru.extensions.hooks.dialects.crush.dialect import QUIET
-from cru.extensions.hooks.launch.process import LONGEST, passable
+from cru.core.hooks.dialects.crush.dialect import QUIET
+from cru.core.hooks.launch.process import LONGEST, passable
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from tests.extensions.hooks.running import Hooks, alive
 from tests.kit.waiting import ends_soon, wait_until
 
-from cru.extensions.hooks.model.result import HookRun
+from cru.core.hooks.model.result import HookRun
 
 LIMIT = 1.0
 """Seconds: a shell has begun to listen by then, on a busy machine too."""

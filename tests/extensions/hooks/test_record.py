@@ -17,10 +17,10 @@ from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Origin
-from cru.extensions.hooks import records
-from cru.extensions.hooks.model.mapping import Matching
-from cru.extensions.hooks.model.result import HookRun
-from cru.extensions.hooks.records import RECORDED_BYTES, FiringRecord, LoadRecord, masked_json
+from cru.core.hooks import records
+from cru.core.hooks.model.mapping import Matching
+from cru.core.hooks.model.result import HookRun
+from cru.core.hooks.records import RECORDED_BYTES, FiringRecord, LoadRecord, masked_json
 
 CALL = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
 

@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.hooks.crush_world import about
 from tests.extensions.hooks.test_trust import entry, named, put
 
-from cru.extensions.hooks.trust.files import LookupBudget
-from cru.extensions.hooks.trust.fingerprint import take_fingerprint
+from cru.core.hooks.trust.files import LookupBudget
+from cru.core.hooks.trust.fingerprint import take_fingerprint
 
 DEEP = "a/b/c/d/e/x.sh"
 

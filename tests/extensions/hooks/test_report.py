@@ -8,11 +8,11 @@ import pytest
 
 from cru.core.events.answers import Answer, Change
 from cru.core.events.journal import HandlerRecord, JournalLine
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.records import FiringRecord
-from cru.extensions.hooks.report import query, wording
+from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.core.hooks.records import FiringRecord
+from cru.core.hooks.report import query, wording
 
 DIALECTS = load_dialects(["crush", "claude"])
 

@@ -16,10 +16,10 @@ from cru.core.events.bus import Bus
 from cru.core.events.payloads import TurnComplete
 from cru.core.events.stamp import Origin
 from cru.core.events.stream import Notice
-from cru.extensions.hooks import session as session_module
-from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.session import SessionHooks
+from cru.core.hooks import session as session_module
+from cru.core.hooks.dialects.claude.dialect import DIALECT as CLAUDE
+from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.core.hooks.session import SessionHooks
 
 ASYNC: dict[str, Any] = {"async": True}
 

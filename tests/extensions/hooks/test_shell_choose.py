@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 from tests.extensions.hooks.running import Hooks
 
-from cru.extensions.hooks.dialects import load_dialect
-from cru.extensions.hooks.errors import NoShell
-from cru.extensions.hooks.launch import shells
-from cru.extensions.hooks.model.mapping import System
+from cru.core.hooks.dialects import load_dialect
+from cru.core.hooks.errors import NoShell
+from cru.core.hooks.launch import shells
+from cru.core.hooks.model.mapping import System
 
 GIT_BASH = r"C:\Program Files\Git\bin\bash.exe"
 BASH = ("/bin/bash", "--norc", "--noprofile", "-c")

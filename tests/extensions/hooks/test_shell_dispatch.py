@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.running import Hooks
 
-from cru.extensions.hooks.errors import BadScript
-from cru.extensions.hooks.launch import script_probe
-from cru.extensions.hooks.launch.dispatch import insert_interpreters
+from cru.core.hooks.errors import BadScript
+from cru.core.hooks.launch import script_probe
+from cru.core.hooks.launch.dispatch import insert_interpreters
 
 
 @pytest.fixture

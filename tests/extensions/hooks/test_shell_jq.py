@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.running import Hooks
 
-from cru.extensions.hooks.launch import shells
+from cru.core.hooks.launch import shells
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.core.guard.rules.trust import TrustStore
-from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.trust.copies import LARGEST_COPY, read_copy
-from cru.extensions.hooks.trust.fingerprint import Fingerprint, take_fingerprint
-from cru.extensions.hooks.trust.store import HookTrust
+from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.trust.copies import LARGEST_COPY, read_copy
+from cru.core.hooks.trust.fingerprint import Fingerprint, take_fingerprint
+from cru.core.hooks.trust.store import HookTrust
 
 
 def entry(path: Path, command: str, **more: Any) -> HookEntry:
@@ -165,7 +165,7 @@ def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.
         looked.append(entry)
         return take_fingerprint(entry, *more)
 
-    monkeypatch.setattr("cru.extensions.hooks.trust.store.take_fingerprint", noting)
+    monkeypatch.setattr("cru.core.hooks.trust.store.take_fingerprint", noting)
     trust = HookTrust(store, facts)
     other = entry(tmp_path, "./h.sh 2")
     assert (

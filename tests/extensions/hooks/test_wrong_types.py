@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.extensions.hooks.dialect_world import about, parsed
 
-from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.loader import load_hooks
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem
-from cru.extensions.hooks.model.status import LoadPolicy
-from cru.extensions.hooks.parsing.reading import canonical_definition
+from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.loader import load_hooks
+from cru.core.hooks.model.entry import HookEntry, HookFileProblem
+from cru.core.hooks.model.status import LoadPolicy
+from cru.core.hooks.parsing.reading import canonical_definition
 
 At = tuple[str | int, ...]
 HUGE = 10**400

@@ -13,7 +13,7 @@ from tests.kit.growth import TIMES, assert_linear
 
 from cru.core.guard.rules import NotAccepted
 from cru.core.guard.rules.trust import TrustStore
-from cru.extensions.hooks.dialects import judges_calls
+from cru.core.hooks.dialects import judges_calls
 from cru.extensions.prompt_files import BadPromptFile, NotTrusted, PromptFileKind, PromptPlaces
 from cru.extensions.prompt_files.files import PromptFile, check_usable, find_files, read_file
 from cru.extensions.prompt_files.skills import HEADING, SkillList

@@ -12,8 +12,8 @@ from tests.kit.home import home
 from tests.kit.run import cru
 from tests.kit.server import server
 
-from cru.extensions.hooks.dialects import load_dialect
-from cru.extensions.hooks.dialects.codex.patches import PATCH, read_patch
+from cru.core.hooks.dialects import load_dialect
+from cru.core.hooks.dialects.codex.patches import PATCH, read_patch
 
 MODES = {"all": "trust", "ask": "ask"}
 

@@ -15,12 +15,12 @@ from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.core.guard.rules.trust import TrustStore
+from cru.core.hooks.dialects.claude.permissions import translate_rules
+from cru.core.hooks.model.facts import SessionFacts
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.tools.protocol import SecretVariables
 from cru.core.turn import side_calls
 from cru.core.turn.parts import Parts
-from cru.extensions.hooks.dialects.claude.permissions import translate_rules
-from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces
 from cru.extensions.prompt_files.expansion import expand, find_mentions
 from cru.extensions.prompt_files.files import PromptFile, check_usable, leads_out

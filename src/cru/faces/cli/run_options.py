@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from cru.app import Start
     from cru.core.conversations.home import Home
-    from cru.extensions.hooks.discovery import HookPolicy
+    from cru.core.hooks.discovery import HookPolicy
 
 # Who copies the conversation of a run of the fleet; for this process alone.
 COPY_THROUGH = "CRU_COPY_THROUGH"
@@ -241,7 +241,7 @@ def _hook_policy(parsed: Parsed) -> HookPolicy:
     if word is None:
         return "trusted"
     from cru.core.base.config.closest import did_you_mean
-    from cru.extensions.hooks.discovery import POLICIES
+    from cru.core.hooks.discovery import POLICIES
 
     for policy in POLICIES:
         if word == policy:

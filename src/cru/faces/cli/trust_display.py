@@ -23,7 +23,7 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
-    from cru.extensions.hooks.foreign_settings import FileSettings
+    from cru.core.hooks.foreign_settings import FileSettings
     from cru.extensions.prompt_files.trusted import WideningFile
 
 FIRST_LINES = 5
@@ -84,7 +84,7 @@ def _beginning(item: SnapshotFile) -> Iterator[str]:
 def find_foreign(parsed: Parsed) -> list[FileSettings]:
     """Settings of other programs in this project that say more than hooks and refusals."""
     from cru.app import hooks_where
-    from cru.extensions.hooks.discovery import find_dialects, stamp_files
+    from cru.core.hooks.discovery import find_dialects, stamp_files
 
     where = hooks_where(start_of(parsed, "default"))
     if not find_dialects(where, stamp_files(where)):
@@ -167,12 +167,12 @@ def _whole(text: str) -> Iterator[str]:
 def render_hooks(parsed: Parsed) -> list[str]:
     """The hooks of this project, which are judged one by one."""
     from cru.app import hooks_where
-    from cru.extensions.hooks.discovery import find_dialects, stamp_files
+    from cru.core.hooks.discovery import find_dialects, stamp_files
 
     where = hooks_where(start_of(parsed, "default"))
     if not find_dialects(where, stamp_files(where)):
         return []
-    from cru.extensions.hooks.model.status import Activation
+    from cru.core.hooks.model.status import Activation
     from cru.faces.cli.hooks.inventory import load_inventory
 
     waiting = load_inventory(parsed).loaded.of(Activation.UNTRUSTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cru.extensions.hooks import Footprint, HookLocations
+from cru.core.hooks import Footprint, HookLocations
 
 
 def _places(where: HookLocations) -> list[tuple[str, Path]]:

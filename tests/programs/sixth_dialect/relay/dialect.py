@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cru.extensions.hooks.dialects.relay import FOOTPRINT
+from cru.core.hooks.dialects.relay import FOOTPRINT
 
 from cru.core.events.answers import Answer, Change
 from cru.core.events.stamp import Event
-from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import (
+from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.model.facts import SessionFacts
+from cru.core.hooks.model.mapping import (
     ArgumentMapping,
     ConfigFormat,
     Dialect,
@@ -26,9 +26,9 @@ from cru.extensions.hooks.model.mapping import (
     ParsedFile,
     ToolMapping,
 )
-from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
+from cru.core.hooks.model.result import HookResult, HookRun
+from cru.core.hooks.parsing import common
+from cru.core.hooks.parsing.reading import Reading, canonical_definition
 
 TOOLS = ToolMapping(
     tools={"bash": ("terminal",), "write": ("save",)},

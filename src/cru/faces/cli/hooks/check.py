@@ -15,14 +15,14 @@ from cru.core.guard.rules import layer_rules
 from cru.core.guard.rules.dead_rules import find_flaw
 from cru.core.guard.rules.listing import ORDER
 from cru.core.guard.rules.rules import parse_rule, unknown_tools
+from cru.core.hooks import HookSettings, merge_options
+from cru.core.hooks.inventory import HookInventory
+from cru.core.hooks.lost_hooks import find_lost_hooks
+from cru.core.hooks.model.status import AWAITING_REVIEW
+from cru.core.hooks.records import masked_json
+from cru.core.hooks.report.lint import Finding, Level, find_problems, finding_of
+from cru.core.hooks.report.plugins import PluginReport, check_plugins
 from cru.core.tools.builtin import TABLE
-from cru.extensions.hooks import HookSettings, merge_options
-from cru.extensions.hooks.inventory import HookInventory
-from cru.extensions.hooks.lost_hooks import find_lost_hooks
-from cru.extensions.hooks.model.status import AWAITING_REVIEW
-from cru.extensions.hooks.records import masked_json
-from cru.extensions.hooks.report.lint import Finding, Level, find_problems, finding_of
-from cru.extensions.hooks.report.plugins import PluginReport, check_plugins
 from cru.extensions.lost_guards import LostGuard
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show

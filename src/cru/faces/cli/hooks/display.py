@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cru.core.base.values.visible import visible
-from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.status import MissingHook
-from cru.extensions.hooks.trust.files import ReferencedFile
-from cru.extensions.hooks.trust.fingerprint import Fingerprint
-from cru.extensions.hooks.trust.references import is_code
+from cru.core.hooks.model.entry import HookEntry
+from cru.core.hooks.model.status import MissingHook
+from cru.core.hooks.trust.files import ReferencedFile
+from cru.core.hooks.trust.fingerprint import Fingerprint
+from cru.core.hooks.trust.references import is_code
 
 SHOWN = 60
 """Lines of a file that are shown before a person asks for more."""

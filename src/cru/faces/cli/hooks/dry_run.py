@@ -10,14 +10,14 @@ from cru.app import load_settings
 from cru.app.sandbox import project_sandbox
 from cru.core.base.values.masking import masked
 from cru.core.events.journal import SkipKind
-from cru.extensions.hooks import dry_run, synthetic_events
-from cru.extensions.hooks.dry_run import DryRunResult
-from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.inventory import HookInventory
-from cru.extensions.hooks.model.status import EntryStatus
-from cru.extensions.hooks.records import masked_json
-from cru.extensions.hooks.report import query as spoken
-from cru.extensions.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
+from cru.core.hooks import dry_run, synthetic_events
+from cru.core.hooks.dry_run import DryRunResult
+from cru.core.hooks.errors import NoEntry
+from cru.core.hooks.inventory import HookInventory
+from cru.core.hooks.model.status import EntryStatus
+from cru.core.hooks.records import masked_json
+from cru.core.hooks.report import query as spoken
+from cru.core.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.event_loop import run_interruptible

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from cru.app import hooks_where, load_settings
 from cru.core.guard.rules import PermissionSettings
-from cru.extensions.hooks import HookSettings, merge_options
-from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
-from cru.extensions.hooks.model.entry import ProblemKind
-from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
+from cru.core.hooks import HookSettings, merge_options
+from cru.core.hooks.errors import NoEntry
+from cru.core.hooks.inventory import HookInventory, session_facts, take_inventory
+from cru.core.hooks.model.entry import ProblemKind
+from cru.core.hooks.model.status import EntryStatus, LoadedHooks
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, open_home, start_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cru.core.base.values.masking import masked
-from cru.extensions.hooks.model.entry import HookFileProblem
-from cru.extensions.hooks.model.status import EntryStatus
-from cru.extensions.hooks.records import masked_json
+from cru.core.hooks.model.entry import HookFileProblem
+from cru.core.hooks.model.status import EntryStatus
+from cru.core.hooks.records import masked_json
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

@@ -8,8 +8,8 @@ from itertools import islice
 
 from cru.core.base.values.masking import masked
 from cru.core.conversations.home import Home
-from cru.extensions.hooks.records import FiringRecord, masked_json, read_lines
-from cru.extensions.hooks.report.wording import describe_firing
+from cru.core.hooks.records import FiringRecord, masked_json, read_lines
+from cru.core.hooks.report.wording import describe_firing
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

@@ -7,13 +7,13 @@ import sys
 from itertools import groupby
 from typing import NamedTuple
 
-from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.inventory import HookInventory
-from cru.extensions.hooks.model.entry import HookEntry, too_long
-from cru.extensions.hooks.model.status import Activation, EntryStatus, MissingHook
-from cru.extensions.hooks.trust.files import LookupBudget
-from cru.extensions.hooks.trust.fingerprint import Fingerprint, relative, take_fingerprint
-from cru.extensions.hooks.trust.store import judge_missing
+from cru.core.hooks.errors import NoEntry
+from cru.core.hooks.inventory import HookInventory
+from cru.core.hooks.model.entry import HookEntry, too_long
+from cru.core.hooks.model.status import Activation, EntryStatus, MissingHook
+from cru.core.hooks.trust.files import LookupBudget
+from cru.core.hooks.trust.fingerprint import Fingerprint, relative, take_fingerprint
+from cru.core.hooks.trust.store import judge_missing
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -200,7 +200,7 @@ class Review:
 
     def _find_broken(self, entry: HookEntry) -> list[str]:
         """Why it will not run although it is accepted: a script that is not there, for one."""
-        from cru.extensions.hooks.report.runnable import find_broken
+        from cru.core.hooks.report.runnable import find_broken
 
         if problem := entry.problem or too_long(entry):
             return [problem]
@@ -271,7 +271,7 @@ class Review:
 
     def _accepted_version(self, entry: HookEntry, now: Fingerprint) -> AcceptedVersion | None:
         """What is known of it as it was accepted; None if it never was, or is so still."""
-        from cru.extensions.hooks.trust.copies import read_copy
+        from cru.core.hooks.trust.copies import read_copy
 
         trust, facts = self._inventory.trust, self._inventory.facts
         before = trust.accepted(entry)

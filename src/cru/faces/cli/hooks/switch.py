@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.extensions.hooks.errors import NoEntry
+from cru.core.hooks.errors import NoEntry
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -40,7 +40,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _disabled_ids(parsed: Parsed) -> list[str]:
     from cru.app import load_settings
-    from cru.extensions.hooks import HookSettings
+    from cru.core.hooks import HookSettings
     from cru.faces.cli.run_options import start_of
 
     return load_settings(start_of(parsed, "default"))[0].of(HookSettings).options.disabled

@@ -6,10 +6,10 @@ import time
 
 from cru.core.base.values.masking import masked
 from cru.core.conversations.reported import report_once
-from cru.extensions.hooks.records import masked_json
-from cru.extensions.hooks.report import query as spoken
-from cru.extensions.hooks.report import turn_history, why
-from cru.extensions.hooks.report.why import DispatchExplanation, HookExplanation, TurnExplanation
+from cru.core.hooks.records import masked_json
+from cru.core.hooks.report import query as spoken
+from cru.core.hooks.report import turn_history, why
+from cru.core.hooks.report.why import DispatchExplanation, HookExplanation, TurnExplanation
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
