@@ -13,6 +13,7 @@ from cru.app.chat_keys import DOCS as CHAT_KEYS
 from cru.app.chat_theme import DOCS as CHAT_THEME
 from cru.app.start import every_struct
 from cru.commands.builtin import TABLE
+from cru.commands.prompt_files import DOCS as PROMPT_FILES
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES, load_target
 from cru.core.base.config.reference import markdown
@@ -29,7 +30,6 @@ from cru.core.turn import parts as engine
 from cru.core.turn.states import mermaid
 from cru.core.undo import DOCS as UNDO
 from cru.extensions import hooks
-from cru.extensions.prompt_files import DOCS as PROMPT_FILES
 from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.oq.options import HELP

@@ -9,6 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.commands.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
+from cru.commands.prompt_files.commands import FileCommands
+from cru.commands.prompt_files.files import find_files
+from cru.commands.prompt_files.run import PromptFileRunner
+from cru.commands.prompt_files.skills import SkillList, SkillTool
 from cru.core.agents import TaskTable
 from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.base.config.layers import Settings
@@ -17,11 +22,6 @@ from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.models import ModelSettings
 from cru.core.turn.parts import Parts
-from cru.extensions.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
-from cru.extensions.prompt_files.commands import FileCommands
-from cru.extensions.prompt_files.files import find_files
-from cru.extensions.prompt_files.run import PromptFileRunner
-from cru.extensions.prompt_files.skills import SkillList, SkillTool
 
 
 class PromptFilesHere(Struct, frozen=True):

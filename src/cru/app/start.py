@@ -36,11 +36,11 @@ from cru.extensions import PLUGIN_KEYS, PluginSettings
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
+    from cru.commands.prompt_files import PromptPlaces
     from cru.core.guard.rules.gate import Gate
     from cru.core.turn.guides import GuideReader
     from cru.extensions.discovery.places import PluginFolders
     from cru.extensions.lost_guards import LostGuard
-    from cru.extensions.prompt_files import PromptPlaces
     from cru.mcp.configured import ConfiguredServers
 
 
@@ -360,7 +360,7 @@ def find_prompt_files(start: Start, settings: Settings) -> "PromptFilesHere | No
 
 def prompt_places(start: Start) -> "PromptPlaces":
     """Where commands and skills as files are looked for."""
-    from cru.extensions.prompt_files import PromptPlaces
+    from cru.commands.prompt_files import PromptPlaces
 
     return PromptPlaces(start.home, user_home(start), start.root, start.cwd, claude_home(start), judges_calls)
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
+from cru.commands.prompt_files import FileOrigin, PromptFileKind
 from cru.core.agents import CardOrigin
 from cru.core.base.config.ignored import drop_forbidden
 from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
 from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
 from cru.core.guard.rules.trust import TrustStore
 from cru.extensions.discovery.places import project_folder
-from cru.extensions.prompt_files import FileOrigin, PromptFileKind
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.commands.prompt_files import FileOrigin, NotTrusted, PromptFileKind, PromptPlaces
+from cru.commands.prompt_files.expansion import runs_commands
+from cru.commands.prompt_files.files import SKILL_FILE, PromptFile, find_files, read_file
 from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
 from cru.core.guard.rules.trust import TrustStore
-from cru.extensions.prompt_files import FileOrigin, NotTrusted, PromptFileKind, PromptPlaces
-from cru.extensions.prompt_files.expansion import runs_commands
-from cru.extensions.prompt_files.files import SKILL_FILE, PromptFile, find_files, read_file
 
 DATA = frozenset(
     {

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cru.commands.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
+from cru.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
+from cru.commands.prompt_files.run import PromptFileRunner
 from cru.core.base.values.messages import Span, ToolSpec
 from cru.core.base.values.visible import visible
 from cru.core.guard.rules import NotAccepted
 from cru.core.tools.arguments import decode_object
 from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.core.turn.parts import ACTING, Parts
-from cru.extensions.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
-from cru.extensions.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
-from cru.extensions.prompt_files.run import PromptFileRunner
 
 NAME = "skill"
 LONGEST = 1024

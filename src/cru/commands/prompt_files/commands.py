@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from cru.commands.prompt_files import BadPromptFile, FileOrigin, PromptFileKind
+from cru.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
+from cru.commands.prompt_files.run import ModelChooser, PromptFileRunner
 from cru.core.base.values.visible import visible
 from cru.core.turn.commands import Command, CommandResult
-from cru.extensions.prompt_files import BadPromptFile, FileOrigin, PromptFileKind
-from cru.extensions.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
-from cru.extensions.prompt_files.run import ModelChooser, PromptFileRunner
 
 OWNER = "files"
 LONGEST = 120

@@ -10,6 +10,10 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from cru.commands.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces
+from cru.commands.prompt_files.expansion import expand, find_mentions
+from cru.commands.prompt_files.files import PromptFile, check_usable, leads_out
+from cru.commands.prompt_files.trusted import check_trusted
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
 from cru.core.conversations.entries import new_id
@@ -21,10 +25,6 @@ from cru.core.tools.output import is_too_long, save_output
 from cru.core.tools.protocol import SecretVariables
 from cru.core.turn import side_calls
 from cru.core.turn.parts import Parts
-from cru.extensions.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces
-from cru.extensions.prompt_files.expansion import expand, find_mentions
-from cru.extensions.prompt_files.files import PromptFile, check_usable, leads_out
-from cru.extensions.prompt_files.trusted import check_trusted
 
 ORIGIN = "command"
 """Who calls a tool: neither the model nor a person, but a file that one of them has named."""
