@@ -20,8 +20,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.extensions.executables.calls import ProgramContext, call_tool, environment
+from cru.core.plugins.executables.executable import Executable, ToolSchema
+from cru.core.plugins.executables.calls import ProgramContext, call_tool, environment
 
 CALL, START = 1.3, 10.0
 SCHEMA = """[ "$1" = --schema ] && echo '{"name": "%s", "description": "nothing"}' && exit\n"""

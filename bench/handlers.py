@@ -22,7 +22,7 @@ from cru.core.events.journal import Unjournalled
 from cru.core.events.payloads import MessageBeforeSend, ToolBeforeCall
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Origin
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.runtime import LuaVM
 from cru.core.base.values.messages import Message
 
 TOOL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30, "description": "a call of one kilobyte"}, "call_1")

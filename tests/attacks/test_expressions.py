@@ -128,8 +128,8 @@ def test_no_expression_of_cru_takes_a_time_that_grows_with_the_square_of_a_text(
 
 @pytest.mark.slow
 def test_fields_of_an_annotation_and_texts_of_fennel_are_read_in_time() -> None:
-    from cru.extensions.lua.annotations import parse_annotations
-    from cru.extensions.lua.fennel import end_of_form
+    from cru.core.plugins.lua.annotations import parse_annotations
+    from cru.core.plugins.lua.fennel import end_of_form
 
     def read_annotations(size: int) -> Callable[[], object]:
         text = "-- @tool " + "a" * size + "\nfunction f() end\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.tools.box import unprivileged
 
-from cru.extensions.discovery.files import DiscoveredPlugin, discover_folder, list_untrusted
+from cru.core.plugins.discovery.files import DiscoveredPlugin, discover_folder, list_untrusted
 
 
 def made(folder: Path, *files: str) -> Path:
@@ -130,7 +130,7 @@ def test_what_may_not_be_read_is_told_and_the_others_are_found(tmp_path: Path) -
     for closed in ("a", "b/plugin.yaml", "c/x"):
         (folder / closed).chmod(0)
     code = (
-        "import sys; from pathlib import Path; from cru.extensions.discovery.files import discover_folder\n"
+        "import sys; from pathlib import Path; from cru.core.plugins.discovery.files import discover_folder\n"
         "found, problems = discover_folder(Path(sys.argv[1]), 'user')\n"
         "print(*problems, *(f'{one.name}: {one.problem}' for one in found), sep='\\n')"
     )

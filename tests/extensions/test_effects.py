@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.test_lifecycle import Shelf
 
-from cru.extensions.listing import plugin_rows
+from cru.core.plugins.listing import plugin_rows
 
 USER = "local tools = require('kit')\ncru.on('turn:complete', function() return tools.f() end)\n"
 LIBRARY = "local M = {}\nfunction M.f() end\nreturn M\n"

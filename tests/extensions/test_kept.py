@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.extensions.test_lifecycle import Shelf, everything
 
-from cru.extensions.errors import PluginFailed
-from cru.extensions.listing import plugin_rows
+from cru.core.plugins.errors import PluginFailed
+from cru.core.plugins.listing import plugin_rows
 
 RULE = "cru.on('tool:before_call', function() return { cancel = true, reason = 'no' } end)"
 # What becomes of the rule's file → what is said of it.

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.engine.support import World
 
-from cru.extensions.discovery.places import PluginFolders
-from cru.extensions.errors import PluginFailed, PluginInUse, UnknownPlugin
-from cru.extensions.lua.plugins import LuaPlugins
-from cru.extensions.manager import Extensions
+from cru.core.plugins.discovery.places import PluginFolders
+from cru.core.plugins.errors import PluginFailed, PluginInUse, UnknownPlugin
+from cru.core.plugins.lua.plugins import LuaPlugins
+from cru.core.plugins.manager import Extensions
 
 EVERYTHING = """
 local gone = cru.once("turn:complete", function() end)

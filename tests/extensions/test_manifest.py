@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cru.extensions.discovery.manifest import LIMIT_BYTES, Dependency, Manifest, manifest_file, read_manifest
-from cru.extensions.errors import BadManifest
+from cru.core.plugins.discovery.manifest import LIMIT_BYTES, Dependency, Manifest, manifest_file, read_manifest
+from cru.core.plugins.errors import BadManifest
 
 WHOLE = """\
 name: daily-notes

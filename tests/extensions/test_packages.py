@@ -12,7 +12,7 @@ import pytest
 from tests.faces.test_start import WITHOUT_HOOKS
 from tests.kit import HomeDir, Reply, cru, server
 
-from cru.extensions.packages import CACHE, Package, installed_packages
+from cru.core.plugins.packages import CACHE, Package, installed_packages
 
 WELCOME = "def setup(cru):\n    cru.on('turn:complete', lambda ctx, event: cru.toast('welcome'))\n"
 
@@ -147,7 +147,7 @@ def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: 
         modules = set(run.stdout.split())
         assert not modules & {"importlib.metadata", "yaml", "zipfile", "email", "lupa"}
         assert {m for m in modules if m.startswith("cru.extensions.")} == {
-            "cru.extensions.packages", *WITHOUT_HOOKS,
+            "cru.core.plugins.packages", *WITHOUT_HOOKS,
         }  # fmt: skip
         written.add((tmp_path / "home" / CACHE).stat().st_ino)
     assert len(written) == 1  # the second start wrote nothing

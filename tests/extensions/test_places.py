@@ -11,10 +11,10 @@ from tests.kit import HomeDir, Reply, cru, server
 
 from cru.core.guard.rules.snapshot import take_snapshot
 from cru.core.guard.rules.trust import TrustStore
-from cru.extensions.discovery.files import DiscoveredPlugin
-from cru.extensions.discovery.load_order import sort_by_dependencies
-from cru.extensions.discovery.manifest import Dependency, Manifest
-from cru.extensions.discovery.places import PluginFolders
+from cru.core.plugins.discovery.files import DiscoveredPlugin
+from cru.core.plugins.discovery.load_order import sort_by_dependencies
+from cru.core.plugins.discovery.manifest import Dependency, Manifest
+from cru.core.plugins.discovery.places import PluginFolders
 
 
 def write(path: Path, text: str = "") -> Path:
@@ -32,7 +32,7 @@ def rows(home: HomeDir, **env: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PluginFolders:
     """One plugin `same` in every place, and one of its own."""
-    monkeypatch.setattr("cru.extensions.discovery.places.BUNDLED", tmp_path / "bundled")
+    monkeypatch.setattr("cru.core.plugins.discovery.places.BUNDLED", tmp_path / "bundled")
     folders = {
         "path": tmp_path / "path", "other": tmp_path / "other", "user": tmp_path / "home" / "plugins",
         "runtime": tmp_path / "runtime" / "plugins", "project": tmp_path / "project" / ".cru" / "plugins",

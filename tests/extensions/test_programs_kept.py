@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.test_lifecycle import Shelf
 
-from cru.extensions.errors import PluginFailed, PluginMissing
+from cru.core.plugins.errors import PluginFailed, PluginMissing
 
 GUARD = """#!/bin/sh
 if [ "$1" = --schema ]; then

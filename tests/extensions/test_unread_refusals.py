@@ -8,7 +8,7 @@ import pytest
 from tests.kit.growth import assert_linear
 
 from cru.core.events.answers import PASS, Answer, Inject
-from cru.extensions.unread_refusals import LONGEST, find_unread_refusal
+from cru.core.plugins.unread_refusals import LONGEST, find_unread_refusal
 
 DENY = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}'
 # case: (output, what is found; "" = nothing)

@@ -290,7 +290,7 @@ def test_what_hooks_of_programs_did_is_told(home: HomeDir) -> None:
 
 
 def test_every_name_of_a_programs_hook_may_be_asked_about(home: HomeDir) -> None:
-    from cru.extensions.executables.executable import HOOKS
+    from cru.core.plugins.executables.executable import HOOKS
 
     model(home)
     turn(home)

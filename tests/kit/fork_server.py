@@ -33,7 +33,7 @@ NEWS_SIZE = 8
 DEFERRING = "cru.faces.cli.deferred_modules"
 LARGE_PAGE = 1 << 21
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
-PROCESS_IDS = {"cru.extensions.python.forks": "_PROCESS"}
+PROCESS_IDS = {"cru.core.plugins.python.forks": "_PROCESS"}
 """What modules take of their process when they are loaded: the id, under that name."""
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from cru.extensions.executables.executable import KEYS
-from cru.extensions.executables.hooks.hook import ProgramHook
-from cru.extensions.executables.hooks.table import TABLE
+from cru.core.plugins.executables.executable import KEYS
+from cru.core.plugins.executables.hooks.hook import ProgramHook
+from cru.core.plugins.executables.hooks.table import TABLE
 
 PAYLOADS = Path(__file__).parents[1] / "extensions" / "executables" / "payloads.json"
 

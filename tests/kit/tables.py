@@ -24,12 +24,12 @@ from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.core.guard.sandbox import DOCS as SANDBOX
 from cru.core.guard.shell.harmless import TABLES as HARMLESS
 from cru.core.guard.shell.option_effects import OPTION_EFFECTS
+from cru.core.plugins import hooks
 from cru.core.tools import protocol as tools
 from cru.core.tools.secret_variables import DOCS as TOOLS
 from cru.core.turn import parts as engine
 from cru.core.turn.states import mermaid
 from cru.core.undo import DOCS as UNDO
-from cru.extensions import hooks
 from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.oq.options import HELP

@@ -15,7 +15,7 @@ import pytest
 from tests.extensions.executables.programs import IMPATIENT, calls, results, script, shape, tool
 from tests.kit import Call, HomeDir, Received, Reply, Step, cru, pty, server
 
-from cru.extensions.executables.executable import HOOKS
+from cru.core.plugins.executables.executable import HOOKS
 
 DATA = Path(__file__).parents[1] / "data" / "contexts"
 FLAGS = "-C -c -a -A -z -Z -r -R -y -Y -u -U -l -L -d -D -g -G -n -N -p -P"

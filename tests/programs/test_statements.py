@@ -15,7 +15,7 @@ import pytest
 from msgspec import Struct
 from tests.engine.support import World
 
-from cru.extensions.executables.hooks.table import BY_NAME
+from cru.core.plugins.executables.hooks.table import BY_NAME
 from cru.faces.cli.flags import REST, find
 
 TESTS = Path(__file__).parents[1]

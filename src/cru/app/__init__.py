@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.commands.context import Face
     from cru.core.events.bus import Extension
+    from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
-    from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
 
 

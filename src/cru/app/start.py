@@ -29,18 +29,18 @@ from cru.core.hooks import HookLocations, HookSettings
 from cru.core.hooks.dialects import judges_calls
 from cru.core.hooks.discovery import HookPolicy
 from cru.core.models import API_KEYS, ModelSettings
+from cru.core.plugins import PLUGIN_KEYS, PluginSettings
 from cru.core.tools.protocol import ToolSettings
 from cru.core.turn.parts import EngineSettings
 from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
-from cru.extensions import PLUGIN_KEYS, PluginSettings
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.commands.prompt_files import PromptPlaces
     from cru.core.guard.rules.gate import Gate
+    from cru.core.plugins.discovery.places import PluginFolders
+    from cru.core.plugins.lost_guards import LostGuard
     from cru.core.turn.guides import GuideReader
-    from cru.extensions.discovery.places import PluginFolders
-    from cru.extensions.lost_guards import LostGuard
     from cru.mcp.configured import ConfiguredServers
 
 
@@ -115,7 +115,7 @@ class SettingsLost(CruError):
     @property
     def lost(self) -> "list[LostGuard]":
         """Each of them."""
-        from cru.extensions.lost_guards import LossKind, LostGuard
+        from cru.core.plugins.lost_guards import LossKind, LostGuard
 
         return [LostGuard(LossKind.LEFT_OUT, "", "settings", text, self.hint) for text in self._texts]
 
@@ -233,7 +233,7 @@ def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) ->
 
 def _check_required(start: Start, project: Layer) -> None:
     """Raises SettingsLost if an untrusted project calls a plugin required, where nothing that guards may be lost."""
-    from cru.extensions.requirements import required_names
+    from cru.core.plugins.requirements import required_names
 
     tables = project.data.get("plugins")
     names = required_names(tables) if start.strict_hooks and isinstance(tables, dict) else []
@@ -260,7 +260,7 @@ def _misspelt_rules(project: Layer) -> Iterator[str]:
 
 def _keep_required(user: Layer, project: Layer, notices: list[str]) -> Layer:
     """The project's layer without what would take back that the user calls a plugin required."""
-    from cru.extensions.requirements import required_names
+    from cru.core.plugins.requirements import required_names
 
     own, tables = user.data.get("plugins"), project.data.get("plugins")
     if not isinstance(own, dict) or not isinstance(tables, dict):
@@ -307,7 +307,7 @@ def parent_context(start: Start, most: int) -> str:
 
 def plugin_places(start: Start, settings: Settings) -> "PluginFolders":
     """Where plugins are looked for."""
-    from cru.extensions.discovery.places import PluginFolders
+    from cru.core.plugins.discovery.places import PluginFolders
 
     chosen = settings.of(PluginSettings)
     return PluginFolders(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins, chosen.lua.fennel)

@@ -34,6 +34,8 @@ from cru.core.guard.rules.paths import named_secrets, resolve
 from cru.core.hooks import HookOptions, HookSetup
 from cru.core.hooks.watcher import HookWatcher
 from cru.core.models import ModelSettings
+from cru.core.plugins import PATH_VARIABLES, PluginSettings
+from cru.core.plugins.packages import installed_packages
 from cru.core.tools.builtin import BuiltInTools
 from cru.core.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
 from cru.core.turn.model_pool import ModelPool
@@ -41,15 +43,13 @@ from cru.core.turn.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.core.turn.recorder import Recorder
 from cru.core.turn.settling import inject_recursion
 from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
-from cru.extensions import PATH_VARIABLES, PluginSettings
-from cru.extensions.packages import installed_packages
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
     from cru.core.base.net import WholeResponse
     from cru.core.events.bus import Extension
+    from cru.core.plugins.manager import Extensions
     from cru.core.turn.turn import TaskReport
-    from cru.extensions.manager import Extensions
     from cru.mcp.configured import ConfiguredServers
 
 
@@ -102,7 +102,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     has_own = any(map(os.path.lexists, (*folders, start.home / "init.lua")))  # what is none is told
     if not (is_configured or has_own or installed_packages(start.home)):
         return None
-    from cru.extensions.manager import Extensions
+    from cru.core.plugins.manager import Extensions
 
     extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home, start.strict_hooks)
     parts.lifecycle.opening += [extensions.open, extensions.require]

@@ -11,7 +11,7 @@ from cru.core.turn.model_pool import ModelPool
 from cru.core.turn.session import Session
 
 if TYPE_CHECKING:
-    from cru.extensions.manager import Extensions
+    from cru.core.plugins.manager import Extensions
 
 
 class Face(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.core.plugins.listing import format_row, plugin_rows
+from cru.core.plugins.manager import Extensions
 from cru.core.turn.commands import CommandResult
-from cru.extensions.listing import format_row, plugin_rows
-from cru.extensions.manager import Extensions
 
 # How many names follow each, at least and at most.
 VERBS = {"list": (0, 0), "reload": (0, 1), "enable": (1, 1), "disable": (1, 1)}

@@ -9,7 +9,7 @@ from cru.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
 
 if TYPE_CHECKING:
-    from cru.extensions.views import OpenView
+    from cru.core.plugins.views import OpenView
 
 NONE = "no plugin has a view; docs/oil.md says how to make one"
 COLUMNS, ROWS = 80, 24
@@ -19,7 +19,7 @@ YEAR = 365 * 24 * 3600.0
 
 async def view(context: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand and ViewFailed."""
-    from cru.extensions.views import OpenView, views_of
+    from cru.core.plugins.views import OpenView, views_of
 
     session = context.extensions.session if context.extensions is not None else None
     views = views_of(session).views if session is not None else {}
@@ -48,7 +48,7 @@ async def _open(opened: OpenView) -> CommandResult:
     """On the terminal, until it is closed. Raises ViewFailed."""
     from cru.core.api.dialogs.port import show_dialog
     from cru.core.api.host import HOST
-    from cru.extensions.views import ViewFailed
+    from cru.core.plugins.views import ViewFailed
 
     token = HOST.set(opened.view.host)
     try:

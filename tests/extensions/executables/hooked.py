@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from tests.kit import Done, HomeDir, cru
 
-from cru.extensions.executables.executable import HOOKS
+from cru.core.plugins.executables.executable import HOOKS
 
 ERAS = ("env", "stdin")
 PROGRAM = """\

@@ -3,7 +3,7 @@
 
 import sys
 
-from cru.extensions.executables import schemas
+from cru.core.plugins.executables import schemas
 from cru.faces.cli.entry import run_and_exit
 
 schemas.SECONDS = 0.3

@@ -12,8 +12,8 @@ from tests.extensions.executables.hooked import ERAS, ask, heard, model, payload
 from tests.kit import HomeDir
 
 from cru.core.events.catalog import BY_NAME as EVENTS
-from cru.extensions.executables.executable import HOOKS
-from cru.extensions.executables.hooks.table import BY_NAME, TABLE
+from cru.core.plugins.executables.executable import HOOKS
+from cru.core.plugins.executables.hooks.table import BY_NAME, TABLE
 
 GOLDEN = Path(__file__).with_name("payloads.json")
 # Two calls of one reply are both decided before the first one runs.

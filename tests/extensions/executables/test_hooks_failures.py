@@ -7,7 +7,7 @@ from tests.extensions.executables.hooked import ERAS, ask, heard, model, plugin,
 from tests.kit import HomeDir, start
 from tests.kit.waiting import wait_until
 
-from cru.extensions.executables.hooks.table import TABLE
+from cru.core.plugins.executables.hooks.table import TABLE
 
 TURN = """\
 call: bash {"command": "seq 1 9000 | tail -n 1"}

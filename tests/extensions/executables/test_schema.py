@@ -15,11 +15,11 @@ from tests.kit import HomeDir, cru
 from tests.kit.processes import is_running
 from tests.kit.waiting import wait_until
 
-from cru.extensions.errors import PluginFailed
-from cru.extensions.executables import schemas
-from cru.extensions.executables.calls import ProgramContext
-from cru.extensions.executables.executable import HOOKS
-from cru.extensions.executables.schemas import era_of, read_schema
+from cru.core.plugins.errors import PluginFailed
+from cru.core.plugins.executables import schemas
+from cru.core.plugins.executables.calls import ProgramContext
+from cru.core.plugins.executables.executable import HOOKS
+from cru.core.plugins.executables.schemas import era_of, read_schema
 
 FIELDS = st.sampled_from(["name", "description", "parameters", "hooks", "parallel", "summary_params"])
 JSON = st.recursive(st.none() | st.booleans() | st.text(), lambda some: st.lists(some) | st.dictionaries(FIELDS, some))

@@ -11,7 +11,7 @@ from cru.core.hooks.report.idle_plugins import find_idle_plugins
 from cru.core.hooks.report.modules import find_missing_imports, find_missing_requires
 from cru.core.hooks.report.plugin_tools import read_tool_names
 from cru.core.hooks.report.registrations import read_lua_registrations, read_python_registrations
-from cru.extensions.discovery.files import DiscoveredPlugin, Kind
+from cru.core.plugins.discovery.files import DiscoveredPlugin, Kind
 
 # source → (event, names of options)
 LUA_CALLS = {

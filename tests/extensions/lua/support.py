@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.kit.waiting import wait_until
 
-from cru.extensions.lua.convert import LuaError
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.runtime import LuaVM
 from cru.faces.cli.event_loop import WatchedEventLoop
 
 

@@ -9,9 +9,9 @@ import pytest
 from tests.extensions.lua import family
 from tests.extensions.lua.support import failure, run
 
-from cru.extensions.lua.bridge import install
-from cru.extensions.lua.convert import LuaError, LuaTooSlow
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.bridge import install
+from cru.core.plugins.lua.convert import LuaError, LuaTooSlow
+from cru.core.plugins.lua.runtime import LuaVM
 
 
 def machine(**options: Any) -> LuaVM:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.extensions.lua.support import failure, run
 
 from cru.core.api.event_table.lazy import Lazy, LazyDict
-from cru.extensions.lua.convert import LuaData, LuaError
-from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
+from cru.core.plugins.lua.convert import LuaData, LuaError
+from cru.core.plugins.lua.runtime import LuaFunction, LuaTable, LuaVM
 
 VM = LuaVM()
 ECHO = VM.load("return ...", "@echo.lua")

@@ -13,11 +13,11 @@ import pytest
 from tests.engine.support import World
 from tests.kit import Call, HomeDir, Reply, cru, server
 
-from cru.extensions.discovery.places import PluginFolders
-from cru.extensions.errors import PluginFailed
-from cru.extensions.lua.fennel import FILE, SHARED, FennelCompiler, FennelPlace, export_annotated
-from cru.extensions.lua.runtime import LuaVM
-from cru.extensions.manager import Extensions
+from cru.core.plugins.discovery.places import PluginFolders
+from cru.core.plugins.errors import PluginFailed
+from cru.core.plugins.lua.fennel import FILE, SHARED, FennelCompiler, FennelPlace, export_annotated
+from cru.core.plugins.lua.runtime import LuaVM
+from cru.core.plugins.manager import Extensions
 
 STAND_IN = Path(__file__).parents[2] / "data" / "fennel" / "fennel.lua"
 REAL = os.environ.get("CRU_TEST_FENNEL", "")
@@ -201,7 +201,7 @@ ENDLESS = {"while true do end": "longer", "local t = 'x' while true do t = t .. 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", ENDLESS)
 def test_the_compiler_has_limits(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cru.extensions.lua.fennel.RUN_SECONDS", 0.05)
+    monkeypatch.setattr("cru.core.plugins.lua.fennel.RUN_SECONDS", 0.05)
     with pytest.raises(PluginFailed) as raised:
         compiled(f'(local a (eval-compiler "{code}"))')
     assert "/p/a.fnl" in raised.value.message, raised.value.message

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cru.extensions.lua.convert import LuaError
-from cru.extensions.lua.file_names import FileNames
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.file_names import FileNames
+from cru.core.plugins.lua.runtime import LuaVM
 
 LONG = f"/home/somebody/{'a folder/' * 8}plugin.lua"
 
@@ -53,7 +53,7 @@ def test_a_part_of_another_name_is_left_alone() -> None:
 
 def test_places_of_functions_cost_the_same_however_many_files_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     names = FileNames()
-    monkeypatch.setattr("cru.extensions.lua.file_names.re.sub", pytest.fail)
+    monkeypatch.setattr("cru.core.plugins.lua.file_names.re.sub", pytest.fail)
     for number in range(300):
         file = f"{LONG[:-4]}{number:08}.lua"
         names.add(file, file)

@@ -15,8 +15,8 @@ from cru.core.api import handlers
 from cru.core.events import calling
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import Custom, ToolBeforeCall
-from cru.extensions.lua.convert import Converter
-from cru.extensions.lua.driver import Driver, HostCallbacks
+from cru.core.plugins.lua.convert import Converter
+from cru.core.plugins.lua.driver import Driver, HostCallbacks
 
 TIMES = 400
 CALL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30, "description": "a call of one kilobyte"}, "call_1")

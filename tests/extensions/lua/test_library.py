@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.extensions.lua.support import failure, run
 
-from cru.extensions.lua.convert import LuaError
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.runtime import LuaVM
 
 
 def test_what_lua_prints_goes_to_the_sink() -> None:
@@ -21,7 +21,7 @@ def test_what_lua_prints_goes_to_the_sink() -> None:
 def test_standard_output_stays_pure() -> None:
     code = """
 import asyncio
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.runtime import LuaVM
 vm = LuaVM()
 source = "print('p') io.write('w') io.stdout:write('s') os.execute('echo e') print(io.popen('echo c; cat'):read('a'))"
 asyncio.run(vm.run(vm.load(source, '@x.lua')))

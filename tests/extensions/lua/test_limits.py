@@ -8,8 +8,8 @@ import pytest
 from tests.extensions.lua.support import failure, run
 from tests.kit.waiting import ends_soon
 
-from cru.extensions.lua.convert import LuaError, LuaTooSlow
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.convert import LuaError, LuaTooSlow
+from cru.core.plugins.lua.runtime import LuaVM
 
 RUNAWAY = {
     "while": "while true do end",

@@ -13,14 +13,14 @@ from tests.engine.support import World
 from tests.extensions.lua.test_rooms import Rooms
 
 from cru.core.base.files.regular import read_regular
-from cru.extensions import plugin_files
-from cru.extensions.discovery.places import PluginFolders
-from cru.extensions.loaded_plugin import LoadedPlugin
-from cru.extensions.lua import plugins
-from cru.extensions.lua.bridge import install
-from cru.extensions.lua.driver import Driver
-from cru.extensions.lua.runtime import LuaVM
-from cru.extensions.manager import Extensions
+from cru.core.plugins import plugin_files
+from cru.core.plugins.discovery.places import PluginFolders
+from cru.core.plugins.loaded_plugin import LoadedPlugin
+from cru.core.plugins.lua import plugins
+from cru.core.plugins.lua.bridge import install
+from cru.core.plugins.lua.driver import Driver
+from cru.core.plugins.lua.runtime import LuaVM
+from cru.core.plugins.manager import Extensions
 
 SOURCE = 'cru.on("tool:before_call", function(ctx, event) if event.name == "%d" then return {cancel = true} end end)\n'
 BYTES = 16 << 10

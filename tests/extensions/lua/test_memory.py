@@ -13,8 +13,8 @@ from tests.kit.closing import closed_later
 from cru.app import Start, build
 from cru.core.api.handlers import PluginHandler
 from cru.core.events.payloads import ToolBeforeCall
+from cru.core.plugins.lua.plugins import LuaPlugins
 from cru.core.turn.session import Session
-from cru.extensions.lua.plugins import LuaPlugins
 
 TIMES = 20_000
 ROUNDS = 5

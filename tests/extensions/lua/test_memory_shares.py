@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from tests.extensions.lua.support import run
 
-from cru.extensions.lua.convert import LuaError
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.runtime import LuaVM
 
 HOARD = "_G.{name} = {{}} while true do {name}[#{name} + 1] = ('x'):rep(1000) .. #{name} end"
 CHURN = "for i = 1, 200 do local _ = ('x'):rep(20000) .. i end"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.extensions.lua.support import run
 
-import cru.extensions.lua
-from cru.extensions.lua.runtime import LuaVM
+import cru.core.plugins.lua
+from cru.core.plugins.lua.runtime import LuaVM
 
-SOURCE = (Path(cru.extensions.lua.__path__[0]) / "patterns.lua").read_text(encoding="utf-8")
+SOURCE = (Path(cru.core.plugins.lua.__path__[0]) / "patterns.lua").read_text(encoding="utf-8")
 COMPARE = Path(__file__).with_name("compare_patterns.lua").read_text(encoding="utf-8")
 Case = tuple[str, str, str, object]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.extensions.lua.support import failure, gone, run
 from tests.kit.waiting import PATIENCE
 
-from cru.extensions.lua.convert import LuaTooSlow
-from cru.extensions.lua.runtime import LuaVM
+from cru.core.plugins.lua.convert import LuaTooSlow
+from cru.core.plugins.lua.runtime import LuaVM
 from cru.faces.cli.event_loop import WatchedEventLoop
 
 # what is returned → the values

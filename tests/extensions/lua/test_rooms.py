@@ -14,11 +14,11 @@ from cru.core.api.event_table import table
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Stamp
-from cru.extensions.discovery.places import PluginFolders
-from cru.extensions.lua.bridge import install
-from cru.extensions.lua.convert import LuaError
-from cru.extensions.lua.runtime import LuaVM
-from cru.extensions.manager import Extensions
+from cru.core.plugins.discovery.places import PluginFolders
+from cru.core.plugins.lua.bridge import install
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.runtime import LuaVM
+from cru.core.plugins.manager import Extensions
 
 
 class Rooms:

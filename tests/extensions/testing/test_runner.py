@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.engine.support import World
 
-from cru.extensions.testing.report import TestReport
-from cru.extensions.testing.runner import files_of, run_file
+from cru.core.plugins.testing.report import TestReport
+from cru.core.plugins.testing.runner import files_of, run_file
 
 GOOD = 'describe("s", function() it("t", function() %s end) end)'
 
@@ -137,7 +137,7 @@ def test_a_file_that_is_no_lua_is_one_failure_with_its_place(bench: Bench) -> No
 
 
 def test_a_test_that_never_ends_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cru.extensions.testing.runner.RUN_SECONDS", 0.1)
+    monkeypatch.setattr("cru.core.plugins.testing.runner.RUN_SECONDS", 0.1)
     report = bench.run(GOOD % "while true do end")
     assert report.failed == 1 and "ran longer than" in report.errors[0].error
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cru.core.base.config.layers import Layer
     from cru.core.hooks.discovery import HookPolicy
     from cru.core.hooks.model.entry import Layer as HookLayer
+    from cru.core.plugins.manager import Extensions
     from cru.core.turn.parts import Parts
-    from cru.extensions.manager import Extensions
 
 MAX_CONFIG_BYTES = 1 << 20
 """Bytes of a configuration; of a larger one nothing is read."""

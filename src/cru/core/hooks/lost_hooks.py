@@ -18,7 +18,7 @@ from cru.core.hooks.model.status import (
     EntryStatus,
     LoadedHooks,
 )
-from cru.extensions.lost_guards import LossKind, LostGuard
+from cru.core.plugins.lost_guards import LossKind, LostGuard
 
 WAITING = (LossKind.AWAITING, LossKind.CHANGED)
 """A person has to look at them."""

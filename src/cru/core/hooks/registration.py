@@ -22,8 +22,8 @@ from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.core.hooks.notices import list_notices, waiting_status
 from cru.core.hooks.session import SessionHooks
+from cru.core.plugins.lost_guards import LostGuard
 from cru.core.turn.parts import Parts
-from cru.extensions.lost_guards import LostGuard
 
 if TYPE_CHECKING:
     from cru.core.agents.record import TaskRecord

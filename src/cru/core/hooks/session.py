@@ -34,7 +34,7 @@ from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
     from cru.core.hooks.run.languages import HookLanguages
-    from cru.extensions.manager import Extensions
+    from cru.core.plugins.manager import Extensions
 
 CLAIMS_KEPT = 64
 """Dispatches whose claims are remembered."""

@@ -59,8 +59,8 @@ async def _evaluate(session: Session, source: bytes, name: str, folder: Path, ho
     """Run it and print the values. Raises LuaError with Lua's traceback as the hint."""
     from cru.core.api import host
     from cru.core.api.formatting import inspect
-    from cru.extensions.lua.convert import LuaError
-    from cru.extensions.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
+    from cru.core.plugins.lua.convert import LuaError
+    from cru.core.plugins.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
 
     path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
     here = host.PluginSession(session.parts, home)

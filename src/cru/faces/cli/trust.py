@@ -16,7 +16,7 @@ from cru.core.base.config.ignored import drop_forbidden
 from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
 from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
 from cru.core.guard.rules.trust import TrustStore
-from cru.extensions.discovery.places import project_folder
+from cru.core.plugins.discovery.places import project_folder
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem

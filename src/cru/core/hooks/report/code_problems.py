@@ -33,8 +33,8 @@ def find_code_problems(entry: HookEntry) -> Iterator[tuple[bool, str, str]]:
 
 
 def _lua_problems(entry: HookEntry) -> Iterator[CodeProblem]:
-    from cru.extensions.lua.convert import LuaError
-    from cru.extensions.lua.runtime import LuaVM
+    from cru.core.plugins.lua.convert import LuaError
+    from cru.core.plugins.lua.runtime import LuaVM
 
     source, name = lua_source(entry)
     try:

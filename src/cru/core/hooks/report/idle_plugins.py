@@ -7,9 +7,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from cru.extensions.discovery.files import DiscoveredPlugin
-from cru.extensions.effects import describe_idle, is_used
-from cru.extensions.plugin_files import FileCopy, copy_of
+from cru.core.plugins.discovery.files import DiscoveredPlugin
+from cru.core.plugins.effects import describe_idle, is_used
+from cru.core.plugins.plugin_files import FileCopy, copy_of
 
 LUA_WORDS = re.compile(
     rb"\b(?:cru|crucible|require|print|load|dofile|loadfile|_G|_ENV|package|http|fs|shell|oq|paths|graph|mcp|inspect|ask|popup|ui)\b|@"

@@ -14,7 +14,7 @@ from cru.core.hooks.model.mapping import Dialect
 from cru.core.hooks.model.status import NEVER_RUNNING, Activation, EntryStatus
 from cru.core.hooks.report import project_files, query, runnable
 from cru.core.hooks.report.matchers import check_async, check_condition, check_matcher
-from cru.extensions.lost_guards import LossKind, LostGuard
+from cru.core.plugins.lost_guards import LossKind, LostGuard
 
 Level = Literal["broken", "odd", "waiting"]
 Area = Literal["hooks", "plugins", "settings", "permissions"]

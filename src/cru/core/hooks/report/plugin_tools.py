@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cru.core.base.files.regular import read_regular
-from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.core.plugins.discovery.files import DiscoveredPlugin
 
 ANNOTATED = re.compile(
     r"^[ \t]*(?:--+|;+)[ \t]*@tool\b([^\n]*)\n((?:[ \t]*(?:--+|;+)[^\n]*\n|[ \t\r]*\n)*)([^\n]*)", re.MULTILINE

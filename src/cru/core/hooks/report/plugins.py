@@ -24,16 +24,16 @@ from cru.core.hooks.report.registrations import (
     read_python_registrations,
 )
 from cru.core.hooks.report.runnable import find_shebang_problems
-from cru.extensions.discovery.files import DiscoveredPlugin
-from cru.extensions.discovery.places import PluginFolders, project_plugins
-from cru.extensions.errors import PluginFailed
-from cru.extensions.lost_guards import LossKind, LostGuard
-from cru.extensions.patterns import describe, is_about_tools
-from cru.extensions.plugin_files import copy_of, describe_encoding
-from cru.extensions.requirements import PLUGINS, find_unmet
+from cru.core.plugins.discovery.files import DiscoveredPlugin
+from cru.core.plugins.discovery.places import PluginFolders, project_plugins
+from cru.core.plugins.errors import PluginFailed
+from cru.core.plugins.lost_guards import LossKind, LostGuard
+from cru.core.plugins.patterns import describe, is_about_tools
+from cru.core.plugins.plugin_files import copy_of, describe_encoding
+from cru.core.plugins.requirements import PLUGINS, find_unmet
 
 if TYPE_CHECKING:
-    from cru.extensions.lua.runtime import LuaVM
+    from cru.core.plugins.lua.runtime import LuaVM
 
 
 class PluginReport(Struct, frozen=True):
@@ -111,10 +111,10 @@ class _PluginChecker:
             yield self._lost(file, f"it cannot be read: {type(error).__name__}")
 
     def _check_lua(self, plugin: DiscoveredPlugin, file: Path, source: bytes) -> Iterator[LostGuard]:
-        from cru.extensions.lua.annotations import FENNEL, LUA, parse_annotations
-        from cru.extensions.lua.convert import LuaError
-        from cru.extensions.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
-        from cru.extensions.lua.runtime import LuaVM
+        from cru.core.plugins.lua.annotations import FENNEL, LUA, parse_annotations
+        from cru.core.plugins.lua.convert import LuaError
+        from cru.core.plugins.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
+        from cru.core.plugins.lua.runtime import LuaVM
 
         if self._machine is None:
             self._machine = LuaVM()

@@ -14,7 +14,7 @@ from cru.core.hooks.model.mapping import Dialect
 from cru.core.hooks.model.status import LoadedHooks
 from cru.core.hooks.report import runnable
 from cru.core.hooks.report.matchers import check_async, check_condition, check_matcher
-from cru.extensions.lost_guards import LossKind, LostGuard
+from cru.core.plugins.lost_guards import LossKind, LostGuard
 
 THEIRS = names(
     "AskUserQuestion EnterPlanMode ExitPlanMode KillBash ListMcpResourcesTool Monitor NotebookEdit NotebookRead "

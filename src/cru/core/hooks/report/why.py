@@ -305,7 +305,7 @@ class _TurnExplainer:
                 if text:
                     yield HookExplanation(owner, owner, PROGRAM, hook, file, False, text, times=times)
         if name and not self._programs:
-            from cru.extensions.executables.hooks.table import BY_NAME
+            from cru.core.plugins.executables.hooks.table import BY_NAME
 
             later = BY_NAME[name].later
             yield HookExplanation(name, name, "", name, "", False, f"never called: {later}" if later else NOBODYS)

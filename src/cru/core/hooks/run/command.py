@@ -142,7 +142,7 @@ class CommandHook:
 
     def _with_unread_refusal(self, event: Event, run: HookRun, result: HookResult) -> HookResult:
         """The result as a failure if the hook refused in words that its dialect does not read, or may have: its output was cut."""
-        from cru.extensions.unread_refusals import find_unread_refusal
+        from cru.core.plugins.unread_refusals import find_unread_refusal
 
         if event.name == "turn:complete" and result.warning:  # it made the agent go on too often
             return result

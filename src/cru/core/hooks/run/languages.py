@@ -15,13 +15,13 @@ from cru.core.base.files.regular import read_regular
 from cru.core.hooks import MAX_CONFIG_BYTES
 from cru.core.hooks.errors import HookError
 from cru.core.hooks.model.entry import HookEntry, is_lua_file
+from cru.core.plugins.discovery.files import DiscoveredPlugin
 from cru.core.turn.parts import Parts
-from cru.extensions.discovery.files import DiscoveredPlugin
 
 if TYPE_CHECKING:
-    from cru.extensions.lua.plugins import LuaPlugins
-    from cru.extensions.manager import Extensions
-    from cru.extensions.python.plugins import PythonPlugins
+    from cru.core.plugins.lua.plugins import LuaPlugins
+    from cru.core.plugins.manager import Extensions
+    from cru.core.plugins.python.plugins import PythonPlugins
 
 
 class BadFunction(HookError):
@@ -61,9 +61,9 @@ class HookLanguages(Struct):
         return Host(self.session, plugin), function
 
     async def _load_lua(self, entry: HookEntry) -> tuple[Plugin, Callable[..., Any]]:
-        from cru.extensions.lua.fennel import FennelPlace
-        from cru.extensions.lua.plugins import LuaPlugins
-        from cru.extensions.lua.runtime import LuaFunction
+        from cru.core.plugins.lua.fennel import FennelPlace
+        from cru.core.plugins.lua.plugins import LuaPlugins
+        from cru.core.plugins.lua.runtime import LuaFunction
 
         if self._lua is None:
             known = self.plugins.languages.get("lua") if self.plugins is not None else None
@@ -84,7 +84,7 @@ class HookLanguages(Struct):
         return plugin, values[0]
 
     async def _load_python(self, entry: HookEntry) -> tuple[Plugin, Callable[..., Any]]:
-        from cru.extensions.python.plugins import PythonPlugins
+        from cru.core.plugins.python.plugins import PythonPlugins
 
         self._python = self._python or PythonPlugins()
         file, _, name = entry.command.rpartition(":")
@@ -100,7 +100,7 @@ class HookLanguages(Struct):
 
     async def _load_module(self, python: PythonPlugins, file: str) -> str:
         """The name of the file's module; several entries of one file share it, a changed file is another one."""
-        from cru.extensions.python.plugins import MODULE_NAME
+        from cru.core.plugins.python.plugins import MODULE_NAME
 
         status = Path(file).stat()
         key = (file, status.st_mtime_ns, status.st_size)

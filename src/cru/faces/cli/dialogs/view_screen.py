@@ -17,7 +17,7 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 
 from cru.core.base.values.oil.layout import is_moving, lay_out
 from cru.core.base.values.oil.model import OilNode, OilStyle
-from cru.extensions.views import OpenView, ViewFailed
+from cru.core.plugins.views import OpenView, ViewFailed
 from cru.faces.cli.dialogs.line_editor import COMBINATION, SEQUENCE, LineEditor
 from cru.faces.cli.oil.drawing import draw
 

@@ -22,8 +22,8 @@ from cru.core.hooks.model.status import AWAITING_REVIEW
 from cru.core.hooks.records import masked_json
 from cru.core.hooks.report.lint import Finding, Level, find_problems, finding_of
 from cru.core.hooks.report.plugins import PluginReport, check_plugins
+from cru.core.plugins.lost_guards import LostGuard
 from cru.core.tools.builtin import TABLE
-from cru.extensions.lost_guards import LostGuard
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

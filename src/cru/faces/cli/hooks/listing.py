@@ -56,8 +56,8 @@ def _load_plugins(parsed: Parsed) -> list[dict[str, Any]]:
     if not any(plugin.loadable for plugin in find_plugins(parsed)):
         return []
     from cru.app import SessionBundle
-    from cru.extensions.listing import plugin_rows
-    from cru.extensions.manager import Extensions
+    from cru.core.plugins.listing import plugin_rows
+    from cru.core.plugins.manager import Extensions
 
     async def work(built: SessionBundle, extensions: Extensions) -> list[dict[str, Any]]:
         return plugin_rows(extensions)
@@ -66,7 +66,7 @@ def _load_plugins(parsed: Parsed) -> list[dict[str, Any]]:
 
 
 def _render_plugin(plugin: dict[str, Any]) -> list[str]:
-    from cru.extensions.listing import format_handler
+    from cru.core.plugins.listing import format_handler
 
     return [
         f"plugin {plugin['name']}  {plugin['state']}",

@@ -95,8 +95,8 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
 
 def _list(parsed: Parsed, as_json: bool) -> int:
     from cru.app import SessionBundle
-    from cru.extensions.listing import format_row, plugin_rows
-    from cru.extensions.manager import Extensions
+    from cru.core.plugins.listing import format_row, plugin_rows
+    from cru.core.plugins.manager import Extensions
 
     async def work(built: SessionBundle, extensions: Extensions) -> list[dict[str, Any]]:
         return plugin_rows(extensions)

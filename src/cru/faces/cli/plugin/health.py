@@ -10,9 +10,9 @@ from msgspec import Struct, json
 from cru.app import SessionBundle
 from cru.core.api.host import PluginSession
 from cru.core.base.values.masking import masked
-from cru.extensions.loaded_plugin import LoadedPlugin
-from cru.extensions.manager import Extensions
-from cru.extensions.testing.health import HealthCheck, check
+from cru.core.plugins.loaded_plugin import LoadedPlugin
+from cru.core.plugins.manager import Extensions
+from cru.core.plugins.testing.health import HealthCheck, check
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.plugin.chibi_link import check_link

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from cru.app import Start
-from cru.extensions.lua.fennel import FennelPlace
-from cru.extensions.testing.report import TestReport
-from cru.extensions.testing.runner import files_of, run_file
+from cru.core.plugins.lua.fennel import FennelPlace
+from cru.core.plugins.testing.report import TestReport
+from cru.core.plugins.testing.runner import files_of, run_file
 from cru.faces.cli.console import printable, say, show, write
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
