@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.engine.support import MadeTool, World
 
-from cru.commands.builtin import TABLE
-from cru.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.base.values.errors import CruError
+from cru.core.commands.builtin import TABLE
+from cru.core.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
 from cru.core.models.protocol import NoModel

@@ -9,7 +9,7 @@ import pytest
 from tests.commands.test_builtin import typed
 from tests.engine.support import World
 
-from cru.commands.cost import NOTHING
+from cru.core.commands.cost import NOTHING
 from cru.core.turn.recorded_trace import RecordedTrace
 from cru.core.turn.recorded_usage import describe_cost, describe_tokens, read_requests, requests_of, sum_up
 from cru.core.turn.spending import UsageTotals

@@ -9,7 +9,7 @@ from tests.commands.test_builtin import LOOP, typed
 from tests.engine.support import World
 from tests.kit import HomeDir, cru, pty, server
 
-from cru.commands.mode import next_mode
+from cru.core.commands.mode import next_mode
 from cru.core.events.answers import PermissionUpdate, UpdateKind
 from cru.core.guard.rules import UnknownMode
 from cru.core.guard.rules.updates import take_update

@@ -11,9 +11,9 @@ import pytest
 from tests.engine.support import MadeTool, Person, World
 from tests.kit.closing import close_later
 
-from cru.commands.errors import BadCommand
 from cru.core.base.files import unsynced
 from cru.core.base.values.messages import Entry
+from cru.core.commands.errors import BadCommand
 from cru.core.conversations.entries import apply_anchor
 from cru.core.conversations.store import FileContext
 from cru.core.events.stream import CommandSaid

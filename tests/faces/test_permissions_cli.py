@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, pty, server, trust_project
 
-from cru.commands.permissions import LATER_FEW
+from cru.core.commands.permissions import LATER_FEW
 
 RULES = """
 [permissions]

@@ -12,11 +12,11 @@ from cru.app import start as faces
 from cru.app.chat_keys import DOCS as CHAT_KEYS
 from cru.app.chat_theme import DOCS as CHAT_THEME
 from cru.app.start import every_struct
-from cru.commands.builtin import TABLE
-from cru.commands.prompt_files import DOCS as PROMPT_FILES
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES, load_target
 from cru.core.base.config.reference import markdown
+from cru.core.commands.builtin import TABLE
+from cru.core.commands.prompt_files import DOCS as PROMPT_FILES
 from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG

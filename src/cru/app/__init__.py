@@ -49,7 +49,7 @@ from cru.core.turn.spending import UsageLedger
 if TYPE_CHECKING:
     from cru.app.notes import SessionVault
     from cru.app.prompt_files import PromptFilesHere
-    from cru.commands.context import Face
+    from cru.core.commands.context import Face
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
@@ -248,8 +248,8 @@ def _guardian_listeners() -> list[Callable[[str], object]]:
 
 def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Command]:
     """They are loaded when the first command is typed."""
-    from cru.commands.builtin import built_in
-    from cru.commands.context import CommandContext, NoFace
+    from cru.core.commands.builtin import built_in
+    from cru.core.commands.context import CommandContext, NoFace
 
     face = NoFace() if built.face is None else built.face()
     return built_in(CommandContext(built.session, models, face, built.extensions))

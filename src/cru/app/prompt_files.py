@@ -9,15 +9,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.commands.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
-from cru.commands.prompt_files.commands import FileCommands
-from cru.commands.prompt_files.files import find_files
-from cru.commands.prompt_files.run import PromptFileRunner
-from cru.commands.prompt_files.skills import SkillList, SkillTool
 from cru.core.agents import TaskTable
 from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
+from cru.core.commands.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
+from cru.core.commands.prompt_files.commands import FileCommands
+from cru.core.commands.prompt_files.files import find_files
+from cru.core.commands.prompt_files.run import PromptFileRunner
+from cru.core.commands.prompt_files.skills import SkillList, SkillTool
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.models import ModelSettings
@@ -108,7 +108,7 @@ def _tell_left_out(
     parts: Parts, places: PromptPlaces, kinds: Sequence[PromptFileKind], skills: SkillList | None
 ) -> None:
     """Once a context: files whose names are those of commands of cru, names that nobody can type, and skills with mistakes."""
-    from cru.commands.builtin import TABLE
+    from cru.core.commands.builtin import TABLE
     from cru.core.turn.commands import split_command
 
     own = {row.name for row in TABLE}

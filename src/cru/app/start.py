@@ -36,7 +36,7 @@ from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 
 if TYPE_CHECKING:
     from cru.app.prompt_files import PromptFilesHere
-    from cru.commands.prompt_files import PromptPlaces
+    from cru.core.commands.prompt_files import PromptPlaces
     from cru.core.guard.rules.gate import Gate
     from cru.core.plugins.discovery.places import PluginFolders
     from cru.core.plugins.lost_guards import LostGuard
@@ -360,7 +360,7 @@ def find_prompt_files(start: Start, settings: Settings) -> "PromptFilesHere | No
 
 def prompt_places(start: Start) -> "PromptPlaces":
     """Where commands and skills as files are looked for."""
-    from cru.commands.prompt_files import PromptPlaces
+    from cru.core.commands.prompt_files import PromptPlaces
 
     return PromptPlaces(start.home, user_home(start), start.root, start.cwd, claude_home(start), judges_calls)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cru.commands.prompt_files.expansion import TextPiece, expand, find_mentions, runs_commands, split_words
-from cru.commands.prompt_files.files import split_rules
+from cru.core.commands.prompt_files.expansion import TextPiece, expand, find_mentions, runs_commands, split_words
+from cru.core.commands.prompt_files.files import split_rules
 
 
 def text(body: str, typed: str, *names: str) -> str:

@@ -11,10 +11,10 @@ import pytest
 from msgspec import Struct
 from tests.kit.growth import TIMES, assert_linear
 
-from cru.commands.prompt_files import BadPromptFile, NotTrusted, PromptFileKind, PromptPlaces
-from cru.commands.prompt_files.files import PromptFile, check_usable, find_files, read_file
-from cru.commands.prompt_files.skills import HEADING, SkillList
-from cru.commands.prompt_files.trusted import check_trusted, to_accept, widens
+from cru.core.commands.prompt_files import BadPromptFile, NotTrusted, PromptFileKind, PromptPlaces
+from cru.core.commands.prompt_files.files import PromptFile, check_usable, find_files, read_file
+from cru.core.commands.prompt_files.skills import HEADING, SkillList
+from cru.core.commands.prompt_files.trusted import check_trusted, to_accept, widens
 from cru.core.guard.rules import NotAccepted
 from cru.core.guard.rules.trust import TrustStore
 from cru.core.hooks.dialects import judges_calls

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from cru.commands.context import NoFace
+from cru.core.commands.context import NoFace
 from cru.core.conversations.store import FileContext
 from cru.faces.cli.console import takes_escapes
 

@@ -183,7 +183,7 @@ def _slash_command(words: Sequence[str]) -> str:
     """What somebody at a terminal means who types one word that is no prompt: `/undo`, `--help`; "" if it may be one."""
     if len(words) != 1 or not _is_typed():
         return ""
-    from cru.commands.builtin import TABLE
+    from cru.core.commands.builtin import TABLE
 
     if words[0] in ("help", "version"):
         return f"--{words[0]}"

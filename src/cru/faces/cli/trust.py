@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.commands.prompt_files import FileOrigin, PromptFileKind
 from cru.core.agents import CardOrigin
 from cru.core.base.config.ignored import drop_forbidden
 from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
+from cru.core.commands.prompt_files import FileOrigin, PromptFileKind
 from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
 from cru.core.guard.rules.trust import TrustStore
 from cru.core.plugins.discovery.places import project_folder

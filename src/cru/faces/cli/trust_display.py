@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from cru.app import Start
 from cru.app.start import card_places, prompt_places
-from cru.commands.prompt_files import PromptFileKind
 from cru.core.agents import CardOrigin
 from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
+from cru.core.commands.prompt_files import PromptFileKind
 from cru.core.guard.rules.snapshot import Snapshot, SnapshotFile
 from cru.core.guard.rules.widening import find_widening
 from cru.core.turn.parts import EngineSettings
@@ -23,7 +23,7 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
-    from cru.commands.prompt_files.trusted import WideningFile
+    from cru.core.commands.prompt_files.trusted import WideningFile
     from cru.core.hooks.foreign_settings import FileSettings
 
 FIRST_LINES = 5
@@ -143,7 +143,7 @@ def find_prompt_files(start: Start) -> list[WideningFile]:
     places = prompt_places(start)
     if not any(places.has(kind) for kind in PromptFileKind):
         return []
-    from cru.commands.prompt_files.trusted import find_widening, to_accept
+    from cru.core.commands.prompt_files.trusted import find_widening, to_accept
 
     return [to_accept(file, places) for file in find_widening(places)]
 

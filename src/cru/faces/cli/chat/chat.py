@@ -316,7 +316,7 @@ class Chat:
         return True
 
     def _next_mode(self) -> None:
-        from cru.commands.mode import next_mode
+        from cru.core.commands.mode import next_mode
 
         sentence = next_mode(self._session.parts)
         print_above_prompt(partial(say, sentence))

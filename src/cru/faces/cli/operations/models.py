@@ -44,9 +44,9 @@ def show_full_metadata(run: FlagRun, model: str) -> None:
 
 async def _describe(name: str, models: ModelPool, is_full: bool = False) -> list[str]:
     """Return the lines for models.toml, as chibi prints them. Raises NoModel, NoSuchModel."""
-    from cru.commands.model import check_model
-    from cru.commands.model_facts import find_facts
     from cru.core.base.config.positions import join_key
+    from cru.core.commands.model import check_model
+    from cru.core.commands.model_facts import find_facts
     from cru.core.models.listing import ListUnavailable
 
     resolved = await check_model(name, models)
@@ -63,8 +63,8 @@ async def _describe(name: str, models: ModelPool, is_full: bool = False) -> list
 
 def _set(run: FlagRun, context: str, model: str, command: str) -> None:
     """Check it, then keep it in the context's local.toml. Raises NoModel, NoSuchModel, ContextHeld and ConfigError."""
-    from cru.commands.model import check_model
     from cru.core.base.config.edit import set_value
+    from cru.core.commands.model import check_model
 
     if not model.strip():
         raise UsageProblem("a model needs a name", "cru -m PROVIDER:MODEL")

@@ -110,7 +110,7 @@ class SessionBrowser:
         typed = await self._line.read(f"fork {name} behind turn (Enter: the last one)")
         if typed is None:
             return
-        from cru.commands.forks import describe_fork, parse_fork
+        from cru.core.commands.forks import describe_fork, parse_fork
         from cru.core.turn.conversation import fork
 
         turn, new = parse_fork(typed.split())

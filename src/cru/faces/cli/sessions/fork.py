@@ -27,7 +27,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         turn = int(args.words[0])
     home = open_home(parsed)
     store = home.find(context_name(parsed, home))
-    from cru.commands.forks import describe_fork
+    from cru.core.commands.forks import describe_fork
     from cru.core.turn.conversation import fork
 
     with store.lock("cru fork"):

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from cru.commands.prompt_files import BadPromptFile, FileOrigin, PromptFileKind
-from cru.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
-from cru.commands.prompt_files.run import ModelChooser, PromptFileRunner
 from cru.core.base.values.visible import visible
+from cru.core.commands.prompt_files import BadPromptFile, FileOrigin, PromptFileKind
+from cru.core.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
+from cru.core.commands.prompt_files.run import ModelChooser, PromptFileRunner
 from cru.core.turn.commands import Command, CommandResult
 
 OWNER = "files"

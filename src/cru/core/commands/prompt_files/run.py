@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from cru.commands.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces
-from cru.commands.prompt_files.expansion import expand, find_mentions
-from cru.commands.prompt_files.files import PromptFile, check_usable, leads_out
-from cru.commands.prompt_files.trusted import check_trusted
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
+from cru.core.commands.prompt_files import ExpansionFailed, FileOrigin, PromptFileKind, PromptPlaces
+from cru.core.commands.prompt_files.expansion import expand, find_mentions
+from cru.core.commands.prompt_files.files import PromptFile, check_usable, leads_out
+from cru.core.commands.prompt_files.trusted import check_trusted
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.core.guard.rules.trust import TrustStore

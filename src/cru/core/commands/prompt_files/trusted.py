@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.commands.prompt_files import FileOrigin, NotTrusted, PromptFileKind, PromptPlaces
-from cru.commands.prompt_files.expansion import runs_commands
-from cru.commands.prompt_files.files import SKILL_FILE, PromptFile, find_files, read_file
+from cru.core.commands.prompt_files import FileOrigin, NotTrusted, PromptFileKind, PromptPlaces
+from cru.core.commands.prompt_files.expansion import runs_commands
+from cru.core.commands.prompt_files.files import SKILL_FILE, PromptFile, find_files, read_file
 from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
 from cru.core.guard.rules.trust import TrustStore
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.commands.prompt_files import BadPromptFile, FileOrigin, PromptFileKind, PromptPlaces
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, NoFrontMatter, read_front_matter
 from cru.core.base.files.regular import open_regular, read_regular
+from cru.core.commands.prompt_files import BadPromptFile, FileOrigin, PromptFileKind, PromptPlaces
 
 LIMIT_BYTES = 1 << 20
 """Of one file."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.commands.context import CommandContext
 from cru.core.base.config.layers import PROJECT
+from cru.core.commands.context import CommandContext
 from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, MODES, STRICTNESS, check_mode
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.parts import Parts

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
-from cru.commands.mode import describe_sandbox
 from cru.core.base.values.mcp_names import PREFIX, own_name
 from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
+from cru.core.commands.mode import describe_sandbox
 from cru.core.guard.rules.command_parts import JudgedParts, judge_parts
 from cru.core.guard.rules.gate import Gate, Verdict
 from cru.core.guard.rules.later_runs import ASKED

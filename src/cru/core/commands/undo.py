@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
 from cru.core.base.files import is_inside
 from cru.core.base.values.visible import visible
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
 from cru.core.guard.rules.gate import PermissionSubject
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.parts import Parts

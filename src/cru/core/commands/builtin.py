@@ -8,8 +8,8 @@ from importlib import import_module
 
 from msgspec import Struct
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import Command, CommandResult
 
 CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]

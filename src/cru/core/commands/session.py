@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
-from cru.commands.table_row import table_row
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
+from cru.core.commands.table_row import table_row
 from cru.core.turn import TooFewMessages
 from cru.core.turn.commands import Command, CommandResult
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
 from cru.core.plugins.listing import format_row, plugin_rows
 from cru.core.plugins.manager import Extensions
 from cru.core.turn.commands import CommandResult

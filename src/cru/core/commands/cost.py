@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cru.commands.context import CommandContext
 from cru.core.agents.usage import of_turn, read_usages, sum_usages
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
+from cru.core.commands.context import CommandContext
 from cru.core.turn import compaction
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.recorded_usage import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from cru.commands.errors import NotHere
+from cru.core.commands.errors import NotHere
 from cru.core.turn.model_pool import ModelPool
 from cru.core.turn.session import Session
 

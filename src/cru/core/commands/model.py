@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand, NoSuchModel
-from cru.commands.model_facts import ModelFacts, find_facts, render_models
 from cru.core.base.config.closest import closest, is_misprint
 from cru.core.base.config.edit import set_value
 from cru.core.base.config.layers import ENVIRONMENT, PROJECT
 from cru.core.base.config.positions import join_key
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand, NoSuchModel
+from cru.core.commands.model_facts import ModelFacts, find_facts, render_models
 from cru.core.events.payloads import ConfigChanged
 from cru.core.models.listing import ListedModel, ListUnavailable
 from cru.core.models.protocol import ModelError

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.commands.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
-from cru.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
-from cru.commands.prompt_files.run import PromptFileRunner
 from cru.core.base.values.messages import Span, ToolSpec
 from cru.core.base.values.visible import visible
+from cru.core.commands.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
+from cru.core.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
+from cru.core.commands.prompt_files.run import PromptFileRunner
 from cru.core.guard.rules import NotAccepted
 from cru.core.tools.arguments import decode_object
 from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.commands.context import CommandContext
+from cru.core.commands.context import CommandContext
 from cru.core.turn.commands import CommandResult
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
 from cru.core.base.values.mcp_names import join_names
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
 from cru.mcp.connection import ServerConnection
 from cru.mcp.facts import ServerState, count_tools

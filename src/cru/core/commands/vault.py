@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from cru.commands.context import CommandContext
-from cru.commands.errors import BadCommand
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.visible import visible
+from cru.core.commands.context import CommandContext
+from cru.core.commands.errors import BadCommand
 from cru.core.tools.notes import hit_lines, note_line
 from cru.core.turn.commands import CommandResult
 from cru.vault.index.records import NoteRecord
