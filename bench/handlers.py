@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cru.app import Start, build
+from cru.core.compose import Start, build
 from cru.core.events.answers import Answer, transform
 from cru.core.events.bus import Bus, Event
 from cru.core.events.journal import Unjournalled

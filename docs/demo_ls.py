@@ -7,8 +7,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from cru.app import Start, build
 from cru.core.base.values.messages import ToolSpec
+from cru.core.compose import Start, build
 from cru.core.events.answers import transform
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import StreamingDelta, ToolCalled, ToolCompleted

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.kit.closing import closed_later
 
-from cru.app import Start, build, load_settings, project_root
 from cru.core.base.config.layers import ConfigError
+from cru.core.compose import Start, build, load_settings, project_root
 from cru.core.guard.rules import PermissionSettings
 from cru.core.models import ModelSettings
 from cru.core.turn.parts import EngineSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit import HomeDir, cru
 
-from cru.app.start import RARE_SETTINGS
+from cru.core.compose.start import RARE_SETTINGS
 
 
 @pytest.mark.parametrize("table", sorted(RARE_SETTINGS.keys() - {"sandbox"}))  # that one is a mode of it

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tests.app.test_app import start_in, write
 
-from cru.app import load_settings
+from cru.core.compose import load_settings
 from cru.core.models import ModelSettings
 from cru.core.models.registry import choose_model
 

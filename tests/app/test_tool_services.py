@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.permissions.world import World
 
-from cru.app.wiring import tool_services
+from cru.core.compose.wiring import tool_services
 from cru.core.guard.rules import LayerRules, RuleLists
 
 

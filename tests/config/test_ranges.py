@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.kit import HomeDir, cru
 
-from cru.app.start import API_TABLES, SETTINGS
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers
+from cru.core.compose.start import API_TABLES, SETTINGS
 
 WRONG = [
     ("lock_heartbeat_seconds=0", "from 1 to 3600, got 0"),

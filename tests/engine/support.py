@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 from tests.kit.closing import close_later
 
-from cru.app import SessionBundle, Start, build
 from cru.core.base.values.messages import Delta, Entry, Request, ToolSpec
+from cru.core.compose import SessionBundle, Start, build
 from cru.core.events.answers import Answer
 from cru.core.events.bus import Bus
 from cru.core.events.registry import HandlerFunction

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, MadeTool, Person, World, always
 
-from cru.app import SETTINGS
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
+from cru.core.compose import SETTINGS
 from cru.core.events.answers import Answer, Inject
 from cru.core.events.payloads import AgentResponded
 from cru.core.guard.rules.gate import PermissionReply

@@ -252,7 +252,7 @@ def test_leave_takes_back_the_rest(desk: Desk) -> None:
 
 
 def test_another_context_that_changed_the_file_is_somebody_else(desk: Desk) -> None:
-    from cru.app import Start, build
+    from cru.core.compose import Start, build
 
     start = Start(
         desk.path / "home", "other", {"PATH": "/usr/bin:/bin", "HOME": str(desk.path), "CRU_SANDBOX": "off"},

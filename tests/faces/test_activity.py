@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.engine.support import MadeTool, World
 
-from cru.app import FaceSettings
 from cru.core.base.values.delays import Delayed
 from cru.core.base.values.messages import CallPart
+from cru.core.compose import FaceSettings
 from cru.core.events.payloads import AgentThinking
 from cru.core.events.stream import StateChanged
 from cru.faces.cli.terminal.live import LiveRegion

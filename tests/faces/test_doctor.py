@@ -11,7 +11,7 @@ import pytest
 from tests.kit import HomeDir, cru, pty, server
 from tests.kit.sandbox import needs_sandbox
 
-from cru.app.start import Start
+from cru.core.compose.start import Start
 from cru.faces.cli.doctor import command
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 

@@ -22,13 +22,13 @@ from tests.extensions.hooks.dialect_world import about, event
 from tests.permissions.test_commands import gate
 from tests.shell.test_parser import check_places
 
-from cru.app.start import SETTINGS
 from cru.core.base.config.ignored import restrict_untrusted
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.files import parse_toml
 from cru.core.base.files.front_matter import BadFrontMatter, read_front_matter
 from cru.core.base.files.glob import BadGlob
 from cru.core.base.files.nesting import BadToml
+from cru.core.compose.start import SETTINGS
 from cru.core.conversations.entries import decode_lines, encode, replace_surrogates
 from cru.core.events.answers import STRENGTH, strength
 from cru.core.events.catalog import BY_NAME

@@ -8,15 +8,15 @@ from inspect import iscoroutinefunction
 from tests.namespace.examples import docs, example
 
 from cru import contexts, extensions, models, permissions, tasks
-from cru.app import start as faces
-from cru.app.chat_keys import DOCS as CHAT_KEYS
-from cru.app.chat_theme import DOCS as CHAT_THEME
-from cru.app.start import every_struct
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES, load_target
 from cru.core.base.config.reference import markdown
 from cru.core.commands.builtin import TABLE
 from cru.core.commands.prompt_files import DOCS as PROMPT_FILES
+from cru.core.compose import start as faces
+from cru.core.compose.chat_keys import DOCS as CHAT_KEYS
+from cru.core.compose.chat_theme import DOCS as CHAT_THEME
+from cru.core.compose.start import every_struct
 from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG

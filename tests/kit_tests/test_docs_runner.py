@@ -10,7 +10,7 @@ from tests.kit import HomeDir, tables
 from tests.kit.docs import DocsError, blocks, check_page, main, matches
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 
-from cru.app.start import every_struct
+from cru.core.compose.start import every_struct
 
 PAGE = """# Page
 ```sh test

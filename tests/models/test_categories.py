@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.engine.support import World
 
-from cru.app import SETTINGS
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers
 from cru.core.base.values.messages import Usage
+from cru.core.compose import SETTINGS
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import ModelSelected
 from cru.core.events.stamp import Origin

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tests.vault.support import write_notes
 from tests.vault.test_semantic import SynonymModel
 
-from cru.app.grounding import NoteSearch
 from cru.core.base.values.messages import OfferedNote
+from cru.core.compose.grounding import NoteSearch
 from cru.vault import IndexUnusable, VaultSettings
 from cru.vault.live import LiveVault
 from cru.vault.search.modes import SearchMode, SearchResult

@@ -11,7 +11,7 @@ import pytest
 from tests.engine.support import World
 from tests.kit.closing import close_later
 
-from cru.app import Start
+from cru.core.compose import Start
 from cru.core.hooks.errors import Untrusted
 
 SCRIPT = 'call: bash {"command": "touch RAN"}\n---\ntext: ok\n'

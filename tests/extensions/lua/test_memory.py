@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.kit.closing import closed_later
 
-from cru.app import Start, build
 from cru.core.api.handlers import PluginHandler
+from cru.core.compose import Start, build
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.plugins.lua.plugins import LuaPlugins
 from cru.core.turn.session import Session

@@ -72,7 +72,7 @@ class ChildSession(Struct, frozen=True):
 
 
 class SessionFactory(Protocol):
-    """Builds sessions below others (cru.app.children)."""
+    """Builds sessions below others (cru.core.compose.children)."""
 
     def __call__(self, parent: Parts, spec: ChildSpec) -> ChildSession: ...
 

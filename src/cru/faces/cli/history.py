@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from cru.app.start import Start
+from cru.core.compose.start import Start
 from cru.core.conversations.entries import format_time
 from cru.core.undo import NoRevision
 from cru.core.undo.diff import diff_summary

@@ -54,9 +54,9 @@ def _list(parsed: Parsed, folder: Path) -> int:
 
 def _list_models(parsed: Parsed, provider: str, words: list[str]) -> int:
     """Raises UsageProblem, ListUnavailable."""
-    from cru.app import load_settings
     from cru.core.base.config.closest import did_you_mean
     from cru.core.commands.model_facts import render_models
+    from cru.core.compose import load_settings
     from cru.core.events.bus import Bus
     from cru.core.events.stamp import Origin
     from cru.core.models import ModelSettings

@@ -27,7 +27,7 @@ from cru.faces.cli.run_options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.app.start import Start
+    from cru.core.compose.start import Start
     from cru.core.events.payloads import Attachment
 
 # Operations that only say how this run works: a chat may follow them.
@@ -296,8 +296,8 @@ def _start_of_turn(parsed: Parsed, name: str) -> Start:
         return start
     from msgspec.structs import replace
 
-    from cru.app.main_card import resumed_card
-    from cru.app.start import card_places
+    from cru.core.compose.main_card import resumed_card
+    from cru.core.compose.start import card_places
 
     return replace(start, agent=resumed_card(start.home / "contexts" / name, card_places(start)))
 

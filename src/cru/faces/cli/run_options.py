@@ -14,7 +14,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cru.app import Start
+    from cru.core.compose import Start
     from cru.core.conversations.home import Home
     from cru.core.hooks.discovery import HookPolicy
 
@@ -35,7 +35,7 @@ SANDBOX_FLAGS = {"sandbox": "on", "no-sandbox": "off"}  # the later one counts
 
 def start_of(parsed: Parsed, context: str) -> Start:
     """What the composition root needs to know."""
-    from cru.app import Start, project_root
+    from cru.core.compose import Start, project_root
 
     cwd = working_directory()
     home = home_path(parsed)

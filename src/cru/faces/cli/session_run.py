@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.core.base.values.errors import CruError
+from cru.core.compose import FaceSettings, SessionBundle, Start, build
 from cru.core.events.stream import CommandSaid, Notice, Published
 from cru.core.models import ModelSettings
 from cru.core.turn.background import finish_agents, run_to_end

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.app.start import API_TABLES, settings_structs
 from cru.core.base.config.layers import COMMAND_LINE, ConfigError, Layer, merge_layers
 from cru.core.base.config.positions import split_key
+from cru.core.compose.start import API_TABLES, settings_structs
 from cru.faces.cli.flags import UsageProblem
 
 

@@ -40,7 +40,7 @@ from cru.faces.cli.answer_writer import AnswerWriter
 from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
 
 if TYPE_CHECKING:
-    from cru.app import FaceSettings
+    from cru.core.compose import FaceSettings
     from cru.core.turn.parts import Parts
     from cru.faces.cli.terminal.live import LiveRegion
     from cru.faces.cli.terminal.progress import PluginStatuses, ProgressLine

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from cru.app import Start
-from cru.app.start import card_places, prompt_places
 from cru.core.agents import CardOrigin
 from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
 from cru.core.commands.prompt_files import PromptFileKind
+from cru.core.compose import Start
+from cru.core.compose.start import card_places, prompt_places
 from cru.core.guard.rules.snapshot import Snapshot, SnapshotFile
 from cru.core.guard.rules.widening import find_widening
 from cru.core.turn.parts import EngineSettings
@@ -83,7 +83,7 @@ def _beginning(item: SnapshotFile) -> Iterator[str]:
 
 def find_foreign(parsed: Parsed) -> list[FileSettings]:
     """Settings of other programs in this project that say more than hooks and refusals."""
-    from cru.app import hooks_where
+    from cru.core.compose import hooks_where
     from cru.core.hooks.discovery import find_dialects, stamp_files
 
     where = hooks_where(start_of(parsed, "default"))
@@ -166,7 +166,7 @@ def _whole(text: str) -> Iterator[str]:
 
 def render_hooks(parsed: Parsed) -> list[str]:
     """The hooks of this project, which are judged one by one."""
-    from cru.app import hooks_where
+    from cru.core.compose import hooks_where
     from cru.core.hooks.discovery import find_dialects, stamp_files
 
     where = hooks_where(start_of(parsed, "default"))

@@ -13,8 +13,8 @@ from anyio import CancelScope
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.app import SessionBundle, Start, build
 from cru.core.base.values.errors import CruError
+from cru.core.compose import SessionBundle, Start, build
 from cru.core.conversations.home import Home
 from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published

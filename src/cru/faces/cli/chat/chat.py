@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
-from cru.app import Start
 from cru.core.base.values.errors import CruError
+from cru.core.compose import Start
 from cru.core.turn.attachments import may_name_image
 from cru.core.turn.background import has_report, wait_for_report
 from cru.core.turn.commands import split_command
@@ -129,7 +129,7 @@ class Chat:
         self._own: asyncio.Future[str] | None = None
 
     def _open_screen(self, live: LiveRegion, settings: Settings, start: Start) -> Screen:
-        from cru.app.chat_keys import ChatKeys, KeyTable
+        from cru.core.compose.chat_keys import ChatKeys, KeyTable
         from cru.faces.cli.chat.call_results import SHOWN, CallResults, styled
         from cru.faces.cli.chat.completion import ChatCompleter
         from cru.faces.cli.chat.history import open_history

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from prompt_toolkit.styles import BaseStyle, DynamicStyle, Style
 
-from cru.app.chat_theme import ThemeTable
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.config.layers import Settings
 from cru.core.base.config.positions import line_of
@@ -20,6 +19,7 @@ from cru.core.base.files import parse_toml
 from cru.core.base.files.nesting import BadToml
 from cru.core.base.files.regular import read_regular
 from cru.core.commands.errors import CommandError
+from cru.core.compose.chat_theme import ThemeTable
 from cru.faces.cli.console import complain
 
 STYLES = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.app.chat_keys import ChatKeys, KeyTable
-from cru.app.chat_theme import ThemeTable
+from cru.core.compose.chat_keys import ChatKeys, KeyTable
+from cru.core.compose.chat_theme import ThemeTable
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 
 

@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 import msgspec
 
-from cru.app import load_settings
-from cru.app.start import Start
 from cru.core.base.config.layers import ConfigError, Settings
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.masking import masked
+from cru.core.compose import load_settings
+from cru.core.compose.start import Start
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.doctor import chat, extensions, models, surroundings

@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.app.start import Start
 from cru.core.base.config.layers import Settings
+from cru.core.compose.start import Start
 
 FindingLevel = Literal["ok", "warn", "error"]
 

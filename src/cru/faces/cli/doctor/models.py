@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.app import secret_variables
 from cru.core.base.config.secret import mask_url
+from cru.core.compose import secret_variables
 from cru.core.events.bus import Bus
 from cru.core.events.stamp import Origin
 from cru.core.models import ModelSettings

@@ -95,7 +95,7 @@ async def terminal(_patient: Patient) -> list[DoctorFinding]:
 
 async def sandbox(patient: Patient) -> list[DoctorFinding]:
     """What confines commands here, and whether it is wanted."""
-    from cru.app.sandbox import bwrap_env, check_places, chosen_sandbox
+    from cru.core.compose.sandbox import bwrap_env, check_places, chosen_sandbox
     from cru.core.guard.sandbox.backends import describe_network
     from cru.core.guard.sandbox.detect import detect
 

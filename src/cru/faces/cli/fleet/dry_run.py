@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.app.start import Start, load_settings, project_root
-from cru.app.wiring import built_in_tools
 from cru.core.base.bundled import BASE
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
+from cru.core.compose.start import Start, load_settings, project_root
+from cru.core.compose.wiring import built_in_tools
 from cru.core.models import ModelSettings
 from cru.core.models.prices import table_cost
 from cru.core.models.registry import ModelChoice, choose_model

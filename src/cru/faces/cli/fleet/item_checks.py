@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.app.main_card import find_card
-from cru.app.start import Start, card_places, project_root
 from cru.core.agents import CardPlaces
 from cru.core.agents.discovery import list_notices
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.visible import visible
+from cru.core.compose.main_card import find_card
+from cru.core.compose.start import Start, card_places, project_root
 from cru.core.turn.attachments import read_attachment
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.set_flag import add_setting

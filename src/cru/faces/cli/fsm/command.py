@@ -15,8 +15,8 @@ from cru.faces.cli.run_options import context_name, open_home, start_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.app import SessionBundle
     from cru.core.api.fsm.machine import WorkflowMachine
+    from cru.core.compose import SessionBundle
 
 HELP = """\
 cru fsm list              every workflow: its command, what it is about, where it stands

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from cru.app import load_settings, plugin_places
-from cru.app.start import SettingsLost, Start
 from cru.core.base.config.layers import Layer
 from cru.core.base.values.masking import masked
+from cru.core.compose import load_settings, plugin_places
+from cru.core.compose.start import SettingsLost, Start
 from cru.core.guard.rules import layer_rules
 from cru.core.guard.rules.dead_rules import find_flaw
 from cru.core.guard.rules.listing import ORDER

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from cru.app import load_settings
-from cru.app.sandbox import project_sandbox
 from cru.core.base.values.masking import masked
+from cru.core.compose import load_settings
+from cru.core.compose.sandbox import project_sandbox
 from cru.core.events.journal import SkipKind
 from cru.core.hooks import dry_run, synthetic_events
 from cru.core.hooks.dry_run import DryRunResult
@@ -88,7 +88,7 @@ async def _dispatch(
             return await dry_run.dispatch(inventory, payload, ids)
     from msgspec.structs import replace
 
-    from cru.app import build
+    from cru.core.compose import build
     from cru.faces.cli.session_run import divert_prints
 
     built = build(replace(start_of(parsed, inventory.facts.context), hooks="none"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.app import hooks_where, load_settings
+from cru.core.compose import hooks_where, load_settings
 from cru.core.guard.rules import PermissionSettings
 from cru.core.hooks import HookSettings, merge_options
 from cru.core.hooks.errors import NoEntry

@@ -55,7 +55,7 @@ def _load_plugins(parsed: Parsed) -> list[dict[str, Any]]:
 
     if not any(plugin.loadable for plugin in find_plugins(parsed)):
         return []
-    from cru.app import SessionBundle
+    from cru.core.compose import SessionBundle
     from cru.core.plugins.listing import plugin_rows
     from cru.core.plugins.manager import Extensions
 

@@ -39,7 +39,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _disabled_ids(parsed: Parsed) -> list[str]:
-    from cru.app import load_settings
+    from cru.core.compose import load_settings
     from cru.core.hooks import HookSettings
     from cru.faces.cli.run_options import start_of
 

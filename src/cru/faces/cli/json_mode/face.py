@@ -30,7 +30,7 @@ from cru.core.turn.turn import Cause, LegResult
 from cru.faces.cli.console import TerminalOutput, say
 
 if TYPE_CHECKING:
-    from cru.app import FaceSettings
+    from cru.core.compose import FaceSettings
     from cru.core.turn.parts import Parts
 
 VERSION = 1

@@ -6,8 +6,8 @@ import asyncio
 
 import msgspec
 
-from cru.app.sandbox import project_sandbox
 from cru.core.base.values.mcp_names import join_names
+from cru.core.compose.sandbox import project_sandbox
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, say, show
 from cru.faces.cli.event_loop import run_interruptible

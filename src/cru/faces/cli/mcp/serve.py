@@ -15,7 +15,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem, parse
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from cru.app import Start
+    from cru.core.compose import Start
     from cru.faces.mcp_server.http import HttpPlace
     from cru.faces.mcp_server.served_session import Tell
     from cru.faces.mcp_server.stdio import WireInput, WireOutput

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.app import children_env, secret_variables
-from cru.app.start import Start, load_settings, user_home
 from cru.core.base.config.layers import Layer, Settings
+from cru.core.compose import children_env, secret_variables
+from cru.core.compose.start import Start, load_settings, user_home
 from cru.faces.cli.console import complain
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of

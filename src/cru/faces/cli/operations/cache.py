@@ -25,7 +25,7 @@ def _clear(store: FileContext, command: str) -> str:
 
 def clean_all(run: FlagRun) -> None:
     """Each context by its own settings; one that cannot be cleaned does not keep the others waiting."""
-    from cru.app import load_settings
+    from cru.core.compose import load_settings
     from cru.core.tools.protocol import ToolSettings
 
     total = 0

@@ -13,7 +13,7 @@ from cru.faces.cli.run_options import start_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from cru.app import Start
+    from cru.core.compose import Start
     from cru.core.turn.model_pool import ModelPool
     from cru.faces.cli.operations.flag_run import FlagRun
 
@@ -76,7 +76,7 @@ def _set(run: FlagRun, context: str, model: str, command: str) -> None:
 
 async def _use_pool(start: Start, use: Callable[[ModelPool], Awaitable[T]]) -> T:
     """Return what `use` returns; warnings of the models go to standard error."""
-    from cru.app import load_settings
+    from cru.core.compose import load_settings
     from cru.core.events.bus import Bus
     from cru.core.events.stamp import Origin
     from cru.core.events.stream import Notice

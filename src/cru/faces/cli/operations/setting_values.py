@@ -39,14 +39,14 @@ def setting_names(settings: Settings) -> list[str]:
 
 
 def _as_dict(settings: Settings) -> dict[str, object]:
-    from cru.app.start import every_struct
+    from cru.core.compose.start import every_struct
 
     return settings.with_defaults(every_struct()).as_dict()
 
 
 def _is_free(path: tuple[str, ...]) -> bool:
     """Whether a table has keys of which none need be there."""
-    from cru.app.start import API_TABLES
+    from cru.core.compose.start import API_TABLES
 
     return path[0] in {name.partition(".")[0] for name in API_TABLES}
 

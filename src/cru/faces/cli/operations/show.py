@@ -97,7 +97,7 @@ def _inspect(run: FlagRun, store: FileContext, thing: str) -> None:
 
 def _settings(run: FlagRun, context: str) -> Settings:
     """What holds for a context; what is wrong with its files is told."""
-    from cru.app import load_settings
+    from cru.core.compose import load_settings
 
     settings, _, notices = load_settings(start_of(run.parsed, context))
     for notice in notices:

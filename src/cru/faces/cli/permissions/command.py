@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from cru.app import SessionBundle, build
 from cru.core.commands import permissions as texts
+from cru.core.compose import SessionBundle, build
 from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published
 from cru.core.guard.rules.listing import describe_rule, list_rules

@@ -94,7 +94,7 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
 
 
 def _list(parsed: Parsed, as_json: bool) -> int:
-    from cru.app import SessionBundle
+    from cru.core.compose import SessionBundle
     from cru.core.plugins.listing import format_row, plugin_rows
     from cru.core.plugins.manager import Extensions
 

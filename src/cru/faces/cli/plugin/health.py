@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
 
-from cru.app import SessionBundle
 from cru.core.api.host import PluginSession
 from cru.core.base.values.masking import masked
+from cru.core.compose import SessionBundle
 from cru.core.plugins.loaded_plugin import LoadedPlugin
 from cru.core.plugins.manager import Extensions
 from cru.core.plugins.testing.health import HealthCheck, check

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from cru.app import SessionBundle, Start, load_settings, plugin_places
 from cru.core.base.config.closest import did_you_mean
+from cru.core.compose import SessionBundle, Start, load_settings, plugin_places
 from cru.core.plugins.errors import UnknownPlugin
 from cru.core.plugins.manager import Extensions
 from cru.faces.cli.console import say

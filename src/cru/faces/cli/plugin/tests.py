@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cru.app import Start
+from cru.core.compose import Start
 from cru.core.plugins.lua.fennel import FennelPlace
 from cru.core.plugins.testing.report import TestReport
 from cru.core.plugins.testing.runner import files_of, run_file

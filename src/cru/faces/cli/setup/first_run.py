@@ -8,12 +8,12 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.app.start import Start
 from cru.core.base.bundled import TOUR
 from cru.core.base.config.edit import set_value
 from cru.core.base.config.positions import join_key
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.errors import CruError
+from cru.core.compose.start import Start
 from cru.core.models import ModelAlias, ModelSettings
 from cru.core.models.listing import KeyRefused, ListedModel, list_models
 from cru.core.models.providers import CUSTOM, key_for

@@ -6,9 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from cru.app import load_settings
 from cru.core.base.net.transport import Transport
 from cru.core.commands.errors import NotHere
+from cru.core.compose import load_settings
 from cru.core.models import ModelSettings
 from cru.core.models.providers import CUSTOM, PROVIDERS
 from cru.core.models.stored_keys import StoredKeys, find_keyring

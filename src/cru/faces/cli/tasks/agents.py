@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cru.app.start import card_places
 from cru.core.agents.cards import AgentCard
 from cru.core.agents.discovery import UNTRUSTED, Cards, load_cards
 from cru.core.base.values.visible import whole_lines
+from cru.core.compose.start import card_places
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cru.app import Start, build
+from cru.core.compose import Start, build
 from cru.core.turn.history import BYTES_PER_TOKEN, History, weight
 from cru.core.turn.parts import Parts
 from cru.core.turn.recorded_trace import last_request

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.app import Start, load_settings
+from cru.core.compose import Start, load_settings
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem

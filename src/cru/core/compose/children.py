@@ -8,8 +8,6 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.app import wiring
-from cru.app.start import Start, card_places, find_guides
 from cru.core.agents import TaskTable
 from cru.core.agents.agent_tasks import AgentTasks, SessionTasks
 from cru.core.agents.control import ControlPipe
@@ -19,6 +17,8 @@ from cru.core.agents.subagent import ChildSession, ChildSpec, asker_for, choose_
 from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.messages import Span
+from cru.core.compose import wiring
+from cru.core.compose.start import Start, card_places, find_guides
 from cru.core.conversations import ContextSettings, write_errors
 from cru.core.conversations.home import Home
 from cru.core.conversations.line_file import LineFile

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cru.app.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
 from cru.core.agents import FOLDER, UNTOLD, CardPlaces, TaskSettings
 from cru.core.base.bundled import BASE, COMPACTION, GUIDES
 from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
+from cru.core.compose.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
 from cru.core.conversations import ContextSettings, StoreUnwritable, read_error
 from cru.core.conversations.entries import new_id
 from cru.core.conversations.home import Home
@@ -45,8 +45,8 @@ from cru.core.turn.settling import inject_recursion
 from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
 
 if TYPE_CHECKING:
-    from cru.app.prompt_files import PromptFilesHere
     from cru.core.base.net import WholeResponse
+    from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.turn.turn import TaskReport
@@ -73,7 +73,7 @@ def add_extensions(
     """Built-in handlers, MCP servers, extensions and plugins, and what is done around a session; returns the plugins. Raises
     BadExtension."""
     if servers is not None:
-        from cru.app import mcp
+        from cru.core.compose import mcp
 
         mcp.add_servers(parts, start, servers)
     register_extensions(parts.bus, extensions)
@@ -81,11 +81,11 @@ def add_extensions(
     parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
     places = card_places(start)
     if places.has_own():
-        from cru.app.agent_cards import tell_cards
+        from cru.core.compose.agent_cards import tell_cards
 
         parts.lifecycle.opening.append(partial(tell_cards, places))
     if start.agent:
-        from cru.app.main_card import find_card, mark_of, narrow_tools, tell_model
+        from cru.core.compose.main_card import find_card, mark_of, narrow_tools, tell_model
 
         card = find_card(start.agent, places)
         parts.card = mark_of(card)
@@ -261,7 +261,7 @@ def section_source(
     places = card_places(start)
     base, name = BASE, ""
     if start.agent:
-        from cru.app.main_card import find_card
+        from cru.core.compose.main_card import find_card
 
         card = find_card(start.agent, places)
         base, name = card.prompt or BASE, card.name
@@ -312,7 +312,7 @@ def build_gate(
     gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user, secrets=secrets)
     if not start.agent:
         return gate
-    from cru.app.main_card import find_card
+    from cru.core.compose.main_card import find_card
 
     return gate.narrowed(find_card(start.agent, card_places(start)).mode)
 
@@ -351,7 +351,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
 
     def web_rules() -> WebRules:
-        from cru.app.fetch_leave import FetchLeave
+        from cru.core.compose.fetch_leave import FetchLeave
 
         return FetchLeave(gate)
 

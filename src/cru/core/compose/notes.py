@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.app.start import Start, user_home
 from cru.core.base.config.layers import Settings
+from cru.core.compose.start import Start, user_home
 from cru.core.events import payloads as p
 from cru.core.events.payloads import MessageReceived
 from cru.core.guard.rules.paths import PathRoots, contains_secrets, resolve
@@ -20,7 +20,7 @@ from cru.vault.index.changes import ChangeKind, NoteChange
 from cru.vault.live import LiveVault
 
 if TYPE_CHECKING:
-    from cru.app.note_watcher import VaultWatcher
+    from cru.core.compose.note_watcher import VaultWatcher
 
 
 class SessionVault:
@@ -68,7 +68,7 @@ class SessionVault:
         async def watch(_: Parts | None = None) -> None:
             nonlocal watcher
             if parts.services.is_chat:
-                from cru.app.note_watcher import VaultWatcher
+                from cru.core.compose.note_watcher import VaultWatcher
 
                 watcher = watcher or VaultWatcher(parts, self._live)
                 await watcher.consider()
@@ -82,7 +82,7 @@ class SessionVault:
         parts.lifecycle.closing.append(close)
 
     def _ground(self, parts: Parts) -> None:
-        from cru.app.grounding import Grounding
+        from cru.core.compose.grounding import Grounding
 
         grounding = Grounding(parts, self._live, self._grounding)
         parts.bus.registry.on(MessageReceived, grounding, owner="vault", where="[vault] grounding", on_error="pass")

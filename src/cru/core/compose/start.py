@@ -35,8 +35,8 @@ from cru.core.turn.parts import EngineSettings
 from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 
 if TYPE_CHECKING:
-    from cru.app.prompt_files import PromptFilesHere
     from cru.core.commands.prompt_files import PromptPlaces
+    from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.guard.rules.gate import Gate
     from cru.core.plugins.discovery.places import PluginFolders
     from cru.core.plugins.lost_guards import LostGuard
@@ -67,8 +67,8 @@ RARE_SETTINGS = {
     "vault": "cru.vault:VaultTable",
     "mcp": "cru.mcp:McpTable",
     "undo": "cru.revisions:UndoTable",
-    "keys": "cru.app.chat_keys:KeyTable",
-    "theme": "cru.app.chat_theme:ThemeTable",
+    "keys": "cru.core.compose.chat_keys:KeyTable",
+    "theme": "cru.core.compose.chat_theme:ThemeTable",
     "sandbox": "cru.sandbox:SandboxTable",
     "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
     "contexts": "cru.core.conversations.scope:ContextsTable",
@@ -168,7 +168,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     present = [layer for layer in layers if layer is not None]
     settings = merge_layers(settings_structs(present), present, tables=API_TABLES)
     if any("api" in layer.data for layer in present if layer.name in (CONTEXT, COMMAND_LINE)):
-        from cru.app.own_parameters import apply_own_parameters
+        from cru.core.compose.own_parameters import apply_own_parameters
 
         settings = apply_own_parameters(settings, present)
     return settings, present, notices + [str(p) for p in settings.problems]
@@ -177,7 +177,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
 def _card_layer(start: Start, below: Sequence[Layer | None]) -> Layer | None:
     if not start.agent:
         return None
-    from cru.app.main_card import card_layer
+    from cru.core.compose.main_card import card_layer
 
     return card_layer(start.agent, card_places(start), below)
 
@@ -330,13 +330,13 @@ def find_guides(start: Start, settings: GuideSettings, gate: "Gate", root: Path,
     gemini = [folder / ".gemini" / "settings.json" for folder in dict.fromkeys((user, root))]
 
     def load() -> "GuideReader":
-        from cru.app.guides import make_reader
+        from cru.core.compose.guides import make_reader
 
         return make_reader(places, settings, gate)
 
     def more_names() -> Sequence[str]:
         if any(map(os.path.lexists, gemini)):
-            from cru.app.guides import gemini_names
+            from cru.core.compose.guides import gemini_names
 
             return gemini_names(gemini)
         return ()
@@ -353,7 +353,7 @@ def find_prompt_files(start: Start, settings: Settings) -> "PromptFilesHere | No
     unread = tuple(folder for name in UNREAD if (folder := start.root / ".claude" / name).is_dir())
     if not unread and not any(map(os.path.isdir, paths)):
         return None
-    from cru.app.prompt_files import find_here
+    from cru.core.compose.prompt_files import find_here
 
     return find_here(prompt_places(start), settings, unread)
 

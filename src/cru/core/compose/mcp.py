@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cru.app.mcp_prompts import add_prompts
-from cru.app.mcp_requests import SessionRequests
-from cru.app.start import Start
 from cru.core.base.values.mcp_names import PREFIX, note_owner, server_prefix
+from cru.core.compose.mcp_prompts import add_prompts
+from cru.core.compose.mcp_requests import SessionRequests
+from cru.core.compose.start import Start
 from cru.core.events.payloads import McpAttached, ToolDiscovered
 from cru.core.events.stream import Notice, Published, StateChanged
 from cru.core.tools.mcp import OWNER, McpTool

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.app import wiring
-from cru.app.sandbox import add_sandbox
-from cru.app.start import (
+from cru.core.agents import TaskTable
+from cru.core.base.config.layers import Layer, Settings
+from cru.core.compose import wiring
+from cru.core.compose.sandbox import add_sandbox
+from cru.core.compose.start import (
     SETTINGS,
     FaceSettings,
     Start,
@@ -25,9 +27,7 @@ from cru.app.start import (
     plugin_places,
     project_root,
 )
-from cru.app.wiring import BadExtension
-from cru.core.agents import TaskTable
-from cru.core.base.config.layers import Layer, Settings
+from cru.core.compose.wiring import BadExtension
 from cru.core.conversations import ContextSettings
 from cru.core.conversations.home import Home
 from cru.core.conversations.line_file import SHORTEST_SECRET, make_redactor
@@ -47,9 +47,9 @@ from cru.core.turn.session import Session
 from cru.core.turn.spending import UsageLedger
 
 if TYPE_CHECKING:
-    from cru.app.notes import SessionVault
-    from cru.app.prompt_files import PromptFilesHere
     from cru.core.commands.context import Face
+    from cru.core.compose.notes import SessionVault
+    from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
@@ -157,7 +157,7 @@ def _find_vault(start: Start, settings: Settings) -> SessionVault | None:
     """The notes; nothing of them is loaded if none are configured."""
     if not settings.is_set("vault"):
         return None
-    from cru.app.notes import SessionVault
+    from cru.core.compose.notes import SessionVault
 
     return SessionVault.of(start, settings)
 
@@ -208,7 +208,7 @@ def _lend_spawner(
     _keep_changed_files(parts, start, settings)
 
     def spawner() -> Spawner:
-        from cru.app.children import ChildBuilder, make_tasks
+        from cru.core.compose.children import ChildBuilder, make_tasks
 
         build = ChildBuilder(start, home, settings.of(ContextSettings), models, redact)
         return make_tasks(parts, build, settings.of(TaskTable))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.app.start import Start, user_home
 from cru.core.agents import FOLDER as TASK_FOLDER
 from cru.core.base.config.layers import Settings
 from cru.core.base.files.search_path import own_env
+from cru.core.compose.start import Start, user_home
 from cru.core.guard.rules.paths import PathRoots, named_secrets, resolve
 from cru.core.guard.sandbox import VARIABLE, SandboxSettings, SandboxTable
 from cru.core.guard.sandbox.backends import BACKENDS, backend_path, describe_limits
