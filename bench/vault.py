@@ -23,9 +23,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from cru.vault import VaultSettings
-from cru.vault.semantic.model import load_embedder
-from cru.vault.vault import find_vault
+from cru.features.vault import VaultSettings
+from cru.features.vault.semantic.model import load_embedder
+from cru.features.vault.vault import find_vault
 
 WORDS = 5_000
 SMALL = 300
@@ -173,10 +173,10 @@ class RandomPassages:
 def measure_meaning(folder: Path, chance: random.Random, report: Report) -> None:
     import numpy as np
 
-    from cru.vault.semantic.store import _TABLES
-    from cru.vault.semantic.vectors import VectorTable
-    from cru.vault.search.modes import SearchMode
-    from cru.vault.vault import Vault
+    from cru.features.vault.semantic.store import _TABLES
+    from cru.features.vault.semantic.vectors import VectorTable
+    from cru.features.vault.search.modes import SearchMode
+    from cru.features.vault.vault import Vault
 
     report.add("load the model", measure([load_embedder]), 0)
     count = 100

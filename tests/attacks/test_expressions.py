@@ -23,9 +23,9 @@ PIECES = [
 ]  # fmt: skip
 BOUNDED = {
     "cru.core.hooks.parsing.regex_cost._TOKEN": 1_000,
-    "cru.vault.semantic.passages._WIKILINK": 1_400,
-    "cru.vault.semantic.passages._LINK": 1_400,
-    "cru.vault.semantic.passages._BREAK": 700,
+    "cru.features.vault.semantic.passages._WIKILINK": 1_400,
+    "cru.features.vault.semantic.passages._LINK": 1_400,
+    "cru.features.vault.semantic.passages._BREAK": 700,
 }
 """Expressions that may take a time that grows with the square: the characters of the longest text that each is given."""
 TRIED_ONCE = {"match", "fullmatch"}

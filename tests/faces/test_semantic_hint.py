@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cru.faces.cli.vault.meaning import suggest_install
-from cru.vault import VaultSettings
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault
+from cru.features.vault import VaultSettings
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.vault.support import NOTES, write_notes
 
 from cru.faces.cli.console import StandardOutput
 from cru.faces.cli.vault.lines import show_hits
-from cru.vault.search.full_text import Hit
+from cru.features.vault.search.full_text import Hit
 
 HOSTILE = '</script><script>alert(1)</script>"&'
 

@@ -49,7 +49,7 @@ from cru.core.models.exchange import ReplyReader, SseDecoder
 from cru.core.models.failures import RequestFacts
 from cru.core.models.openai_compatible import OpenAIReply
 from cru.core.models.protocol import ModelError
-from cru.vault.parse import parse_note
+from cru.features.vault.parse import parse_note
 
 FACTS = RequestFacts("mock", "mock")
 PLACE = Path("/project/.cru/config.toml")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.vault import BadQuery, VaultSettings
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault, find_vault
+from cru.features.vault import BadQuery, VaultSettings
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault, find_vault
 
 DATA = Path(__file__).parent.parent / "data" / "search"
 LOOKED_AT = 10

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cru.vault.index.index import NoteIndex
-from cru.vault.index.schema import index_file
-from cru.vault.parse import parse_note
+from cru.features.vault.index.index import NoteIndex
+from cru.features.vault.index.schema import index_file
+from cru.features.vault.parse import parse_note
 
 NOTES = Path(__file__).parent.parent / "data" / "vault"
 """A vault with all syntax; `vault.golden.txt` beside it is what is known of it."""

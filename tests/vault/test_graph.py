@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from tests.vault.support import open_vault
 
-from cru.vault import BadQuery
-from cru.vault.graph import links
-from cru.vault.graph.parse import parse_graph_query
-from cru.vault.graph.run import run_graph_query
-from cru.vault.index.index import NoteIndex
-from cru.vault.index.records import note_by_id
+from cru.features.vault import BadQuery
+from cru.features.vault.graph import links
+from cru.features.vault.graph.parse import parse_graph_query
+from cru.features.vault.graph.run import run_graph_query
+from cru.features.vault.index.index import NoteIndex
+from cru.features.vault.index.records import note_by_id
 
 NOTES = {
     "A.md": "---\nstatus: open\ntags: [x]\n---\n[[B]] [[B|again]] ![[C]] [[Nothing]]",

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.vault.support import describe, open_vault, write_notes
 
-from cru.vault import IndexUnusable, NoVault
-from cru.vault.index.changes import ChangedPart, ChangeKind
-from cru.vault.index.index import NoteIndex, Update
-from cru.vault.index.scan import selection_of
-from cru.vault.index.schema import index_file
+from cru.features.vault import IndexUnusable, NoVault
+from cru.features.vault.index.changes import ChangedPart, ChangeKind
+from cru.features.vault.index.index import NoteIndex, Update
+from cru.features.vault.index.scan import selection_of
+from cru.features.vault.index.schema import index_file
 
 
 def kinds(update: Update) -> list[tuple[str, str]]:

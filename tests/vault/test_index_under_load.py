@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests.vault.support import describe, write_notes
 
-from cru.vault.index import index as index_module
-from cru.vault.index.index import NoteIndex
-from cru.vault.index.schema import index_file
-from cru.vault.search.full_text import search
-from cru.vault.search.query import parse_search
+from cru.features.vault.index import index as index_module
+from cru.features.vault.index.index import NoteIndex
+from cru.features.vault.index.schema import index_file
+from cru.features.vault.search.full_text import search
+from cru.features.vault.search.query import parse_search
 
 PART = 20
 

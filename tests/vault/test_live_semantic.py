@@ -19,9 +19,9 @@ from tests.vault.test_semantic import SynonymModel
 
 from cru.core.base.values.messages import OfferedNote
 from cru.core.compose.grounding import NoteSearch
-from cru.vault import IndexUnusable, VaultSettings
-from cru.vault.live import LiveVault
-from cru.vault.search.modes import SearchMode, SearchResult
+from cru.features.vault import IndexUnusable, VaultSettings
+from cru.features.vault.live import LiveVault
+from cru.features.vault.search.modes import SearchMode, SearchResult
 
 COUNT = 60
 
@@ -52,8 +52,8 @@ def live_vault(folder: Path) -> LiveVault:
 
 def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search waits for no embedding, and a piece is the smallest."""
-    monkeypatch.setattr(sys.modules["cru.vault.live"], "EMBED_SECONDS", 0.0)
-    monkeypatch.setattr(sys.modules["cru.vault.live"], "PIECE_SECONDS", 0.001)
+    monkeypatch.setattr(sys.modules["cru.features.vault.live"], "EMBED_SECONDS", 0.0)
+    monkeypatch.setattr(sys.modules["cru.features.vault.live"], "PIECE_SECONDS", 0.001)
 
 
 def test_the_first_search_waits_a_little_and_the_rest_follows(
@@ -130,7 +130,7 @@ def test_where_nothing_can_be_written_words_count(
     def fail(*_: object) -> Callable[[], object]:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(sys.modules["cru.vault.semantic.index"], "write_vectors", fail)
+    monkeypatch.setattr(sys.modules["cru.features.vault.semantic.index"], "write_vectors", fail)
 
     async def session() -> SearchResult:
         live = live_vault(tmp_path)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cru.vault import BadNotePath, VaultSettings
-from cru.vault.search.forms import other_form
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault, find_vault
+from cru.features.vault import BadNotePath, VaultSettings
+from cru.features.vault.search.forms import other_form
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault, find_vault
 
 NOTES = {
     "Straße.md": "Die Haltestelle liegt an der Hauptstraße. Kilometer: ﬁnal.",

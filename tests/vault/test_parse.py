@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cru.vault.notes import BlockKind, LinkKind, Note
-from cru.vault.parse import parse_note
+from cru.features.vault.notes import BlockKind, LinkKind, Note
+from cru.features.vault.parse import parse_note
 
 
 def read(text: str) -> Note:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.vault.parse import parse_note
-from cru.vault.semantic.passages import MOST_PASSAGES, PASSAGE_BYTES, Passage, plain_text, split_note
+from cru.features.vault.parse import parse_note
+from cru.features.vault.semantic.passages import MOST_PASSAGES, PASSAGE_BYTES, Passage, plain_text, split_note
 
 LONG = "A sentence of some words. " * 100
 

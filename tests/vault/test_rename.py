@@ -9,8 +9,8 @@ import pytest
 from tests.vault.support import write_notes
 
 from cru.core.base.files.atomic import replace_file
-from cru.vault import BadNotePath, NoSuchNote, NoteExists, VaultError, VaultSettings
-from cru.vault.vault import Vault
+from cru.features.vault import BadNotePath, NoSuchNote, NoteExists, VaultError, VaultSettings
+from cru.features.vault.vault import Vault
 
 NOTES = {
     "Old.md": "I am [[Old]], [[#here]]; [side](./side.md) [up](deep/low.md)\n",
@@ -100,7 +100,7 @@ def test_after_a_crash_in_the_middle_it_can_be_taken_back(vault: Vault, monkeypa
             raise KeyboardInterrupt
         replace_file(path, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(import_module("cru.vault.rename"), "replace_file", fail)
+    monkeypatch.setattr(import_module("cru.features.vault.rename"), "replace_file", fail)
     with pytest.raises(KeyboardInterrupt):
         vault.rename("Old.md", "New.md")
     monkeypatch.undo()
@@ -119,7 +119,7 @@ def test_what_is_written_in_the_middle_of_a_rename_is_not_lost(
         if path.name == "rename.json":
             (vault.root / changed).write_text("mine, and new")
 
-    monkeypatch.setattr(import_module("cru.vault.rename"), "replace_file", write_meanwhile)
+    monkeypatch.setattr(import_module("cru.features.vault.rename"), "replace_file", write_meanwhile)
     with pytest.raises(VaultError):
         vault.rename("Old.md", "New.md")
     monkeypatch.undo()

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.vault.support import open_vault, write_notes
 
-from cru.vault import BadQuery, VaultSettings
-from cru.vault.search import full_text
-from cru.vault.search.full_text import BEGIN, END, search
-from cru.vault.search.modes import SearchMode
-from cru.vault.search.query import parse_search
-from cru.vault.vault import Vault
+from cru.features.vault import BadQuery, VaultSettings
+from cru.features.vault.search import full_text
+from cru.features.vault.search.full_text import BEGIN, END, search
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.search.query import parse_search
+from cru.features.vault.vault import Vault
 
 NOTES = {
     "retry.md": "---\ntags: [net/http]\nstatus: open\n---\n# Backoff\nThe retry policy doubles its wait. Größe matters.",

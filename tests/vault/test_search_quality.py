@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.kit.labelled_search import labelled_notes, labelled_queries, labelled_vault, measure
 
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault
 
 
 @pytest.fixture(scope="module")

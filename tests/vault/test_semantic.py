@@ -16,9 +16,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.vault.support import write_notes
 
-from cru.vault import BadQuery, VaultSettings
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault
+from cru.features.vault import BadQuery, VaultSettings
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault
 
 MEANINGS = [
     {"retry", "again", "repeat", "attempt"},

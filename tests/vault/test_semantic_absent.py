@@ -9,9 +9,9 @@ import pytest
 from tests.vault.support import write_notes
 from tests.vault.test_semantic import NOTES
 
-from cru.vault import NoEmbeddings, SearchSetting, VaultSettings
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault
+from cru.features.vault import NoEmbeddings, SearchSetting, VaultSettings
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.vault.semantic.store import _TABLES
-from cru.vault.semantic.vectors import VectorTable
+from cru.features.vault.semantic.store import _TABLES
+from cru.features.vault.semantic.vectors import VectorTable
 
 WIDTH = 4
 Step = tuple[bool, int]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.vault.support import write_notes
 
-from cru.vault.watch import FileEvent, watch_vault
+from cru.features.vault.watch import FileEvent, watch_vault
 
 
 def test_changes_are_collected_and_told(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from cru.core.api import vault as notes
 from cru.core.api.arguments import text, whole
 
 if TYPE_CHECKING:
-    from cru.vault.index.records import NoteRecord
-    from cru.vault.vault import Vault
+    from cru.features.vault.index.records import NoteRecord
+    from cru.features.vault.vault import Vault
 
 Record = dict[str, Any]
 
@@ -73,7 +73,7 @@ async def db_query(query: str) -> list[Any]:
     words = text("cru.graph.db_query", "query", query)
 
     def look(vault: Vault) -> list[Any]:
-        from cru.vault.plain import plain_rows
+        from cru.features.vault.plain import plain_rows
 
         rows, filters = vault.query(words)
         results = plain_rows(vault, rows)
@@ -117,8 +117,8 @@ async def _of_title(name: str, title: str, follow: Callable[[Vault, NoteRecord],
     named = text(f"cru.{name}", "title", title)
 
     def look(vault: Vault) -> list[Record]:
-        from cru.vault import NoSuchNote
-        from cru.vault.plain import plain_notes
+        from cru.features.vault import NoSuchNote
+        from cru.features.vault.plain import plain_notes
 
         try:
             note = vault.find(named)

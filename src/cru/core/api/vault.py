@@ -12,8 +12,8 @@ from cru.core.api.host import BadArgument, NamespaceError, NotAvailable, host
 from cru.core.base.values.errors import CruError
 
 if TYPE_CHECKING:
-    from cru.vault.live import LiveVault
-    from cru.vault.vault import Vault
+    from cru.features.vault.live import LiveVault
+    from cru.features.vault.vault import Vault
 
 T = TypeVar("T")
 Record = dict[str, Any]
@@ -32,7 +32,7 @@ async def list_(limit: int | None = None) -> list[Record]:
     most = None if limit is None else whole("cru.vault.list", "limit", limit, 0)
 
     def look(vault: Vault) -> list[Record]:
-        from cru.vault.plain import plain_notes
+        from cru.features.vault.plain import plain_notes
 
         return plain_notes(vault, vault.notes(most))
 
@@ -47,7 +47,7 @@ async def get(path: str) -> Record | None:
     name = text("cru.vault.get", "path", path)
 
     def look(vault: Vault) -> Record | None:
-        from cru.vault.plain import plain_note
+        from cru.features.vault.plain import plain_note
 
         note = vault.get(name)
         return None if note is None else plain_note(vault, note)
@@ -60,9 +60,9 @@ async def search(query: str, opts: dict[str, Any] | None = None) -> list[Record]
     in the language of `cru vault search`: by words, by meaning, or by both; without `mode` by both if that is installed
     (`pip install 'cru[semantic]'`). Scores compare within one search only. Raises NamespaceError.
 
-    Example: #cru.vault.search("retry policy", {limit=5}) --> 0
+    Example: #cru.features.vault.search("retry policy", {limit=5}) --> 0
     """
-    where = "cru.vault.search"
+    where = "cru.features.vault.search"
     words = text(where, "text", query)
     chosen = options(where, opts, _SEARCH_KEYS)
     limit = whole(where, "limit", chosen.get("limit", 20), 1)
@@ -74,8 +74,8 @@ async def search(query: str, opts: dict[str, Any] | None = None) -> list[Record]
         raise BadArgument(f'{where}: mode must be "text", "semantic" or "hybrid"')
 
     async def look(vault: LiveVault) -> list[Record]:
-        from cru.vault.plain import plain_hit
-        from cru.vault.search.modes import SearchMode
+        from cru.features.vault.plain import plain_hit
+        from cru.features.vault.search.modes import SearchMode
 
         result = await vault.search(words, limit, SearchMode(mode) if mode else None)
         return [plain_hit(hit) for hit in result.hits if least is None or hit.score >= least]
@@ -126,7 +126,7 @@ async def create_note(note: dict[str, Any]) -> str:
         raise NotAvailable(f"Kiln error: {NO_VAULT}")
 
     def write(vault: Vault) -> str:
-        from cru.vault.front_matter import with_front_matter
+        from cru.features.vault.front_matter import with_front_matter
 
         return vault.write(path, with_front_matter(properties, body), overwrite=overwrite)
 

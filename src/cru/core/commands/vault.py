@@ -11,9 +11,9 @@ from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.tools.notes import hit_lines, note_line
 from cru.core.turn.commands import CommandResult
-from cru.vault.index.records import NoteRecord
-from cru.vault.live import LiveVault
-from cru.vault.vault import Vault
+from cru.features.vault.index.records import NoteRecord
+from cru.features.vault.live import LiveVault
+from cru.features.vault.vault import Vault
 
 NONE = "no vault is configured: `cru vault init FOLDER` makes one"
 SHOWN_HITS = 10

@@ -18,12 +18,12 @@ from cru.core.guard.rules.hidden_files import HiddenFiles
 from cru.core.tools.hidden import HiddenCount
 from cru.core.turn.parts import Parts
 from cru.core.turn.turn import TYPED_SOURCES
-from cru.vault import NoEmbeddings
-from cru.vault.front_matter import read_front_matter
-from cru.vault.live import LiveVault
-from cru.vault.search.full_text import BEGIN, END, Hit
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault
+from cru.features.vault import NoEmbeddings
+from cru.features.vault.front_matter import read_front_matter
+from cru.features.vault.live import LiveVault
+from cru.features.vault.search.full_text import BEGIN, END, Hit
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault
 
 PATIENCE = 2.0
 """Seconds that a prompt waits for notes: a large vault may have to be read first."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from cru.core.base.values.errors import CruError
 from cru.core.events import payloads as p
 from cru.core.turn.parts import Parts
-from cru.vault.live import LiveVault
-from cru.vault.watch import MANY, FileEvent, is_note, watch_vault
+from cru.features.vault.live import LiveVault
+from cru.features.vault.watch import MANY, FileEvent, is_note, watch_vault
 
 EVENTS = frozenset({"file:changed", "note:parsed", "note:created", "note:modified", "note:deleted", "note:renamed"})
 DELAY = 1.0

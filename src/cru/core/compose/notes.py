@@ -15,9 +15,9 @@ from cru.core.events.payloads import MessageReceived
 from cru.core.guard.rules.paths import PathRoots, contains_secrets, resolve
 from cru.core.tools.notes import VaultTools
 from cru.core.turn.parts import Parts
-from cru.vault import VaultTable, located, with_environment
-from cru.vault.index.changes import ChangeKind, NoteChange
-from cru.vault.live import LiveVault
+from cru.features.vault import VaultTable, located, with_environment
+from cru.features.vault.index.changes import ChangeKind, NoteChange
+from cru.features.vault.live import LiveVault
 
 if TYPE_CHECKING:
     from cru.core.compose.note_watcher import VaultWatcher

@@ -26,13 +26,13 @@ from cru.core.tools.protocol import (
     ToolResult,
     ToolSettings,
 )
-from cru.vault import BadNotePath, NoSuchNote
-from cru.vault.index.records import NoteRecord
-from cru.vault.live import LiveVault
-from cru.vault.note_path import note_path
-from cru.vault.search.full_text import BEGIN, END, Hit
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault
+from cru.features.vault import BadNotePath, NoSuchNote
+from cru.features.vault.index.records import NoteRecord
+from cru.features.vault.live import LiveVault
+from cru.features.vault.note_path import note_path
+from cru.features.vault.search.full_text import BEGIN, END, Hit
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault
 
 _MARKS = str.maketrans({BEGIN: "**", END: "**"})
 Positive = Annotated[int, Meta(ge=1)]

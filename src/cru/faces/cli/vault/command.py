@@ -15,12 +15,12 @@ from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.vault import lines
-from cru.vault import VaultSettings, VaultTable, located, with_environment
-from cru.vault.index.index import Update
-from cru.vault.index.records import NoteRecord
-from cru.vault.plain import plain_hit, plain_note, plain_rows
-from cru.vault.search.modes import SearchMode
-from cru.vault.vault import Vault, find_vault
+from cru.features.vault import VaultSettings, VaultTable, located, with_environment
+from cru.features.vault.index.index import Update
+from cru.features.vault.index.records import NoteRecord
+from cru.features.vault.plain import plain_hit, plain_note, plain_rows
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.vault import Vault, find_vault
 
 HELP = """\
 cru vault init FOLDER        use a folder of Markdown as the vault (made if it is missing), and index it

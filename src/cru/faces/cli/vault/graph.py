@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from cru.core.base.files.atomic import replace_file
 from cru.faces.cli.vault.layout import lay_out
-from cru.vault import VaultError
-from cru.vault.vault import Vault
+from cru.features.vault import VaultError
+from cru.features.vault.vault import Vault
 
 PAGE = Path(__file__).with_name("graph.html")
 MOST = {"html": 5_000, "svg": 1_000}

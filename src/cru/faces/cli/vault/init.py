@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from cru.core.base.config.edit import set_value
 from cru.core.base.config.layers import read_layer
-from cru.vault import VaultError, VaultSettings
-from cru.vault.vault import Vault, find_vault
+from cru.features.vault import VaultError, VaultSettings
+from cru.features.vault.vault import Vault, find_vault
 
 
 def init_vault(home: Path, folder: str, settings: VaultSettings) -> tuple[Vault, str]:

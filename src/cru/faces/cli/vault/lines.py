@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from cru.faces.cli.console import StandardOutput, one_line, show, takes_styles
-from cru.vault.graph.links import DanglingLink
-from cru.vault.index.changes import ChangeKind
-from cru.vault.index.index import Update
-from cru.vault.index.records import NoteCounts, NoteRecord
-from cru.vault.rename import RenameRecord, UndoneRename
-from cru.vault.search.full_text import BEGIN, END, Hit
-from cru.vault.vault import Vault
+from cru.features.vault.graph.links import DanglingLink
+from cru.features.vault.index.changes import ChangeKind
+from cru.features.vault.index.index import Update
+from cru.features.vault.index.records import NoteCounts, NoteRecord
+from cru.features.vault.rename import RenameRecord, UndoneRename
+from cru.features.vault.search.full_text import BEGIN, END, Hit
+from cru.features.vault.vault import Vault
 
 SHOWN_PROBLEMS = 10
 _STRIP = str.maketrans("", "", BEGIN + END)

@@ -7,11 +7,11 @@ import sys
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import UsageProblem
-from cru.vault import IndexUnusable, NoEmbeddings
-from cru.vault.search.modes import SearchMode
-from cru.vault.semantic.model import INSTALL, is_installed
-from cru.vault.semantic.store import Coverage
-from cru.vault.vault import Vault
+from cru.features.vault import IndexUnusable, NoEmbeddings
+from cru.features.vault.search.modes import SearchMode
+from cru.features.vault.semantic.model import INSTALL, is_installed
+from cru.features.vault.semantic.store import Coverage
+from cru.features.vault.vault import Vault
 
 SEARCH_SECONDS = 5.0
 """So long a search waits for notes to be embedded; `cru vault index` embeds all."""
