@@ -24,11 +24,11 @@ from typing import Any, cast
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
-from cru.mcp import McpServer
-from cru.mcp.connection import ServerConnection
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.place import ServerPlace
-from cru.mcp.ports import NoRequests
+from cru.features.mcp import McpServer
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.ports import NoRequests
 from cru.core.tools.mcp import McpTool
 from mcp import StdioServerParameters
 

@@ -15,11 +15,11 @@ from msgspec import Struct
 from tests.attacks.web_servers import Seen, web_server
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 
-from cru.mcp import BadServer, McpServer
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.http import HttpTransport
-from cru.mcp.place import ServerPlace
-from cru.mcp.sdk import load_sdk
+from cru.features.mcp import BadServer, McpServer
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.http import HttpTransport
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.sdk import load_sdk
 
 CODES = (301, 302, 303, 307, 308)
 KEY = "sk-0123456789abcdef"

@@ -179,8 +179,8 @@ def read_message(data: bytes) -> None:
     """A line of an MCP server, and what a call, a list of tools and a prompt make of it."""
     import mcp_types
 
-    from cru.mcp.content import read_result
-    from cru.mcp.listing import read_tool, screen_result
+    from cru.features.mcp.content import read_result
+    from cru.features.mcp.listing import read_tool, screen_result
 
     try:
         message = mcp_types.jsonrpc_message_adapter.validate_json(data, by_name=False)

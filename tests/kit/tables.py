@@ -33,8 +33,8 @@ from cru.core.undo import DOCS as UNDO
 from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.oq.options import HELP
+from cru.features.mcp import DOCS as MCP_DOCS
 from cru.features.vault import DOCS as VAULT
-from cru.mcp import DOCS as MCP_DOCS
 
 
 def flags() -> str:

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from cru.mcp import McpServer
-from cru.mcp.connection import ServerConnection
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.place import ServerPlace
-from cru.mcp.ports import NoRequests
+from cru.features.mcp import McpServer
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.ports import NoRequests
 
 Message = dict[str, Any]
 TOOL = {"name": "work", "description": "works", "inputSchema": {"type": "object", "properties": {}}}

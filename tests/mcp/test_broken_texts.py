@@ -10,8 +10,8 @@ from tests.mcp.scripted_http import Exchange, ScriptedServer, call
 from tests.mcp.test_http import use as use_http
 from tests.mcp.test_stdio import use as use_program
 
-from cru.mcp.connection import ServerConnection
-from cru.mcp.mend import read_unreadable
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.mend import read_unreadable
 
 BROKEN_TEXTS = {
     "a byte": (b"a \xff b", "a � b"),

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.mcp.small_server import SERVER
 
-from cru.mcp import CallTimeout, McpServer
-from cru.mcp.connection import ServerConnection
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.place import ServerPlace
-from cru.mcp.ports import Elicitation, NoRequests
+from cru.features.mcp import CallTimeout, McpServer
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.ports import Elicitation, NoRequests
 
 LIMIT = 0.5
 

@@ -13,8 +13,8 @@ from tests.mcp.small_server import SERVER, at_url, http_server, stdio
 from cru.faces.cli.flags import parse
 from cru.faces.cli.mcp import edit
 from cru.faces.cli.mcp.edit import _read_options, _server
-from cru.mcp import sdk
-from cru.mcp.sdk import find_missing_sdk
+from cru.features.mcp import sdk
+from cru.features.mcp.sdk import find_missing_sdk
 
 PROGRAM = (sys.executable, str(SERVER))
 

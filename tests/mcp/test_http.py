@@ -11,10 +11,10 @@ import pytest
 from tests.kit.waiting import PATIENCE
 from tests.mcp.scripted_http import Exchange, Rule, ScriptedServer, call, connected, scripted
 
-from cru.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood
-from cru.mcp import http as mcp_http
-from cru.mcp.connection import ServerConnection
-from cru.mcp.facts import ServerState
+from cru.features.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood
+from cru.features.mcp import http as mcp_http
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.facts import ServerState
 
 Work = Callable[[ServerConnection, ScriptedServer], Awaitable[None]]
 

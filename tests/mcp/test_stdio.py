@@ -13,9 +13,9 @@ import pytest
 from tests.kit.waiting import PATIENCE
 from tests.mcp.scripted_http import call, connected
 
-from cru.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood, stdio
-from cru.mcp.connection import ServerConnection
-from cru.mcp.facts import ServerState
+from cru.features.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood, stdio
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.facts import ServerState
 
 PROGRAM = """
 import json, os, sys, time

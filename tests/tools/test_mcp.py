@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cru.core.tools.mcp import McpTool
-from cru.mcp.listing import RemoteTool
+from cru.features.mcp.listing import RemoteTool
 
 
 @pytest.mark.parametrize("reads_only", [True, False])

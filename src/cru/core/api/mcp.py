@@ -11,9 +11,9 @@ from cru.core.api.host import host
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.mcp_names import join_names
 from cru.core.turn import side_calls
-from cru.mcp import McpError
-from cru.mcp.connection import ServerConnection
-from cru.mcp.pool import ServerPool
+from cru.features.mcp import McpError
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.pool import ServerPool
 
 NONE = "no MCP servers are configured"
 

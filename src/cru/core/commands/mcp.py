@@ -6,9 +6,9 @@ from cru.core.base.values.mcp_names import join_names
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
-from cru.mcp.connection import ServerConnection
-from cru.mcp.facts import ServerState, count_tools
-from cru.mcp.pool import ServerPool
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.facts import ServerState, count_tools
+from cru.features.mcp.pool import ServerPool
 
 NONE = "no MCP server is configured: `cru mcp add` adds one"
 

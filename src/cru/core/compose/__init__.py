@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
-    from cru.mcp.configured import ConfiguredServers
+    from cru.features.mcp.configured import ConfiguredServers
 
 
 class SessionBundle(Struct):

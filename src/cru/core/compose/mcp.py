@@ -18,15 +18,15 @@ from cru.core.tools.mcp_search import SearchTool
 from cru.core.tools.web import sensitive_reason
 from cru.core.turn.parts import Parts
 from cru.core.turn.states import LegState
-from cru.mcp import McpSettings
-from cru.mcp.configured import ConfiguredServers
-from cru.mcp.connection import ServerConnection
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.facts import ServerState
-from cru.mcp.listing_cache import ListingCache
-from cru.mcp.place import ServerPlace
-from cru.mcp.pool import ServerPool
-from cru.mcp.ports import ServerRequests
+from cru.features.mcp import McpSettings
+from cru.features.mcp.configured import ConfiguredServers
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.facts import ServerState
+from cru.features.mcp.listing_cache import ListingCache
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.pool import ServerPool
+from cru.features.mcp.ports import ServerRequests
 
 AFTER_REQUEST = 0.05
 """Seconds after the first request began: it is on its way then, and nothing here slows it down."""

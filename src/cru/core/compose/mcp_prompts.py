@@ -14,10 +14,10 @@ from cru.core.tools.mcp import OWNER, FileSaver
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.turn.commands import Command, CommandResult
 from cru.core.turn.parts import Parts
-from cru.mcp import McpError, RequestFailed
-from cru.mcp.connection import ServerConnection
-from cru.mcp.listing import RemotePrompt
-from cru.mcp.pool import ServerPool
+from cru.features.mcp import McpError, RequestFailed
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.listing import RemotePrompt
+from cru.features.mcp.pool import ServerPool
 
 MENTION = re.compile(r"(?<![\w@])@([A-Za-z0-9][\w.-]*):(\S+)")
 TYPED = ("user", "queue", "command")

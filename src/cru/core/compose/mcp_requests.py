@@ -13,8 +13,8 @@ from cru.core.guard.rules.gate import PermissionSubject
 from cru.core.turn import permission, round
 from cru.core.turn.parts import Parts
 from cru.core.turn.round import ModelReply
-from cru.mcp import McpError
-from cru.mcp.ports import Elicitation, FormField, Sample, SamplingRequest
+from cru.features.mcp import McpError
+from cru.features.mcp.ports import Elicitation, FormField, Sample, SamplingRequest
 
 SAMPLING = "mcp_sampling"
 """What rules call a server's request for a text of the model; their glob is tried on the server's name."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cru.core.plugins.discovery.places import PluginFolders
     from cru.core.plugins.lost_guards import LostGuard
     from cru.core.turn.guides import GuideReader
-    from cru.mcp.configured import ConfiguredServers
+    from cru.features.mcp.configured import ConfiguredServers
 
 
 class FaceSettings(Struct, frozen=True):
@@ -395,6 +395,6 @@ def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> "Conf
     foreign = (start.home / "mcp.json", start.root / ".mcp.json")
     if not any("mcp" in layer.data for layer in layers) and not any(map(os.path.lexists, foreign)):
         return None
-    from cru.mcp.configured import find_configured
+    from cru.features.mcp.configured import find_configured
 
     return find_configured(settings, start.home, start.root, user_home(start), start.env)

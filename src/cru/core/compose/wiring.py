@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.turn.turn import TaskReport
-    from cru.mcp.configured import ConfiguredServers
+    from cru.features.mcp.configured import ConfiguredServers
 
 
 class BadExtension(CruError):

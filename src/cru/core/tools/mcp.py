@@ -27,11 +27,11 @@ from cru.core.tools.protocol import (
     ToolResult,
     ToolTimeout,
 )
-from cru.mcp import CallTimeout, McpError
+from cru.features.mcp import CallTimeout, McpError
 
 if TYPE_CHECKING:
-    from cru.mcp.connection import ServerConnection
-    from cru.mcp.listing import RemoteTool
+    from cru.features.mcp.connection import ServerConnection
+    from cru.features.mcp.listing import RemoteTool
 
 OWNER = "mcp:"
 """What the source of such a tool begins with."""
@@ -78,7 +78,7 @@ class McpTool:
         """Raises ToolError."""
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
-            from cru.mcp.listing import clean_text
+            from cru.features.mcp.listing import clean_text
 
             part = f"{progress:g}" + (f" of {total:g}" if total else "")
             running.emit(f"{clean_text(message, 200) if message else self.remote.name}: {part}\n")

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from cru.core.turn.turn import TaskReport
     from cru.core.undo.keeper import ChangeKeeper
     from cru.core.undo.records import ChangedBy, ChangeOrigin
+    from cru.features.mcp.pool import ServerPool
     from cru.features.vault.live import LiveVault
-    from cru.mcp.pool import ServerPool
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 

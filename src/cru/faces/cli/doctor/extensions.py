@@ -21,7 +21,7 @@ from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 from cru.faces.cli.plugin.health import PluginHealth, PluginHealthList
 
 if TYPE_CHECKING:
-    from cru.mcp.definition import ServerDefinition
+    from cru.features.mcp.definition import ServerDefinition
 
 SECONDS = 20.0
 """For each of the two commands."""
@@ -96,7 +96,7 @@ async def mcp(patient: Patient) -> list[DoctorFinding]:
     """What is configured, and whether its programs are there; `cru mcp test` starts them."""
     if patient.settings is None:
         return [DoctorFinding("mcp", "warn", "not looked at: the settings cannot be used")]
-    from cru.mcp.configured import find_configured
+    from cru.features.mcp.configured import find_configured
 
     start = patient.start
     servers = find_configured(patient.settings, start.home, start.root, user_home(start), start.env)
@@ -118,7 +118,7 @@ async def mcp(patient: Patient) -> list[DoctorFinding]:
 
 def _missing_program(definition: ServerDefinition, patient: Patient) -> Iterator[DoctorFinding]:
     """What a server that is started here needs and is not there. Raises BadServer if its texts cannot be read."""
-    from cru.mcp.references import expand
+    from cru.features.mcp.references import expand
 
     server, _ = expand(definition.server, patient.start.env)
     if not server.command:

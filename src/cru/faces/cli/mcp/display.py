@@ -9,9 +9,9 @@ import msgspec
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.mcp.servers import KnownServers
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.facts import count_tools
-from cru.mcp.listing_cache import CachedListing
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.facts import count_tools
+from cru.features.mcp.listing_cache import CachedListing
 
 
 def list_servers(servers: KnownServers, name: str, args: CommandArguments) -> int:

@@ -13,10 +13,10 @@ from cru.core.base.config.secret import is_secret
 from cru.faces.cli.console import complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.mcp.servers import KnownServers, load_servers
-from cru.mcp import McpServer, UnknownServer
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.sdk import HINT as SDK_HINT
-from cru.mcp.sdk import find_missing_sdk
+from cru.features.mcp import McpServer, UnknownServer
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.sdk import HINT as SDK_HINT
+from cru.features.mcp.sdk import find_missing_sdk
 
 SCOPES = ("user", "project")
 VALUES = ("-s", "-e", "--env", "--cwd", "--url", "--header", "--scope")

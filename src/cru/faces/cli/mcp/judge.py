@@ -9,9 +9,9 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.mcp.servers import KnownServers
-from cru.mcp import UnknownServer
-from cru.mcp.accepted import AcceptedServers
-from cru.mcp.definition import ServerDefinition
+from cru.features.mcp import UnknownServer
+from cru.features.mcp.accepted import AcceptedServers
+from cru.features.mcp.definition import ServerDefinition
 
 
 def accept(servers: KnownServers, name: str, args: CommandArguments) -> int:

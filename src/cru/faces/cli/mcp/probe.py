@@ -12,11 +12,11 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.mcp.servers import KnownServers
-from cru.mcp import BadServer, McpError
-from cru.mcp.connection import ServerConnection
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.facts import ServerState, count_tools
-from cru.mcp.ports import NoRequests
+from cru.features.mcp import BadServer, McpError
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.facts import ServerState, count_tools
+from cru.features.mcp.ports import NoRequests
 
 LOGIN_SECONDS = 330.0
 """For a person to come to an end with it."""
@@ -107,10 +107,10 @@ def login(servers: KnownServers, name: str, args: CommandArguments) -> int:
 
 
 async def _log_in(servers: KnownServers, definition: ServerDefinition) -> ServerConnection:
-    from cru.mcp.oauth import LoginListener, make_auth
-    from cru.mcp.references import expand
-    from cru.mcp.sdk import load_sdk
-    from cru.mcp.tokens import TokenStore
+    from cru.features.mcp.oauth import LoginListener, make_auth
+    from cru.features.mcp.references import expand
+    from cru.features.mcp.sdk import load_sdk
+    from cru.features.mcp.tokens import TokenStore
 
     await load_sdk()
     place = servers.place()
@@ -148,8 +148,8 @@ async def _tell(url: str) -> None:
 
 
 def logout(servers: KnownServers, name: str, args: CommandArguments) -> int:
-    from cru.mcp.references import expand
-    from cru.mcp.tokens import TokenStore
+    from cru.features.mcp.references import expand
+    from cru.features.mcp.tokens import TokenStore
 
     definition = servers.find(name)
     url = expand(definition.server, servers.start.env)[0].url

@@ -95,7 +95,7 @@ def _tell_warnings(tell: Tell) -> None:
     import logging
 
     from cru.core.base.values.visible import fold_blanks, visible
-    from cru.mcp.sdk import LOGGERS
+    from cru.features.mcp.sdk import LOGGERS
 
     class LogRelay(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -12,11 +12,11 @@ from cru.core.compose.start import Start, load_settings, user_home
 from cru.faces.cli.console import complain
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
-from cru.mcp import UnknownServer
-from cru.mcp.configured import ConfiguredServers, find_configured
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.listing_cache import ListingCache
-from cru.mcp.place import ServerPlace
+from cru.features.mcp import UnknownServer
+from cru.features.mcp.configured import ConfiguredServers, find_configured
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.listing_cache import ListingCache
+from cru.features.mcp.place import ServerPlace
 
 
 class KnownServers(Struct):
@@ -29,8 +29,8 @@ class KnownServers(Struct):
     def find(self, name: str) -> ServerDefinition:
         """One of those that are used. Raises UnknownServer."""
         self._check_judged(name)
-        from cru.mcp.pool import ServerPool
-        from cru.mcp.ports import NoRequests
+        from cru.features.mcp.pool import ServerPool
+        from cru.features.mcp.ports import NoRequests
 
         return ServerPool(self.configured.definitions, self.place(), NoRequests(self.start.root)).find(name).definition
 

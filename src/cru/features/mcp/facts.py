@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from cru.mcp.listing import RemotePrompt, RemoteTool
+from cru.features.mcp.listing import RemotePrompt, RemoteTool
 
 
 class ServerState(StrEnum):

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
-from cru.mcp import McpError
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.listing_cache import fingerprint
+from cru.features.mcp import McpError
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.listing_cache import fingerprint
 
 FILE = "mcp.json"
 """In cru's home."""

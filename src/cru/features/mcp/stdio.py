@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from cru.core.base.process.child import Child, Program
 from cru.core.base.process.pipes import PipeReader, PipeWriter
 from cru.core.base.process.run import end
-from cru.mcp import RequestFailed, ServerUnavailable
-from cru.mcp.flood import NotificationGate
-from cru.mcp.listing import screen_result
+from cru.features.mcp import RequestFailed, ServerUnavailable
+from cru.features.mcp.flood import NotificationGate
+from cru.features.mcp.listing import screen_result
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -185,7 +185,7 @@ class StdioTransport:
 
     def _mend(self, line: bytes) -> JSONRPCMessage | None:
         """Return the message that a line was meant to be; None if it is something else. Raises RequestFailed if there are too many."""
-        from cru.mcp.mend import read_unreadable
+        from cru.features.mcp.mend import read_unreadable
 
         message = read_unreadable(line)
         self.unreadable += message is None

@@ -61,7 +61,7 @@ class BoundedBody(AsyncByteStream):
 def _mend(data: bytearray) -> bytes:
     if data.isascii() and b"\\u" not in data:
         return bytes(data)
-    from cru.mcp.mend import mend
+    from cru.features.mcp.mend import mend
 
     return mend(bytes(data))
 

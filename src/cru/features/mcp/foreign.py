@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from cru.core.base.files import decode_json, parse_toml
 from cru.core.base.files.regular import read_regular
-from cru.mcp import McpServer
-from cru.mcp.definition import ServerDefinition
+from cru.features.mcp import McpServer
+from cru.features.mcp.definition import ServerDefinition
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a file."""

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.listing import RemoteTool
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.listing import RemoteTool
 
 if TYPE_CHECKING:
-    from cru.mcp.facts import ServerFacts
+    from cru.features.mcp.facts import ServerFacts
 
 FOLDER = "mcp_tools"
 """Below cru's home."""

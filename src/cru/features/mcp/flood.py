@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from cru.mcp import RequestFailed
+from cru.features.mcp import RequestFailed
 
 PER_SECOND = 500
 """What comes beyond that is left out."""

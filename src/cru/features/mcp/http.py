@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from cru.mcp import BadServer, McpServer, RequestFailed, ServerUnavailable
-from cru.mcp.attempt import ATTEMPT
-from cru.mcp.flood import NotificationGate
-from cru.mcp.listing import screen_result
+from cru.features.mcp import BadServer, McpServer, RequestFailed, ServerUnavailable
+from cru.features.mcp.attempt import ATTEMPT
+from cru.features.mcp.flood import NotificationGate
+from cru.features.mcp.listing import screen_result
 
 if TYPE_CHECKING:
     import httpx2
 
-    from cru.mcp.definition import ServerDefinition
-    from cru.mcp.place import ServerPlace
+    from cru.features.mcp.definition import ServerDefinition
+    from cru.features.mcp.place import ServerPlace
 
 LARGEST_EVENT = 64 * 1024 * 1024
 """Bytes of one message."""
@@ -106,8 +106,8 @@ class HttpTransport:
         """What an earlier login gave; not if a header logs in."""
         if any(name.lower() == "authorization" for name in self._server.headers):
             return None
-        from cru.mcp.oauth import kept_auth
-        from cru.mcp.tokens import TokenStore
+        from cru.features.mcp.oauth import kept_auth
+        from cru.features.mcp.tokens import TokenStore
 
         return kept_auth(self._name, self._server.url, TokenStore(self._place.home, self._name, self._server.url))
 
@@ -137,7 +137,7 @@ class HttpTransport:
                 raise BadServer(f"{url.host} leads to {address}, and {why}", "set that server in your own config.toml")
 
     async def _check_response(self, response: httpx2.Response) -> None:
-        from cru.mcp.http_body import bound_body
+        from cru.features.mcp.http_body import bound_body
 
         bound_body(response, LARGEST_EVENT)
         if response.status_code == 404 and SESSION in response.request.headers:
@@ -145,7 +145,7 @@ class HttpTransport:
             if attempt is not None:
                 attempt.is_forgotten = True
         elif response.status_code == 401:
-            from cru.mcp.oauth import login_wanted
+            from cru.features.mcp.oauth import login_wanted
 
             self.refusal = login_wanted(self._name)
         elif response.status_code in (403, 404) or 300 <= response.status_code < 400:

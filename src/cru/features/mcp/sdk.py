@@ -7,7 +7,7 @@ import logging
 from importlib import import_module
 from importlib.util import find_spec
 
-from cru.mcp import SdkMissing
+from cru.features.mcp import SdkMissing
 
 HINT = "pip install 'cru[mcp]'"
 MODULES = ("mcp.client.client", "mcp.client.streamable_http", "mcp_types", "jsonschema")

@@ -10,11 +10,11 @@ from msgspec import Struct
 from cru.core.base.config.layers import PROJECT, Settings
 from cru.core.base.config.positions import join_key
 from cru.core.base.values.mcp_names import server_prefix
-from cru.mcp import McpServer, McpSettings, McpTable
-from cru.mcp.accepted import AcceptedServers
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.foreign import find_servers, foreign_files
-from cru.mcp.references import find_secrets
+from cru.features.mcp import McpServer, McpSettings, McpTable
+from cru.features.mcp.accepted import AcceptedServers
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.foreign import find_servers, foreign_files
+from cru.features.mcp.references import find_secrets
 
 
 class ConfiguredServers(Struct):

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from cru.core.base.process.errors import StartError, StartProblem
 from cru.core.base.values.errors import CruError
-from cru.mcp import BadServer, CallTimeout, McpError, RequestFailed, SdkMissing, ServerUnavailable
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.listing import clean_text
+from cru.features.mcp import BadServer, CallTimeout, McpError, RequestFailed, SdkMissing, ServerUnavailable
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.listing import clean_text
 
 if TYPE_CHECKING:
-    from cru.mcp.transport import ServerTransport
+    from cru.features.mcp.transport import ServerTransport
 
 LONGEST = 1_000
 LAST = (BadServer, SdkMissing, StartError)

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from cru.core.base.values.errors import CruError
-from cru.mcp.listing import clean_text
-from cru.mcp.ports import Elicitation, FormField, SamplingRequest, ServerRequests
+from cru.features.mcp.listing import clean_text
+from cru.features.mcp.ports import Elicitation, FormField, SamplingRequest, ServerRequests
 
 if TYPE_CHECKING:
     import mcp_types

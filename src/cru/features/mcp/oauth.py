@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from cru.mcp import ServerUnavailable
-from cru.mcp.tokens import TokenStore
+from cru.features.mcp import ServerUnavailable
+from cru.features.mcp.tokens import TokenStore
 
 if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthClientProvider

@@ -72,7 +72,7 @@ class NoRequests:
         return None
 
     async def sample(self, request: SamplingRequest) -> Sample:
-        from cru.mcp import McpError
+        from cru.features.mcp import McpError
 
         raise McpError("nobody is here who could permit it")
 

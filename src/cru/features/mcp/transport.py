@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from cru.mcp import BadServer, ServerUnavailable
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.place import ServerPlace
-from cru.mcp.references import expand
+from cru.features.mcp import BadServer, ServerUnavailable
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.references import expand
 
 if TYPE_CHECKING:
     from cru.core.base.process.confined import ConfinedCommand, ProjectProgram
@@ -73,7 +73,7 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
     """auth: what logs in at an address, if not what was kept. Raises BadServer."""
     server, secrets = expand(definition.server, place.env)
     if server.command:
-        from cru.mcp.stdio import StdioTransport
+        from cru.features.mcp.stdio import StdioTransport
 
         cwd = place.root / Path(server.cwd).expanduser()
         env = {**place.env_of_program(of_project=definition.of_project), **server.env}
@@ -86,6 +86,6 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
         return StdioTransport(argv, cwd, env, secrets, partial(_confine, place, definition.name, program))
     if why := place.why_not(server.url):
         raise BadServer(f"{definition.describe()} is forbidden by {why}")
-    from cru.mcp.http import HttpTransport
+    from cru.features.mcp.http import HttpTransport
 
     return HttpTransport(definition, server, place, secrets, auth)

@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from cru.core.base.config.secret import mask_table, mask_url
-from cru.mcp import BadServer, McpServer
+from cru.features.mcp import BadServer, McpServer
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 

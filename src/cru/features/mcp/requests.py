@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from cru.mcp.listing import (
+from cru.features.mcp.listing import (
     MOST,
     RemotePrompt,
     RemoteResource,

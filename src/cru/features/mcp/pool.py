@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from cru.core.base.config.closest import did_you_mean
-from cru.mcp import UnknownServer
-from cru.mcp.connection import ServerConnection
-from cru.mcp.definition import ServerDefinition
-from cru.mcp.place import ServerPlace
-from cru.mcp.ports import ServerRequests
+from cru.features.mcp import UnknownServer
+from cru.features.mcp.connection import ServerConnection
+from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.place import ServerPlace
+from cru.features.mcp.ports import ServerRequests
 
 
 class ServerPool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.mcp import BadServer, McpServer
+from cru.features.mcp import BadServer, McpServer
 
 _REFERENCE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 _SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential|cookie", re.IGNORECASE)
