@@ -6,9 +6,9 @@ import time
 
 from cru.faces.cli.entry import run_and_exit
 from cru.faces.cli.fleet import batch_face
-from cru.fleet.database import SqliteDatabase
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import TaskRow
+from cru.features.fleet.database import SqliteDatabase
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import TaskRow
 
 batch_face.LOOK_SECONDS = 0.001
 close, look = SqliteDatabase.close, WorkQueue.finished_since

@@ -8,7 +8,7 @@ from tests.faces.batches import results, scripted, states, write_items
 from tests.kit import HomeDir, cru
 
 from cru.faces.cli.fleet.batch_face import BatchFace
-from cru.fleet.records import TaskRow, TaskState, WorkResult, WorkStatus
+from cru.features.fleet.records import TaskRow, TaskState, WorkResult, WorkStatus
 
 BROKEN_CARD = "---\nname: bad\ntools: [\n---\nx\n"
 

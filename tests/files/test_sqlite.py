@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cru.core.base.files.sqlite import use_write_ahead_log
+from cru.features.fleet.database import SqliteDatabase
 from cru.features.vault.index.schema import open_index
-from cru.fleet.database import SqliteDatabase
 
 
 def read_index(path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tests.kit.closing import closed_later
 
-from cru.fleet.database import Database, open_database
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import BatchItem
-from cru.fleet.workers import WorkerRegistry
+from cru.features.fleet.database import Database, open_database
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import BatchItem
+from cru.features.fleet.workers import WorkerRegistry
 
 BEAT = 5.0
 URL = ""

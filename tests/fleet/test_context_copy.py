@@ -10,10 +10,10 @@ from tests.fleet.support import items, queue_at, registered
 
 from cru.core.conversations import ContextHeld
 from cru.core.conversations.lock import ContextLock
-from cru.fleet import FleetError
-from cru.fleet.context_copy import ContextCopy, CopyRefused, Restored
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import QueuedTask
+from cru.features.fleet import FleetError
+from cru.features.fleet.context_copy import ContextCopy, CopyRefused, Restored
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import QueuedTask
 
 
 def folder_of(tmp_path: Path, home: str, **files: str) -> Path:

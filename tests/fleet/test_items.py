@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.fleet import BadItems
-from cru.fleet.items import LARGEST, ItemDefaults, ItemFile, batch_name, read_items
-from cru.fleet.records import BatchItem
+from cru.features.fleet import BadItems
+from cru.features.fleet.items import LARGEST, ItemDefaults, ItemFile, batch_name, read_items
+from cru.features.fleet.records import BatchItem
 
 
 def read(text: str | bytes, **options: object) -> ItemFile:

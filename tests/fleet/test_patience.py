@@ -14,11 +14,11 @@ import pytest
 from tests.fleet.support import items, queue_at
 from tests.kit.closing import closed_later
 
-from cru.fleet import QueueUnavailable, worker
-from cru.fleet.database import Run, SqliteDatabase
-from cru.fleet.run_task import RunSettings
-from cru.fleet.worker import FleetWorker, WorkerLimits
-from cru.fleet.workers import WorkerRegistry
+from cru.features.fleet import QueueUnavailable, worker
+from cru.features.fleet.database import Run, SqliteDatabase
+from cru.features.fleet.run_task import RunSettings
+from cru.features.fleet.worker import FleetWorker, WorkerLimits
+from cru.features.fleet.workers import WorkerRegistry
 
 
 class FullDisk(SqliteDatabase):

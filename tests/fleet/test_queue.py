@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.fleet.support import items, queue_at, registered
 
-from cru.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable, UnreadableTask
-from cru.fleet.database import SqliteDatabase, open_database
-from cru.fleet.queue import CLAIM, WorkQueue
-from cru.fleet.records import VERSION, BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
+from cru.features.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable, UnreadableTask
+from cru.features.fleet.database import SqliteDatabase, open_database
+from cru.features.fleet.queue import CLAIM, WorkQueue
+from cru.features.fleet.records import VERSION, BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
 
 DONE = WorkResult(WorkStatus.DONE, "fine")
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cru.fleet import run_task
-from cru.fleet.records import BatchItem, QueuedTask
-from cru.fleet.run_task import RunEnd, RunOutput, RunSettings, TaskRun, environment_for_runs, request_of
+from cru.features.fleet import run_task
+from cru.features.fleet.records import BatchItem, QueuedTask
+from cru.features.fleet.run_task import RunEnd, RunOutput, RunSettings, TaskRun, environment_for_runs, request_of
 
 RESULT = b'{"v":1,"type":"result","code":0,"resume":"","payload":{"cause":"done","response":"fine"}}\n'
 WARNING = b'{"v":1,"type":"notice","payload":{"level":"warning","text":"careful"}}\n'

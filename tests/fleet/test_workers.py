@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.fleet.support import items, queue_at, registered
 
-from cru.fleet import HomeCopied, WorkerReplaced
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import TaskState
-from cru.fleet.workers import WorkerRegistry, home_id
+from cru.features.fleet import HomeCopied, WorkerReplaced
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import TaskState
+from cru.features.fleet.workers import WorkerRegistry, home_id
 
 
 def late(queue: WorkQueue, worker: WorkerRegistry, home: str = "home") -> None:
@@ -135,7 +135,7 @@ def test_a_worker_whose_file_is_gone_because_it_leaves_is_no_copy(
     queue = queue_at(tmp_path)
     leaving = registered(queue, tmp_path)
     (tmp_path / "workers" / leaving.id).unlink()
-    monkeypatch.setattr("cru.fleet.workers.time.sleep", lambda _: leaving.leave())
+    monkeypatch.setattr("cru.features.fleet.workers.time.sleep", lambda _: leaving.leave())
     assert registered(queue, tmp_path).find_dead() == []
 
 

@@ -17,12 +17,12 @@ from cru.faces.cli.fleet.common import StopSignals, count_items, open_queue, reg
 from cru.faces.cli.fleet.conversations import copy_conversations, fetch_conversations
 from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path
-from cru.fleet import FleetError
-from cru.fleet.database import SqliteDatabase
-from cru.fleet.queue import RETRIED, BatchCounts, WorkQueue
-from cru.fleet.records import TaskRow, TaskState, WorkStatus
-from cru.fleet.results import ResultFile
-from cru.fleet.worker import FleetWorker, WorkerLimits
+from cru.features.fleet import FleetError
+from cru.features.fleet.database import SqliteDatabase
+from cru.features.fleet.queue import RETRIED, BatchCounts, WorkQueue
+from cru.features.fleet.records import TaskRow, TaskState, WorkStatus
+from cru.features.fleet.results import ResultFile
+from cru.features.fleet.worker import FleetWorker, WorkerLimits
 
 PATIENCE = 60.0
 """Seconds in which a queue on this machine's disk must become usable again."""

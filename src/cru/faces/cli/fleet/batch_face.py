@@ -16,12 +16,12 @@ from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.fleet.common import count_items, say_line
 from cru.faces.cli.terminal.progress import ProgressLine
-from cru.fleet import FleetError, QueueUnavailable, UnreadableTask
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import QueuedTask, TaskRow, WorkResult, WorkStatus
-from cru.fleet.results import ResultFile
-from cru.fleet.worker import FleetWorker
-from cru.fleet.workers import DeadWorker
+from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import QueuedTask, TaskRow, WorkResult, WorkStatus
+from cru.features.fleet.results import ResultFile
+from cru.features.fleet.worker import FleetWorker
+from cru.features.fleet.workers import DeadWorker
 
 VERSION = 1
 """Of the lines of --json, as in `cru --json`."""

@@ -18,10 +18,10 @@ from cru.faces.cli.fleet.common import at_least, dollars_of, say_line, seconds_o
 from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path, require_utf8, working_directory
 from cru.faces.cli.set_flag import add_setting
-from cru.fleet import FleetError
-from cru.fleet.items import ID, ItemDefaults, batch_name, read_items
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import BatchItem, Setting, WorkStatus
+from cru.features.fleet import FleetError
+from cru.features.fleet.items import ID, ItemDefaults, batch_name, read_items
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import BatchItem, Setting, WorkStatus
 
 VALUES = (
     "--name", "--model", "--mode", "--agent", "--seconds", "--fuel", "--max-cost", "--set", "--on-interrupted", "--max-deaths",

@@ -13,11 +13,11 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path
-from cru.fleet.database import open_database
-from cru.fleet.queue import WorkQueue
-from cru.fleet.run_task import RunSettings, environment_for_runs
-from cru.fleet.worker import FleetWorker
-from cru.fleet.workers import WorkerRegistry, home_id
+from cru.features.fleet.database import open_database
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.run_task import RunSettings, environment_for_runs
+from cru.features.fleet.worker import FleetWorker
+from cru.features.fleet.workers import WorkerRegistry, home_id
 
 RUN = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--json-config")
 """-P: the folder of the run is no place of Python's modules."""

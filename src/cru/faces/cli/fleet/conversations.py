@@ -12,8 +12,8 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.batch_plan import BatchPlan
 from cru.faces.cli.fleet.common import say_line
 from cru.faces.cli.run_options import home_path
-from cru.fleet.context_copy import ContextCopy, Restored
-from cru.fleet.queue import WorkQueue
+from cru.features.fleet.context_copy import ContextCopy, Restored
+from cru.features.fleet.queue import WorkQueue
 
 
 def copy_conversations(parsed: Parsed, queue: WorkQueue, plan: BatchPlan) -> None:

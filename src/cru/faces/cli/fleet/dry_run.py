@@ -26,9 +26,9 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.batch_plan import BatchPlan
 from cru.faces.cli.fleet.common import count_items
 from cru.faces.cli.run_options import home_path
-from cru.fleet.items import estimate_tokens
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import BatchItem, TaskRow, TaskState
+from cru.features.fleet.items import estimate_tokens
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import BatchItem, TaskRow, TaskState
 
 BYTES_PER_TOKEN = 4
 

@@ -18,9 +18,9 @@ from cru.core.compose.start import Start, card_places, project_root
 from cru.core.turn.attachments import read_attachment
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.set_flag import add_setting
-from cru.fleet.items import ItemFile, ItemProblem
-from cru.fleet.records import BatchItem
-from cru.fleet.run_task import setting_text
+from cru.features.fleet.items import ItemFile, ItemProblem
+from cru.features.fleet.records import BatchItem
+from cru.features.fleet.run_task import setting_text
 
 
 class ItemChecks:

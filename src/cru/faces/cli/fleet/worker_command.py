@@ -15,11 +15,11 @@ from cru.faces.cli.fleet.common import (
     say_line,
     seconds_of,
 )
-from cru.fleet import QueueUnavailable, UnreadableTask
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
-from cru.fleet.worker import FleetWorker, WorkerLimits
-from cru.fleet.workers import MISSED, DeadWorker
+from cru.features.fleet import QueueUnavailable, UnreadableTask
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
+from cru.features.fleet.worker import FleetWorker, WorkerLimits
+from cru.features.fleet.workers import MISSED, DeadWorker
 
 SHORT = {"--concurrency": "--parallel"}
 HELP = f"""\

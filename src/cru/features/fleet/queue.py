@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from cru.fleet import UnreadableTask
-from cru.fleet.database import Database, Row, Run
-from cru.fleet.identity import (
+from cru.features.fleet import UnreadableTask
+from cru.features.fleet.database import Database, Row, Run
+from cru.features.fleet.identity import (
     SHARED,
     AskedPrompt,
     decode_item,
@@ -18,7 +18,7 @@ from cru.fleet.identity import (
     refuse_changed,
     refuse_other_home,
 )
-from cru.fleet.records import (
+from cru.features.fleet.records import (
     VERSION,
     BatchItem,
     Death,
@@ -28,7 +28,7 @@ from cru.fleet.records import (
     WorkResult,
     WorkStatus,
 )
-from cru.fleet.schema import make_tables
+from cru.features.fleet.schema import make_tables
 
 _encode = msgspec.json.encode
 RETRIED = (WorkStatus.FAILED, WorkStatus.TIMED_OUT, WorkStatus.DEAD, WorkStatus.DENIED)

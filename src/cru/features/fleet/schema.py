@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.fleet import QueueTooNew
-from cru.fleet.database import Database, PostgresDatabase
+from cru.features.fleet import QueueTooNew
+from cru.features.fleet.database import Database, PostgresDatabase
 
 VERSION = 1
 _LOCK = 0x637275  # of the advisory lock under which the tables are made

@@ -10,11 +10,11 @@ from typing import Protocol, TypeVar, TypeVarTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.fleet import QueueUnavailable, UnreadableTask
-from cru.fleet.queue import WorkQueue
-from cru.fleet.records import QueuedTask, WorkResult
-from cru.fleet.run_task import RunEnd, RunSettings, TaskRun
-from cru.fleet.workers import DeadWorker, WorkerRegistry
+from cru.features.fleet import QueueUnavailable, UnreadableTask
+from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.records import QueuedTask, WorkResult
+from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
+from cru.features.fleet.workers import DeadWorker, WorkerRegistry
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -223,7 +223,7 @@ class FleetWorker:
     async def _run(self, task: QueuedTask, run: TaskRun) -> RunEnd:
         if not task.is_shared:
             return await run.run()
-        from cru.fleet.shared_run import run_shared
+        from cru.features.fleet.shared_run import run_shared
 
         return await run_shared(task, run, self._registry.id, self._queue.database, self._runs, self.call)
 

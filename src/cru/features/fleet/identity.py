@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.files import decode_json
-from cru.fleet import ItemChanged
-from cru.fleet.database import Row
-from cru.fleet.records import BatchItem
+from cru.features.fleet import ItemChanged
+from cru.features.fleet.database import Row
+from cru.features.fleet.records import BatchItem
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from cru.core.base.files.regular import PRIVATE, make_private_folder
 from cru.core.conversations.entries import new_id
-from cru.fleet import HomeCopied, WorkerReplaced
-from cru.fleet.queue import WorkQueue, bury
+from cru.features.fleet import HomeCopied, WorkerReplaced
+from cru.features.fleet.queue import WorkQueue, bury
 
 MISSED = 4
 """Beats without which a worker counts as dead."""

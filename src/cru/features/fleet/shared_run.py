@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cru.core.conversations import ContextError, ContextHeld
-from cru.fleet import FleetError, QueueUnavailable
-from cru.fleet.context_copy import ContextCopy, CopyRefused
-from cru.fleet.copy_server import VARIABLE, serve_copies
-from cru.fleet.database import Database
-from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
-from cru.fleet.run_task import RunEnd, RunSettings, TaskRun
+from cru.features.fleet import FleetError, QueueUnavailable
+from cru.features.fleet.context_copy import ContextCopy, CopyRefused
+from cru.features.fleet.copy_server import VARIABLE, serve_copies
+from cru.features.fleet.database import Database
+from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
+from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
 
 CallQueue = Callable[..., Awaitable[Any]]
 """(function, arguments): calls it in the thread of the queue, again while the database is gone."""

@@ -10,8 +10,8 @@ import msgspec
 
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import append_lines, write_all
-from cru.fleet import FleetError
-from cru.fleet.records import TaskRow
+from cru.features.fleet import FleetError
+from cru.features.fleet.records import TaskRow
 
 
 def result_line(row: TaskRow) -> bytes:

@@ -17,8 +17,8 @@ from cru.core.base.config.closest import closest
 from cru.core.conversations.identity import is_name
 from cru.core.guard.rules import UnknownMode
 from cru.core.guard.rules.modes import check_mode
-from cru.fleet import BadItems
-from cru.fleet.records import BatchItem
+from cru.features.fleet import BadItems
+from cru.features.fleet.records import BatchItem
 
 LARGEST = 16 << 20
 """Bytes of a line."""

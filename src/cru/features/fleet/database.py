@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cru.core.base.files.regular import PRIVATE, make_private_folder
 from cru.core.base.files.sqlite import use_write_ahead_log
-from cru.fleet import FleetError, QueueUnavailable
+from cru.features.fleet import FleetError, QueueUnavailable
 
 if TYPE_CHECKING:
     import psycopg

@@ -14,9 +14,9 @@ from cru.core.base.files.atomic import free_name, replace_file
 from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.conversations.entries import LOG
 from cru.core.conversations.lock import ContextLock
-from cru.fleet import FleetError
-from cru.fleet.database import Database, Run
-from cru.fleet.records import QueuedTask
+from cru.features.fleet import FleetError
+from cru.features.fleet.database import Database, Run
+from cru.features.fleet.records import QueuedTask
 
 RECORDS = ("trace.jsonl", "journal.jsonl", "hooks.jsonl", "inbox")
 """Beginnings of names that stay where they are: what a machine did, and messages to it."""

@@ -18,8 +18,8 @@ from cru.core.base.process.child import Child, Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import end
 from cru.core.base.values.messages import ALWAYS_TOLD
-from cru.fleet.item_usage import count_usage, reported_usage
-from cru.fleet.records import QueuedTask, Setting, WorkResult, WorkStatus
+from cru.features.fleet.item_usage import count_usage, reported_usage
+from cru.features.fleet.records import QueuedTask, Setting, WorkResult, WorkStatus
 
 GRACE = 5.0
 """Seconds to end by itself for a run that is told to."""
