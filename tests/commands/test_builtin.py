@@ -37,7 +37,7 @@ def typed(world: World, *texts: str) -> list[str]:
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_every_row_has_its_code_and_says_what_it_does(row: Any) -> None:
     module, _, function = row.work.partition(".")
-    assert callable(getattr(import_module(f"cru.commands.{module}"), function))
+    assert callable(getattr(import_module(f"cru.core.commands.{module}"), function))
     assert (
         split_command(f"/{row.name}") == (row.name, "")
         and row.about

@@ -327,7 +327,7 @@ sys.setprofile(None)
 print(calls)
 heavy = {"json", "tempfile", "shutil", "subprocess", "random", "hashlib", "logging", "inspect", "asyncio", "dataclasses"}
 print(sorted(heavy & (set(sys.modules) - before)))
-print(sorted(m for m in sys.modules if m.startswith("cru.contexts.")))
+print(sorted(m for m in sys.modules if m.startswith("cru.core.conversations.")))
 """
 
 

@@ -180,7 +180,8 @@ def test_a_thread_answers_like_any_handler() -> None:
 def test_a_thread_is_abandoned_at_its_limit_and_keeps_no_exit_waiting() -> None:
     program = (
         "import asyncio, time\n"
-        "from cru.core.events.bus import Bus\nfrom cru.core.events.stamp import Origin\nfrom cru.core.events.payloads import ToolBeforeCall\n"
+        "from cru.core.events.bus import Bus\nfrom cru.core.events.stamp import Origin\n"
+        "from cru.core.events.payloads import ToolBeforeCall\n"
         "bus = Bus(Origin('s', 'r'))\n"
         "bus.registry.on('tool:before_call', lambda e: time.sleep(60), owner='stuck', thread=True, limit=0.05)\n"
         "print(asyncio.run(bus.dispatch(ToolBeforeCall('bash', {}, 'c'))).answer.reason)\n"

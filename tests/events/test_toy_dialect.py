@@ -102,5 +102,5 @@ def test_the_dialect_is_small_and_stands_on_public_names_alone() -> None:
     source = (Path(__file__).parents[1] / "programs" / "toy_dialect.py").read_text()
     imports = [line.split()[1] for line in source.splitlines() if line.startswith("from cru")]
     assert len(source.splitlines()) <= 80
-    assert {name.rpartition(".")[0] for name in imports} == {"cru.events"}
+    assert {name.rpartition(".")[0] for name in imports} == {"cru.core.events"}
     assert "import _" not in source and "._" not in source.replace("self._text", "")

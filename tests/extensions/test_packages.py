@@ -135,7 +135,7 @@ def test_a_home_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
 def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: Path) -> None:
     """Nor a library that reads packages, cold or warm."""
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom cru.app import Start, build\n"
+        "import os, sys\nfrom pathlib import Path\nfrom cru.core.compose import Start, build\n"
         "here = Path(sys.argv[1])\n"
         "built = build(Start(here / 'home', 'c', {'HOME': str(here)}, here, here))\n"
         "assert built.extensions is None\nprint(*sys.modules)"
@@ -146,7 +146,7 @@ def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: 
         assert run.returncode == 0, run.stderr
         modules = set(run.stdout.split())
         assert not modules & {"importlib.metadata", "yaml", "zipfile", "email", "lupa"}
-        assert {m for m in modules if m.startswith("cru.extensions.")} == {
+        assert {m for m in modules if m.startswith("cru.core.plugins.")} == {
             "cru.core.plugins.packages", *WITHOUT_HOOKS,
         }  # fmt: skip
         written.add((tmp_path / "home" / CACHE).stat().st_ino)

@@ -116,7 +116,7 @@ def test_known_names_have_the_values_that_the_module_itself_gives(module: str) -
 
 def test_asyncio_msgspec_and_tomllib_load_without_running_any_of_them() -> None:
     code = """
-import sys, asyncio, pathlib, tomllib, urllib.parse, cru.values, msgspec
+import sys, asyncio, pathlib, tomllib, urllib.parse, cru.core.base.values, msgspec
 asyncio.run(asyncio.sleep(0))
 assert tomllib.loads('a = "b"') == {"a": "b"}
 print(*sorted(name for name, module in sys.modules.items() if isinstance(module, DeferredModule)))
@@ -155,7 +155,7 @@ def test_forward_references_are_not_compiled_while_msgspec_and_tomllib_load_and_
 import builtins, sys
 calls, compile = [], builtins.compile
 builtins.compile = lambda *args, **options: calls.append(args[0]) or compile(*args, **options)
-import asyncio, tomllib, cru.values, msgspec, typing
+import asyncio, tomllib, cru.core.base.values, msgspec, typing
 from tomllib import _parser
 from msgspec import _utils
 assert typing.get_type_hints(_parser.Output) == {"data": _parser.NestedDict, "flags": _parser.Flags}

@@ -31,7 +31,7 @@ MOMENTS = {
     "before anything": "cru.faces.cli.entry",
     "in a library that does not look whether an import of its own worked": "datetime",
     "in the event loop": "asyncio.base_events",
-    "in the session's parts": "cru.app",
+    "in the session's parts": "cru.core.compose",
 }
 
 
@@ -53,5 +53,5 @@ def test_it_ends_the_process_at_once(home: HomeDir, moment: str) -> None:
 
 
 def test_who_does_not_hear_it_goes_on(home: HomeDir) -> None:
-    code, told = run(home, "cru.app", is_deaf=True)
+    code, told = run(home, "cru.core.compose", is_deaf=True)
     assert code == 0 and "interrupted" not in told

@@ -317,7 +317,7 @@ def test_without_files_nothing_of_the_room_is_loaded(home: HomeDir) -> None:
     model(home, "text: ok\n")
     (home.path / ".claude").mkdir()
     (home.path / ".claude" / "settings.json").write_text('{"model": "opus", "theme": "dark"}')
-    room = {name for name in loaded(home, "hi") if f"{name}.".startswith("cru.extensions.hooks.")}
+    room = {name for name in loaded(home, "hi") if f"{name}.".startswith("cru.core.hooks.")}
     assert room == WITHOUT_HOOKS
 
 

@@ -90,7 +90,7 @@ def test_scripts_search_by_meaning(here: HomeDir) -> None:
     plugins.mkdir()
     (plugins / "in_lua.lua").write_text(
         f"""cru.on("session:started", function()
-  local hits = cru.features.vault.search("{QUESTION}", {{limit = 1, mode = "semantic"}})
+  local hits = cru.vault.search("{QUESTION}", {{limit = 1, mode = "semantic"}})
   local note = cru.kiln.get("Bread.md")
   cru.fs.write("lua.json", cru.json.encode({{hits[1].path, hits[1].snippet, note.has_embedding}}))
 end)

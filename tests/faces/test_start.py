@@ -30,13 +30,13 @@ NOT_BEFORE_A_CALL = {
     "ssl", "_ssl", "asyncio.sslproto", "inspect", "ast", "dis", "tokenize", "linecache", "ipaddress", "textwrap", "locale",
     "encodings.idna", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "termios", "concurrent.futures.thread",
     "cru.core.turn.batch", "cru.core.turn.tool_call",
-    "cru.core.tools.output", "cru.process", "cru.core.turn.compaction", "cru.core.base.files.glob",
+    "cru.core.tools.output", "cru.core.base.process", "cru.core.turn.compaction", "cru.core.base.files.glob",
 }  # fmt: skip
 """What a run over HTTP without a call of a tool does without."""
 
 WITHOUT_HOOKS = {
-    "cru.extensions.hooks",
-    *(f"cru.extensions.hooks.{name}" for name in ("dialects", "discovery", "watcher")),
+    "cru.core.hooks",
+    *(f"cru.core.hooks.{name}" for name in ("dialects", "discovery", "watcher")),
 }
 """What says where the files of each dialect lie, and nothing else of it."""
 
@@ -83,7 +83,7 @@ def test_a_usage_error_loads_no_library(home: HomeDir) -> None:
 
 def test_a_listing_loads_no_engine(home: HomeDir) -> None:
     own = loaded(home, "-L") - bare(home)
-    assert not own & {"asyncio", "cru.app", "cru.core.turn.session", *HEAVY}
+    assert not own & {"asyncio", "cru.core.compose", "cru.core.turn.session", *HEAVY}
 
 
 def test_a_one_shot_run_loads_nothing_heavy(home: HomeDir) -> None:

@@ -22,9 +22,11 @@ from msgspec import Struct
 
 ROOT = Path(__file__).parents[2]
 MODULES = {
-    "engine/tool_call.py": "engine", "engine/batch.py": "engine", "engine/settling.py": "engine", "engine/loop_guard.py": "engine",
-    "permissions/gate.py": "permissions", "permissions/rules.py": "permissions", "permissions/trust.py": "permissions",
-    "events/answers.py": "events", "events/chain.py": "events", "contexts/lock.py": "contexts", "contexts/log.py": "contexts",
+    "core/turn/tool_call.py": "engine", "core/turn/batch.py": "engine", "core/turn/settling.py": "engine",
+    "core/turn/loop_guard.py": "engine",
+    "core/guard/rules/gate.py": "permissions", "core/guard/rules/rules.py": "permissions", "core/guard/rules/trust.py": "permissions",
+    "core/events/answers.py": "events", "core/events/chain.py": "events",
+    "core/conversations/lock.py": "contexts", "core/conversations/log.py": "contexts",
 }  # fmt: skip
 """What is changed, below src/cru, and the tests that are most likely to notice: they are run first."""
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {

@@ -7,7 +7,7 @@ from inspect import iscoroutinefunction
 
 from tests.namespace.examples import docs, example
 
-from cru import contexts, extensions, models, permissions, tasks
+from cru.core import agents, conversations, hooks, models, plugins
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES, load_target
 from cru.core.base.config.reference import markdown
@@ -20,11 +20,11 @@ from cru.core.compose.start import every_struct
 from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
+from cru.core.guard import rules
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.core.guard.sandbox import DOCS as SANDBOX
 from cru.core.guard.shell.harmless import TABLES as HARMLESS
 from cru.core.guard.shell.option_effects import OPTION_EFFECTS
-from cru.core.plugins import hooks
 from cru.core.tools import protocol as tools
 from cru.core.tools.secret_variables import DOCS as TOOLS
 from cru.core.turn import parts as engine
@@ -162,7 +162,7 @@ def settings() -> str:
         **SCOPE,
         **TOOLS,
     }
-    for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
+    for room in (conversations, models, rules, engine, tools, agents, faces, plugins, hooks):
         docs |= room.DOCS
     return markdown(every_struct(), docs)
 

@@ -43,23 +43,23 @@ ANSWERS: dict[str, object] = {
 PATHS = {
     "cru.vault.list()": sorted(NOTES),
     "cru.vault.list(2)": ["Alone.md", "Home.md"],
-    'cru.features.vault.search("growing pause")': ["plans/Retry policy.md"],
+    'cru.vault.search("growing pause")': ["plans/Retry policy.md"],
     'cru.search("pause", {LIMIT})': ["plans/Backoff.md"],
     'cru.kiln.search("status:open")': ["plans/Retry policy.md"],
-    'cru.features.vault.search("pause", {THRESHOLD})': [],
+    'cru.vault.search("pause", {THRESHOLD})': [],
     "cru.graph.note_list(1)": ["Alone.md"],
     'cru.graph.db_outlinks("home")': ["plans/Retry policy.md"],
     'cru.graph.db_inlinks("Backoff")': ["plans/Retry policy.md"],
     'cru.graph.db_neighbors("Retry policy")': ["Home.md", "plans/Backoff.md"],
 }
 ERRORS = {
-    'cru.features.vault.search("")': "Kiln error: there is nothing to look for",
-    "cru.features.vault.search('\"open')": "Kiln error: the quotation mark at column 1",
+    'cru.vault.search("")': "Kiln error: there is nothing to look for",
+    "cru.vault.search('\"open')": "Kiln error: the quotation mark at column 1",
     'cru.graph.db_query("outlinks(")': "Graph query error: the graph query",
     "cru.vault.create_note({NOTE})": "Kiln error: Home.md is there already",
     "cru.vault.create_note({OUT})": "Kiln error: not a note of this vault",
     "cru.vault.list(-1)": "cru.vault.list: limit must be",
-    'cru.features.vault.search("x", {MODE})': 'cru.features.vault.search: mode must be "text", "semantic" or "hybrid"',
+    'cru.vault.search("x", {MODE})': 'cru.vault.search: mode must be "text", "semantic" or "hybrid"',
     "cru.vault.get(1)": "cru.vault.get: path must be a string",
 }
 TABLES: dict[str, dict[str, object]] = {

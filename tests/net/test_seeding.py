@@ -18,7 +18,7 @@ import sys
 import cru.core.base.net.seeding as seeding
 real = seeding.start_seeding
 def note():
-    print("SEEDING", "asyncio" in sys.modules, "cru.app" in sys.modules, "cru.engine" in sys.modules, file=sys.stderr)
+    print("SEEDING", "asyncio" in sys.modules, "cru.core.compose" in sys.modules, "cru.core.turn" in sys.modules, file=sys.stderr)
     real()
 seeding.start_seeding = note
 sys.argv = ["cru", *sys.argv[1:]]

@@ -55,10 +55,10 @@ def record(recorder: Recorder) -> None:
     for name, (read, assign) in INDEXED.items():
         targets[name + READ] = read
         targets[name + ASSIGN] = assign
-        INDEXED[name] = (f"cru.namespace.{DOOR}:{name}{READ}", f"cru.namespace.{DOOR}:{name}{ASSIGN}" if assign else "")
+        INDEXED[name] = (f"cru.core.api.{DOOR}:{name}{READ}", f"cru.core.api.{DOOR}:{name}{ASSIGN}" if assign else "")
     for table in (NAMES, CONSTANTS):
-        table.update({name: f"cru.namespace.{DOOR}:{name}" for name in table})
-    door: Any = ModuleType(f"cru.namespace.{DOOR}")
+        table.update({name: f"cru.core.api.{DOOR}:{name}" for name in table})
+    door: Any = ModuleType(f"cru.core.api.{DOOR}")
     door.__getattr__ = lambda name: _behind(name, targets, recorder)
     sys.modules[door.__name__] = door
 

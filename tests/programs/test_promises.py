@@ -354,16 +354,14 @@ def test_how_crucibles_terminal_looks_is_accepted_in_silence(home: HomeDir) -> N
 def test_a_plugin_that_looks_for_what_is_not_there_lives_and_is_told_once(home: HomeDir) -> None:
     code = (
         'local sessions, why = cru.sessions.review_list_hunks("x")\n'
-        'cru.toast(#cru.features.vault.search("x") + #crucible.search("x") + #cru.mcp.servers() .. tostring(sessions) .. type(why))\n'
+        'cru.toast(#cru.vault.search("x") + #crucible.search("x") + #cru.mcp.servers() .. tostring(sessions) .. type(why))\n'
         'cru.toast(tostring(cru.mcp.call("a", "b", {}).success) .. tostring(cru.mcp.has_tool("a", "b")) .. tostring(cru.kiln.active))'
     )
     lines = told(run(home, code))
     assert [line for line in lines if not line.startswith("probe: ")] == ["0nilstring", "falsefalsenil"]
     reasons = [line for line in lines if "no vault is configured (`cru vault init FOLDER`)" in line]
-    assert reasons == [
-        "probe: cru.features.vault.search does nothing: no vault is configured (`cru vault init FOLDER`)"
-    ]
-    assert "error:     cru.features.vault.search does nothing" in cru("plugin", "list", home=home).out
+    assert reasons == ["probe: cru.vault.search does nothing: no vault is configured (`cru vault init FOLDER`)"]
+    assert "error:     cru.vault.search does nothing" in cru("plugin", "list", home=home).out
     assert cru("--strict-hooks", "hi", home=home).code == 3
 
 

@@ -1,4 +1,4 @@
-"""The proof of the design: a foreign vocabulary in one file, on public names of cru.events alone.
+"""The proof of the design: a foreign vocabulary in one file, on public names of cru.core.events alone.
 
 # one rule a line: VERB EVENT [PATTERN]: TEXT
 deny tool:before_call bash*: no shell today

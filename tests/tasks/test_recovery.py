@@ -46,11 +46,11 @@ def is_free(context: Path) -> bool:
     folder = os.open(context, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
     except BlockingIOError:
         return False
     finally:
         os.close(folder)
-    return True
 
 
 def told(here: HomeDir) -> list[str]:
@@ -263,8 +263,7 @@ def test_a_session_that_lives_is_left_to_tell_of_its_own_tasks(tmp_path: Path) -
     here = configured(tmp_path, f"{call('general', child, background=True)}\n---\ntext: I wait\n")
     with start("go", home=here) as run:
         wait_until(lambda: any(entry["entry_type"] == "leg_ended" for entry in here.log()))
-        wait_until(lambda: statuses(here) == ["running"])
-        wait_until(lambda: is_free(here.context()), what="the run has let go of its context")
+        wait_until(lambda: statuses(here) == ["running"] and is_free(here.context()))
         use_later(tmp_path)
         done = cru("meanwhile", home=here)
         assert (done.code, done.err) == (0, "") and told(here) == [] and statuses(here) == ["running"]

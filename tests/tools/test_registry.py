@@ -100,7 +100,7 @@ def test_the_reflection_tool_is_offered_only_if_wanted() -> None:
 def test_every_row_of_the_table_leads_to_a_coroutine_function() -> None:
     for row in TABLE.values():
         module, _, function = row.call.partition(".")
-        assert asyncio.iscoroutinefunction(getattr(import_module(f"cru.tools.{module}"), function)), row.call
+        assert asyncio.iscoroutinefunction(getattr(import_module(f"cru.core.tools.{module}"), function)), row.call
 
 
 def test_reading_tools_may_run_at_the_same_time_and_changing_ones_not() -> None:
@@ -114,7 +114,7 @@ def test_the_specs_are_known_without_the_code_of_the_tools() -> None:
         "import sys; from cru.core.tools.builtin import BuiltInTools, ToolRegistry\n"
         "registry = ToolRegistry([BuiltInTools()]); registry.specs(); registry.find('bash').check('{\"command\": \"ls\"}')\n"
         "print(*sorted({'asyncio', 'subprocess', 'html', 'difflib'} & set(sys.modules)))\n"
-        "print(*sorted(n[10:] for n in sys.modules if n.startswith('cru.tools.')))"
+        "print(*sorted(n[15:] for n in sys.modules if n.startswith('cru.core.tools.')))"
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["", "arguments builtin protocol"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-ROOM = "cru.namespace."
+ROOM = "cru.core.api."
 
 STATUSLINE_ITEMS = "mode model context cache status notification align input expr text any when spacer"
 """What a status line of crucible is made of."""

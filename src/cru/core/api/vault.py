@@ -60,9 +60,9 @@ async def search(query: str, opts: dict[str, Any] | None = None) -> list[Record]
     in the language of `cru vault search`: by words, by meaning, or by both; without `mode` by both if that is installed
     (`pip install 'cru[semantic]'`). Scores compare within one search only. Raises NamespaceError.
 
-    Example: #cru.features.vault.search("retry policy", {limit=5}) --> 0
+    Example: #cru.vault.search("retry policy", {limit=5}) --> 0
     """
-    where = "cru.features.vault.search"
+    where = "cru.vault.search"
     words = text(where, "text", query)
     chosen = options(where, opts, _SEARCH_KEYS)
     limit = whole(where, "limit", chosen.get("limit", 20), 1)

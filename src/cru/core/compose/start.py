@@ -70,7 +70,7 @@ RARE_SETTINGS = {
     "keys": "cru.core.compose.chat_keys:KeyTable",
     "theme": "cru.core.compose.chat_theme:ThemeTable",
     "sandbox": "cru.sandbox:SandboxTable",
-    "prompt_files": "cru.extensions.prompt_files:PromptFilesTable",
+    "prompt_files": "cru.core.commands.prompt_files:PromptFilesTable",
     "contexts": "cru.core.conversations.scope:ContextsTable",
     "tools": "cru.core.tools.secret_variables:ToolsTable",
 }

@@ -169,11 +169,11 @@ class BuiltInTool:
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         module, _, name = self._row.call.partition(".")
-        loaded = sys.modules.get(f"cru.tools.{module}")
+        loaded = sys.modules.get(f"cru.core.tools.{module}")
         if loaded is None:
             from importlib import import_module  # at the first call: most runs use few of the tools
 
-            loaded = import_module(f"cru.tools.{module}")
+            loaded = import_module(f"cru.core.tools.{module}")
         arguments = a.parse_arguments(self._row.arguments, args)
         result: ToolResult = await getattr(loaded, name)(arguments, running, self._options)
         return result

@@ -66,7 +66,7 @@ class TimeLimits(Struct, frozen=True):
     idle: float = 300.0
 
 
-def no_first_byte(limits: TimeLimits) -> TimedOut:
+def no_answer(limits: TimeLimits) -> TimedOut:
     return TimedOut(
         f"no answer within {limits.first_byte:g} s",
         "is the server busy? `first_byte_timeout` sets how long an answer may take to begin",

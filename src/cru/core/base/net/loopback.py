@@ -12,16 +12,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-from cru.core.base.net import (
-    BadUrl,
-    ConnectFailed,
-    ConnectionLost,
-    Response,
-    TimeLimits,
-    Url,
-    gone_silent,
-    no_first_byte,
-)
+from cru.core.base.net import BadUrl, ConnectFailed, ConnectionLost, Response, TimeLimits, Url, gone_silent, no_answer
 from cru.core.base.values.cancellation import TimeLimit
 
 _CHUNK = 65536
@@ -284,7 +275,7 @@ class LoopbackClient:
                     if status >= 200:
                         return status, headers
         except TimeoutError as error:
-            raise no_first_byte(self._limits) from error
+            raise no_answer(self._limits) from error
         except OSError as error:
             raise ConnectionLost("the connection broke before the answer") from error
 

@@ -17,7 +17,7 @@ from cru.core.base.net import (
     TimedOut,
     TimeLimits,
     gone_silent,
-    no_first_byte,
+    no_answer,
     split_url,
 )
 
@@ -71,7 +71,7 @@ class RemoteClient:
                 async with asyncio.timeout(self._limits.first_byte):
                     answer = await request.__aenter__()
         except TimeoutError as error:
-            raise no_first_byte(self._limits) from error
+            raise no_answer(self._limits) from error
 
         return Response(
             answer.status,

@@ -1,6 +1,7 @@
 """What confined here when it was last tried, and what a person was told of it: a start need not try again what worked.
 
-It is for what is said, and for what is a must from then on. Before the first command is confined it is really tried (`cru.core.guard.sandbox.detect`).
+It is for what is said, and for what is a must from then on. Before the first command is confined it is really tried
+(`cru.core.guard.sandbox.detect`).
 """
 
 import os
