@@ -64,12 +64,12 @@ SETTINGS: tuple[type[Struct], ...] = (
     HookSettings,
 )  # fmt: skip
 RARE_SETTINGS = {
-    "vault": "cru.vault:VaultTable",
-    "mcp": "cru.mcp:McpTable",
-    "undo": "cru.revisions:UndoTable",
+    "vault": "cru.features.vault:VaultTable",
+    "mcp": "cru.features.mcp:McpTable",
+    "undo": "cru.core.undo:UndoTable",
     "keys": "cru.core.compose.chat_keys:KeyTable",
     "theme": "cru.core.compose.chat_theme:ThemeTable",
-    "sandbox": "cru.sandbox:SandboxTable",
+    "sandbox": "cru.core.guard.sandbox:SandboxTable",
     "prompt_files": "cru.core.commands.prompt_files:PromptFilesTable",
     "contexts": "cru.core.conversations.scope:ContextsTable",
     "tools": "cru.core.tools.secret_variables:ToolsTable",
