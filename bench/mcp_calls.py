@@ -29,7 +29,7 @@ from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.definition import ServerDefinition
 from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.ports import NoRequests
-from cru.core.tools.mcp import McpTool
+from cru.features.mcp.tools import McpTool
 from mcp import StdioServerParameters
 
 SERVER = Path(__file__).parents[1] / "tests" / "programs" / "mcp" / "server.py"

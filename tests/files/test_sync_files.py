@@ -10,7 +10,7 @@ import pytest
 
 from cru.core.base.files import unsynced
 from cru.core.base.files.atomic import replace_file, sync_files
-from cru.core.tools.mcp import FileSaver
+from cru.features.mcp.tools import FileSaver
 
 
 @pytest.fixture

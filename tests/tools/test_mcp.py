@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cru.core.tools.mcp import McpTool
 from cru.features.mcp.listing import RemoteTool
+from cru.features.mcp.tools import McpTool
 
 
 @pytest.mark.parametrize("reads_only", [True, False])

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from cru.core.base.values.messages import ToolSpec
 from cru.core.tools.arguments import decode_object
-from cru.core.tools.mcp import McpTool
 from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
+from cru.features.mcp.tools import McpTool
 
 NAME = "mcp_search"
 MOST = 10

@@ -8,12 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from cru.core.base.values.mcp_names import PREFIX, note_owner, server_prefix
-from cru.core.compose.mcp_prompts import add_prompts
-from cru.core.compose.mcp_requests import SessionRequests
 from cru.core.compose.start import Start
 from cru.core.events.payloads import McpAttached, ToolDiscovered
 from cru.core.events.stream import Notice, Published, StateChanged
-from cru.core.tools.mcp import OWNER, McpTool
 from cru.core.tools.mcp_search import SearchTool
 from cru.core.tools.web import sensitive_reason
 from cru.core.turn.parts import Parts
@@ -27,6 +24,9 @@ from cru.features.mcp.listing_cache import ListingCache
 from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.pool import ServerPool
 from cru.features.mcp.ports import ServerRequests
+from cru.features.mcp.prompts import add_prompts
+from cru.features.mcp.server_requests import SessionRequests
+from cru.features.mcp.tools import OWNER, McpTool
 
 AFTER_REQUEST = 0.05
 """Seconds after the first request began: it is on its way then, and nothing here slows it down."""

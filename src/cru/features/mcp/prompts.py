@@ -10,7 +10,6 @@ from functools import partial
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.payloads import MessageReceived
 from cru.core.events.stamp import Event
-from cru.core.tools.mcp import OWNER, FileSaver
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.turn.commands import Command, CommandResult
 from cru.core.turn.parts import Parts
@@ -18,6 +17,7 @@ from cru.features.mcp import McpError, RequestFailed
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.listing import RemotePrompt
 from cru.features.mcp.pool import ServerPool
+from cru.features.mcp.tools import OWNER, FileSaver
 
 MENTION = re.compile(r"(?<![\w@])@([A-Za-z0-9][\w.-]*):(\S+)")
 TYPED = ("user", "queue", "command")
