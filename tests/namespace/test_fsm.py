@@ -13,14 +13,14 @@ import pytest
 from tests.engine.support import World
 from tests.namespace.support import Room
 
-from cru.core.api import fsm
-from cru.core.api.fsm import guard
-from cru.core.api.fsm.definition import Guard
-from cru.core.api.fsm.workflows import find_workflows
 from cru.core.api.host import BadArgument
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import Custom, LegStarted, SessionCompacted, ToolBatchCompleted
 from cru.core.turn.tool_call import decide
+from cru.features import workflows as fsm
+from cru.features.workflows import guard
+from cru.features.workflows.definition import Guard
+from cru.features.workflows.workflows import find_workflows
 
 GOOD: dict[str, Any] = {
     "name": "ship",

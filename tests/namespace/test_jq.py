@@ -13,8 +13,8 @@ import jaq
 import pytest
 from tests.kit.growth import assert_linear
 
-from cru.core.api.formats.jq import compile_filter
 from cru.core.api.host import BadArgument
+from cru.core.api.jq import compile_filter
 
 ROOT = Path(__file__).parents[2]
 CASES = [json.loads(line) for line in (ROOT / "tests/data/oq/jq-1.7.1.jsonl").read_text().splitlines()]

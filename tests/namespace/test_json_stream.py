@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.core.api.formats.json_stream import JsonSplitter, JsonText
+from cru.features.formats.json_stream import JsonSplitter, JsonText
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(['"', "\\", "]}", '\\"']),

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.core.api.formats import oq
 from cru.core.api.host import BadArgument
 from cru.core.base.process import forked
+from cru.features.formats import oq
 
 DETECT: list[tuple[str, str]] = [
     ('{"a": 1}', "json"),

@@ -18,8 +18,8 @@ from tests.vault.support import write_notes
 from tests.vault.test_semantic import SynonymModel
 
 from cru.core.base.values.messages import OfferedNote
-from cru.core.compose.grounding import NoteSearch
 from cru.features.vault import IndexUnusable, VaultSettings
+from cru.features.vault.grounding import NoteSearch
 from cru.features.vault.live import LiveVault
 from cru.features.vault.search.modes import SearchMode, SearchResult
 

@@ -48,12 +48,12 @@ from cru.core.turn.spending import UsageLedger
 
 if TYPE_CHECKING:
     from cru.core.commands.context import Face
-    from cru.core.compose.notes import SessionVault
     from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
     from cru.features.mcp.configured import ConfiguredServers
+    from cru.features.vault.session import SessionVault
 
 
 class SessionBundle(Struct):
@@ -157,7 +157,7 @@ def _find_vault(start: Start, settings: Settings) -> SessionVault | None:
     """The notes; nothing of them is loaded if none are configured."""
     if not settings.is_set("vault"):
         return None
-    from cru.core.compose.notes import SessionVault
+    from cru.features.vault.session import SessionVault
 
     return SessionVault.of(start, settings)
 

@@ -73,7 +73,7 @@ def add_extensions(
     """Built-in handlers, MCP servers, extensions and plugins, and what is done around a session; returns the plugins. Raises
     BadExtension."""
     if servers is not None:
-        from cru.core.compose import mcp
+        from cru.features.mcp import session as mcp
 
         mcp.add_servers(parts, start, servers)
     register_extensions(parts.bus, extensions)
@@ -120,7 +120,7 @@ async def bind_saved_workflows(parts: Parts) -> None:
     except OSError:
         saved = b'"fsm:'  # nobody knows
     if b'"fsm:' in saved:
-        from cru.core.api.fsm.workflows import bind_saved_runs
+        from cru.features.workflows.workflows import bind_saved_runs
 
         bind_saved_runs(parts)
 

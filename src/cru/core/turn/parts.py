@@ -194,7 +194,7 @@ class SessionServices(Struct, kw_only=True):
     settings: all settings; transport: the one HTTP transport, made when first needed
     configured_model: gives the id of the model that settings name, "" if they do not tell it
     dialogs: the face that shows dialogs
-    workflows: cru.core.api.fsm.workflows.Workflows, once one is defined
+    workflows: cru.features.workflows.workflows.Workflows, once one is defined
     script_sessions: cru.core.api.sessions.open_sessions.OpenSessions, once a script asks for one
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider

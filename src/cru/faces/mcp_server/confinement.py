@@ -72,6 +72,6 @@ class Confinement:
 
 def is_vault_tool(tool: Tool) -> bool:
     """Whether it is one of cru's own over the vault, not a plugin's of such a name."""
-    from cru.core.tools.notes import VaultTool
+    from cru.features.vault.tools import VaultTool
 
     return isinstance(tool, VaultTool)

@@ -15,8 +15,8 @@ from cru.faces.cli.run_options import context_name, open_home, start_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.core.api.fsm.machine import WorkflowMachine
     from cru.core.compose import SessionBundle
+    from cru.features.workflows.machine import WorkflowMachine
 
 HELP = """\
 cru fsm list              every workflow: its command, what it is about, where it stands
@@ -69,8 +69,8 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
     """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
     Raises UnknownWorkflow and ContextHeld."""
     from cru.core.api import state
-    from cru.core.api.fsm.workflows import find_workflows
     from cru.faces.cli.session_run import open_session, say_notice
+    from cru.features.workflows.workflows import find_workflows
 
     start = start_of(parsed, context_name(parsed, open_home(parsed)))
     async with open_session(start, say_notice) as built:
@@ -89,8 +89,8 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
 
 
 def _reset(built: SessionBundle, name: str, known: set[str]) -> None:
-    from cru.core.api.fsm.record import save_record
     from cru.core.api.host import Host, Plugin, PluginSession
+    from cru.features.workflows.record import save_record
 
     if name not in known:
         from cru.core.base.config.closest import did_you_mean
@@ -151,7 +151,7 @@ def _list(machines: dict[str, WorkflowMachine], as_json: bool) -> None:
 def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, object], as_json: bool) -> None:
     import msgspec
 
-    from cru.core.api.fsm.command import status
+    from cru.features.workflows.command import status
 
     if as_json:
         records = {name: msgspec.to_builtins(machine.record) for name, machine in machines.items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cru.core.api.fsm.definition import Definition, Guard, Limits, WorkflowState
-from cru.core.api.fsm.texts import pluralize
+from cru.features.workflows.definition import Definition, Guard, Limits, WorkflowState
+from cru.features.workflows.texts import pluralize
 
 # Words that mean something else at the beginning of a line of a state diagram.
 RESERVED = frozenset(

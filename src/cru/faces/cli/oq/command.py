@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cru.core.api.formats.convert import is_json
-from cru.core.api.formats.json_stream import JsonText
 from cru.core.base.process.forked import fork_deaf, limit_memory
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import complain
@@ -20,6 +18,8 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.oq.inputs import BadInput, Document, read_documents
 from cru.faces.cli.oq.options import OqOptions, read_options
 from cru.faces.cli.oq.results import NotWritable, Results
+from cru.features.formats.convert import is_json
+from cru.features.formats.json_stream import JsonText
 
 if TYPE_CHECKING:
     import jaq
@@ -98,7 +98,7 @@ class FilterRun:
     """
 
     def __init__(self, options: OqOptions) -> None:
-        from cru.core.api.formats.jq import compile_filter
+        from cru.core.api.jq import compile_filter
 
         self._options = options
         self._variables: dict[str, Any] = {"ENV": {}, **options.variables}

@@ -11,12 +11,12 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from cru.core.api.formats.convert import TOON_HEAD, detect_format, is_json, read_unbounded, to_plain
-from cru.core.api.formats.json_stream import JsonSplitter, JsonText
 from cru.core.api.host import BadArgument
 from cru.core.base.files.yaml_text import BadYaml, parse_yaml_documents
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import await_input
+from cru.features.formats.convert import TOON_HEAD, detect_format, is_json, read_unbounded, to_plain
+from cru.features.formats.json_stream import JsonSplitter, JsonText
 
 EXTENSIONS = {
     ".json": "json", ".jsonl": "json", ".ndjson": "json", ".geojson": "json", ".ipynb": "json", ".yaml": "yaml", ".yml": "yaml",

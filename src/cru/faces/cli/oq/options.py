@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.core.api.formats.convert import is_json
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import UsageProblem
+from cru.features.formats.convert import is_json
 
 HELP = """\
 cru oq [SWITCHES] FILTER [FILE…]    what the filter (in the language of jq) makes of each document of the files, or of standard input

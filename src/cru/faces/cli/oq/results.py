@@ -7,11 +7,11 @@ import json
 import msgspec
 
 from cru.core.api import plain_data
-from cru.core.api.formats.convert import is_json, write_unbounded
 from cru.core.api.host import BadArgument
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import write
 from cru.faces.cli.oq.options import OqOptions
+from cru.features.formats.convert import is_json, write_unbounded
 
 BETWEEN = {"json": "", "yaml": "---\n"}
 """What stands between two results. TOML and TOON have nothing for it."""

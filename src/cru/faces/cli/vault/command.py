@@ -249,7 +249,7 @@ def _tags(request: VaultRequest) -> int:
 
 
 def _query(request: VaultRequest) -> int:
-    from cru.core.api.formats import jq
+    from cru.core.api import jq
 
     rows, filters = request.vault.query(request.words[0])
     results = plain_rows(request.vault, rows)

@@ -9,9 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 from cru.core.agents.record import MAIN
-from cru.core.api.fsm import command, guard, record, texts
-from cru.core.api.fsm.machine import WorkflowMachine
-from cru.core.api.fsm.tool import SOURCE, WorkflowTool
 from cru.core.api.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
 from cru.core.events import payloads
 from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
@@ -20,6 +17,9 @@ from cru.core.events.stamp import Event
 from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn.commands import Command, CommandResult
 from cru.core.turn.parts import Parts
+from cru.features.workflows import command, guard, record, texts
+from cru.features.workflows.machine import WorkflowMachine
+from cru.features.workflows.tool import SOURCE, WorkflowTool
 
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 

@@ -13,14 +13,14 @@ from cru.core.compose.start import Start, user_home
 from cru.core.events import payloads as p
 from cru.core.events.payloads import MessageReceived
 from cru.core.guard.rules.paths import PathRoots, contains_secrets, resolve
-from cru.core.tools.notes import VaultTools
 from cru.core.turn.parts import Parts
 from cru.features.vault import VaultTable, located, with_environment
 from cru.features.vault.index.changes import ChangeKind, NoteChange
 from cru.features.vault.live import LiveVault
+from cru.features.vault.tools import VaultTools
 
 if TYPE_CHECKING:
-    from cru.core.compose.note_watcher import VaultWatcher
+    from cru.features.vault.note_watcher import VaultWatcher
 
 
 class SessionVault:
@@ -68,7 +68,7 @@ class SessionVault:
         async def watch(_: Parts | None = None) -> None:
             nonlocal watcher
             if parts.services.is_chat:
-                from cru.core.compose.note_watcher import VaultWatcher
+                from cru.features.vault.note_watcher import VaultWatcher
 
                 watcher = watcher or VaultWatcher(parts, self._live)
                 await watcher.consider()
@@ -82,7 +82,7 @@ class SessionVault:
         parts.lifecycle.closing.append(close)
 
     def _ground(self, parts: Parts) -> None:
-        from cru.core.compose.grounding import Grounding
+        from cru.features.vault.grounding import Grounding
 
         grounding = Grounding(parts, self._live, self._grounding)
         parts.bus.registry.on(MessageReceived, grounding, owner="vault", where="[vault] grounding", on_error="pass")

@@ -9,10 +9,10 @@ from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.visible import visible
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
-from cru.core.tools.notes import hit_lines, note_line
 from cru.core.turn.commands import CommandResult
 from cru.features.vault.index.records import NoteRecord
 from cru.features.vault.live import LiveVault
+from cru.features.vault.tools import hit_lines, note_line
 from cru.features.vault.vault import Vault
 
 NONE = "no vault is configured: `cru vault init FOLDER` makes one"

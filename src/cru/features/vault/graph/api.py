@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cru.core.api import vault as notes
 from cru.core.api.arguments import text, whole
+from cru.features.vault import api as notes
 
 if TYPE_CHECKING:
     from cru.features.vault.index.records import NoteRecord
@@ -81,7 +81,7 @@ async def db_query(query: str) -> list[Any]:
             return results
         import msgspec
 
-        from cru.core.api.formats import jq
+        from cru.core.api import jq
 
         return jq.query("Graph query error", msgspec.json.encode(results), filters)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.core.api import plain_data
+from cru.core.api import jq, plain_data
 from cru.core.api.arguments import options
 from cru.core.api.arguments import text as a_text
-from cru.core.api.formats import jq
-from cru.core.api.formats.convert import detect_format, read_format, write_format
 from cru.core.api.host import BadArgument
+from cru.features.formats.convert import detect_format, read_format, write_format
 
 NULL = None
 

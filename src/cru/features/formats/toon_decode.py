@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.core.api.formats.toon_encode import NUMERIC
+from cru.features.formats.toon_encode import NUMERIC
 
 _HEADER = re.compile(r"\[(\d+)([\t|]?)\](?:(\{.*\}))?:")
 _UNESCAPE = {"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t"}

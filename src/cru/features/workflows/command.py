@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cru.core.api.fsm.machine import WorkflowError, WorkflowMachine
-from cru.core.api.fsm.texts import pluralize, unknown_state
 from cru.core.turn.commands import CommandResult
+from cru.features.workflows.machine import WorkflowError, WorkflowMachine
+from cru.features.workflows.texts import pluralize, unknown_state
 
 HINT = "[TEXT | status | stop | to STATE | reset]"
 GO_ON = "Go on with the workflow {name}."

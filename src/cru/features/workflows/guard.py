@@ -9,11 +9,11 @@ from typing import Any
 
 from cru.core.api.arguments import lua_type, tostring
 from cru.core.api.callbacks import error_value, report_failure
-from cru.core.api.fsm.definition import Guard
 from cru.core.base.files.search_path import own_path
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.errors import CruError
 from cru.core.turn.parts import Parts
+from cru.features.workflows.definition import Guard
 
 _ASKING: ContextVar[list[Guard]] = ContextVar("cru_fsm_guard")
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
-from cru.core.api.fsm.machine import WorkflowMachine
-from cru.core.api.fsm.texts import TOOL
 from cru.core.api.host import NamespaceError
 from cru.core.base.values.messages import ToolSpec
 from cru.core.tools import arguments
 from cru.core.tools.protocol import Access, Kind, ToolContext, ToolError, ToolResult
+from cru.features.workflows.machine import WorkflowMachine
+from cru.features.workflows.texts import TOOL
 
 SOURCE = "cru.fsm"
 SPEC = ToolSpec(

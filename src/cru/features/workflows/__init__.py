@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from cru.core.api.arguments import text
-from cru.core.api.fsm.definition import read_definition
-from cru.core.api.fsm.machine import WorkflowMachine
-from cru.core.api.fsm.workflows import ensure_workflows, find_workflows
 from cru.core.api.host import BadArgument, Values, host
 from cru.core.base.config.closest import did_you_mean
+from cru.features.workflows.definition import read_definition
+from cru.features.workflows.machine import WorkflowMachine
+from cru.features.workflows.workflows import ensure_workflows, find_workflows
 
 
 def define(spec: dict[str, object]) -> dict[str, object]:

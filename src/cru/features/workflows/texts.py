@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cru.core.api.fsm.definition import Definition, WorkflowState
-from cru.core.api.fsm.record import WorkflowRecord
+from cru.features.workflows.definition import Definition, WorkflowState
+from cru.features.workflows.record import WorkflowRecord
 
 TOOL = "workflow"
 ALWAYS_ALLOWED = (TOOL, "call_user")

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from cru.core.api.fsm import guard, texts
-from cru.core.api.fsm.definition import Definition, Limits, WorkflowState
-from cru.core.api.fsm.record import MAX_TRANSITIONS, By, Transition, WorkflowRecord, load_record, save_record
 from cru.core.api.host import Host, NamespaceError
 from cru.core.api.session_view import SessionView
 from cru.core.base.config.closest import did_you_mean
 from cru.core.events.payloads import Custom
 from cru.core.events.stream import StatusChanged
+from cru.features.workflows import guard, texts
+from cru.features.workflows.definition import Definition, Limits, WorkflowState
+from cru.features.workflows.record import MAX_TRANSITIONS, By, Transition, WorkflowRecord, load_record, save_record
 
 STUCK = 3
 """So many legs without progress, and the agent is left alone until the user says something."""

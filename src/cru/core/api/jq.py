@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cru.core.api import plain_data
-from cru.core.api.formats.bounded import run_bounded
+from cru.core.api.bounded import run_bounded
 from cru.core.api.host import BadArgument
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cru.core.api import plain_data
-from cru.core.api.formats.bounded import run_bounded
+from cru.core.api.bounded import run_bounded
 from cru.core.api.host import BadArgument
 
 MOST_NODES = 1_000_000
@@ -145,7 +145,7 @@ def _read_toml(text: str) -> object:
 
 
 def _read_toon(text: str) -> object:
-    from cru.core.api.formats.toon_decode import decode
+    from cru.features.formats.toon_decode import decode
 
     return decode(text)
 
@@ -185,7 +185,7 @@ def _nulls_as_text(value: Any) -> Any:
 
 
 def _write_toon(value: object) -> str:
-    from cru.core.api.formats.toon_encode import encode
+    from cru.features.formats.toon_encode import encode
 
     return encode(value)
 
