@@ -9,7 +9,7 @@ from tests.namespace.examples import docs, example
 
 from cru.core import agents, conversations, hooks, models, plugins
 from cru.core.api.event_table.table import ALIASES
-from cru.core.api.names import ABSENT, INDEXED, NAMES, load_target
+from cru.core.api.names import ABSENT, INDEXED, NAMES
 from cru.core.base.config.reference import markdown
 from cru.core.commands.builtin import TABLE
 from cru.core.commands.prompt_files import DOCS as PROMPT_FILES
@@ -20,6 +20,7 @@ from cru.core.compose.start import every_struct
 from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
+from cru.core.features import load_target
 from cru.core.guard import rules
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.core.guard.sandbox import DOCS as SANDBOX

@@ -12,6 +12,7 @@ from tests.namespace.support import Room
 
 from cru.core.api import fs, paths
 from cru.core.api.host import BadArgument, NamespaceError, Values
+from cru.features.vault.api import kiln
 
 
 def test_files_are_written_read_and_appended_below_the_project_root(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_paths_name_the_places_of_the_session(tmp_path: Path) -> None:
     assert room(paths.session) == str(tmp_path / "home" / "contexts" / "main")
     assert room(paths.workspace) == str(room.root)
     with pytest.raises(NamespaceError, match="kiln path not configured"):
-        room(paths.kiln)
+        room(kiln)
     folder = room(paths.state, "todo-list")
     assert folder == str(tmp_path / "home" / "plugin-state" / "todo-list")
     assert Path(folder).is_dir()

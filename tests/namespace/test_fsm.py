@@ -17,7 +17,7 @@ from cru.core.api.host import BadArgument
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import Custom, LegStarted, SessionCompacted, ToolBatchCompleted
 from cru.core.turn.tool_call import decide
-from cru.features import workflows as fsm
+from cru.features.workflows import api as fsm
 from cru.features.workflows import guard
 from cru.features.workflows.definition import Guard
 from cru.features.workflows.workflows import find_workflows

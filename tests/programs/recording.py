@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from cru.core.api.host import HOST, NamespaceError
-from cru.core.api.names import CONSTANTS, INDEXED, NAMES, load_target
+from cru.core.api.names import CONSTANTS, INDEXED, NAMES
+from cru.core.features import load_target
 
 READ, ASSIGN = "[]", "[]="
 DOOR = "recorded"

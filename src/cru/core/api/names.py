@@ -6,20 +6,18 @@ A name may be a function and hold others (`log`, `shell`, `schedule`).
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from cru.core.features import FEATURES
 
 ROOM = "cru.core.api."
 
 STATUSLINE_ITEMS = "mode model context cache status notification align input expr text any when spacer"
 """What a status line of crucible is made of."""
 
-NOTES = "list_ get search outlinks backlinks neighbors create_note"
-STORED_GRAPH = "note_get note_list db_find db_outlinks db_inlinks db_neighbors db_query fast_outlinks fast_backlinks fast_neighbors"
-
-# Name -> `module:function` in this room.
+# Name -> `module:function` in this room; those of features are in core/features.py.
 _NAMES = {
     "fmt": "formatting:fmt",
     "on": "on:on",
@@ -86,7 +84,6 @@ _NAMES = {
     "background.cancel": "background:cancel",
     "schedule": "schedule:schedule",
     "schedule.cancel": "schedule:cancel",
-    "paths.kiln": "paths:kiln",
     "paths.session": "paths:session",
     "paths.workspace": "paths:workspace",
     "paths.state": "paths:state",
@@ -105,17 +102,6 @@ _NAMES = {
     "health.warn": "health:warn",
     "health.error": "health:error",
     "health.get_results": "health:get_results",
-    "oq.parse": "formats.oq:parse",
-    "oq.parse_as": "formats.oq:parse_as",
-    "oq.json": "formats.oq:json",
-    "oq.json_pretty": "formats.oq:json_pretty",
-    "oq.yaml": "formats.oq:yaml",
-    "oq.toml": "formats.oq:toml",
-    "oq.toon": "formats.oq:toon",
-    "oq.convert": "formats.oq:convert",
-    "oq.detect": "formats.oq:detect",
-    "oq.query": "formats.oq:query",
-    "oq.format": "formats.oq:format",
     "ask.question": "dialogs.ask:question",
     "ask.batch": "dialogs.ask:batch",
     "ask.answer": "dialogs.ask:answer",
@@ -152,11 +138,6 @@ _NAMES = {
     "ui.panel_hints": "dialogs.ui:hints",
     "ui.panel_with_hints": "dialogs.ui:panel",
     "show_panel": "dialogs.ui:show_panel",
-    "mcp.servers": "mcp:servers",
-    "mcp.list_tools": "mcp:list_tools",
-    "mcp.has_tool": "mcp:has_tool",
-    "mcp.call": "mcp:call",
-    "mcp.call_json": "mcp:call_json",
     "tools.call": "tools:call",
     "tools.list": "tools:list_",
     "tools.batch": "tools:batch",
@@ -198,12 +179,6 @@ _NAMES = {
     "service.status": "service:status",
     "service.stop": "service:stop",
     "service.list": "service:list_",
-    "fsm.define": "fsm:define",
-    "fsm.list": "fsm:list_",
-    "fsm.status": "fsm:status",
-    "fsm.start": "fsm:start",
-    "fsm.to": "fsm:to",
-    "fsm.stop": "fsm:stop",
     "publish": "publish:publish",
     "set_status": "publish:set_status",
     "clear_status": "publish:clear_status",
@@ -234,12 +209,6 @@ _NAMES = {
     "oil.if_else": "oil.nodes:either",
     "oil.markup": "oil.markup:markup",
     "options": "options:options",
-    "graph.find": "graph:find",
-    "graph.outlinks": "graph:outlinks",
-    "graph.inlinks": "graph:inlinks",
-    **{f"graph.{name}": f"note_graph:{name}" for name in STORED_GRAPH.split()},
-    "search": "vault:search",
-    **{f"{family}.{name.rstrip('_')}": f"vault:{name}" for family in ("vault", "kiln") for name in NOTES.split()},
     "include": "include:include",
     "on_provider_auth": "provider_auth:on_provider_auth",
     "require_isolation": "isolation:require_isolation",
@@ -253,19 +222,20 @@ _NAMES = {
 }
 
 # Values, not functions. In Lua, json.null and oq.null are JSON's null; in Python they are None.
-_CONSTANTS = {"json.null": "json:NULL", "oq.null": "formats.oq:NULL", "log.levels": "log:LEVELS"}
+_CONSTANTS = {"json.null": "json:NULL", "log.levels": "log:LEVELS"}
 
 # Tables whose other keys are read by `module:function` (key -> value) and, if the second is given, assigned by it (key, value).
 INDEXED: dict[str, tuple[str, str]] = {
     "config": (f"{ROOM}config:section", ""),
     "defaults": (f"{ROOM}session:get_default", f"{ROOM}session:set_default"),
     "modes": (f"{ROOM}modes:get", f"{ROOM}modes:set_"),
-    "vault": (f"{ROOM}vault:key", ""),
-    "kiln": (f"{ROOM}vault:key", ""),
+    **{name: (feature.target(target), "") for feature in FEATURES for name, target in feature.keyed.items()},
 }
 
 NAMES = {name: ROOM + target for name, target in _NAMES.items()}
+NAMES |= {name: feature.target(target) for feature in FEATURES for name, target in feature.names.items()}
 CONSTANTS = {name: ROOM + target for name, target in _CONSTANTS.items()}
+CONSTANTS |= {name: feature.target(target) for feature in FEATURES for name, target in feature.values.items()}
 """The same with the full target, as `load_target` takes it."""
 
 
@@ -305,9 +275,3 @@ ABSENT: dict[str, tuple[AbsentAnswer, str]] = {
     for name in names.split()
 }
 """Names that scripts may know from elsewhere: what each answers as long as its thing is not there, and why (absent.py)."""
-
-
-def load_target(target: str) -> Any:
-    """The function or value at `package.module:name`."""
-    module, _, name = target.partition(":")
-    return getattr(importlib.import_module(module), name)

@@ -9,17 +9,6 @@ from cru.core.api.host import BadArgument, NamespaceError, host
 from cru.core.base.files.regular import make_private_folder
 
 
-def kiln() -> str:
-    """paths.kiln() -> the folder of notes. Raises NamespaceError if none is configured.
-
-    Example: pcall(cru.paths.kiln) --> false
-    """
-    vault = host().session.parts.services.vault
-    if vault is None:
-        raise NamespaceError("kiln path not configured")
-    return str(vault.root)
-
-
 def session() -> str:
     """paths.session() -> the folder of this context.
 

@@ -11,8 +11,9 @@ import keyword
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cru.core.api.names import CONSTANTS, INDEXED, NAMES, load_target
+from cru.core.api.names import CONSTANTS, INDEXED, NAMES
 from cru.core.events.catalog import CATALOG
+from cru.core.features import load_target
 
 _KNOWN = frozenset({"Any", "Callable", "None", "bool", "dict", "float", "int", "list", "object", "str", "tuple"})
 _LUA = {

@@ -4,88 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from importlib import import_module
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
-from cru.core.turn.commands import Command, CommandResult
+from cru.core.features import FEATURES, PACKAGE, load_target
+from cru.core.turn.commands import Command, CommandResult, CommandRow
 
 CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]
 
 
-class CommandRow(Struct, frozen=True):
-    """A command; the fields that are not named here are as in Command.
-
-    work: MODULE.FUNCTION of this folder, called with the CommandContext and what stands behind the name
-    hint: the words it takes, "" if it takes none
-    complete: MODULE.FUNCTION that gives the Tab key its words, "": none
-    """
-
-    name: str
-    about: str
-    work: str
-    hint: str = ""
-    reads: bool = False
-    at_once: bool = False
-    complete: str = ""
-
-
-MCP_HINT = "[tools | prompts | resources | restart name]"
 TASKS_HINT = "[cancel id]"
-VAULT_HINT = "[search words | read note | links note]"
 PERMISSIONS_HINT = "[test tool detail | revoke rule]"
 PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
-TABLE = (
-    CommandRow("agents", "the agents that may work below the main one (cru agents)", "tasks.agents", reads=True),
-    CommandRow("clear", "start the conversation from nothing; the log keeps every line (cru -a)", "session.clear"),
+_ROWS = (
+    CommandRow("agents", "the agents that may work below the main one (cru agents)", "tasks:agents", reads=True),
+    CommandRow("clear", "start the conversation from nothing; the log keeps every line (cru -a)", "session:clear"),
     CommandRow(
-        "compact", "replace the conversation by a summary that the model writes (cru -z); words say what it is to heed", "session.compact",
+        "compact", "replace the conversation by a summary that the model writes (cru -z); words say what it is to heed", "session:compact",
         "[words]",
     ),
-    CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost.cost", reads=True),
-    CommandRow("diff", "what the last turn changed in files; the last N turns, or all of them", "undo.diff", "[N | all]", reads=True),
-    CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
+    CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost:cost", reads=True),
+    CommandRow("diff", "what the last turn changed in files; the last N turns, or all of them", "undo:diff", "[N | all]", reads=True),
+    CommandRow("exit", "leave the chat; the conversation is kept", "session:leave", reads=True),
     CommandRow(
-        "fork", "a new context that begins as a copy of this one, up to turn TURN and with it (cru fork)", "forks.make_fork",
+        "fork", "a new context that begins as a copy of this one, up to turn TURN and with it (cru fork)", "forks:make_fork",
         "[TURN] [NAME]",
     ),
-    CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
-    CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "login.login", "[provider]", reads=True),
-    CommandRow("mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "mcp.mcp", MCP_HINT, at_once=True),
+    CommandRow("help", "all commands, or one", "session:help", "[command]", reads=True),
+    CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "login:login", "[provider]", reads=True),
     CommandRow(
-        "mode", "what may be done without asking; with a name: another mode, for this session", "mode.mode", "[name]", at_once=True,
-        complete="mode.complete",
+        "mode", "what may be done without asking; with a name: another mode, for this session", "mode:mode", "[name]", at_once=True,
+        complete="mode:complete",
     ),
     CommandRow(
         "model", "which model answers, and which there are; with a name: another one, kept for this context (--all: for all)",
-        "model.model", "[name [--all] | list [words]]", reads=True, complete="model.complete",
+        "model:model", "[name [--all] | list [words]]", reads=True, complete="model:complete",
     ),
-    CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
+    CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session:pause", reads=True),
     CommandRow(
         "permissions", "every rule in force; what would happen to a call; take back an answer (cru permissions)",
-        "permissions.permissions", PERMISSIONS_HINT, reads=True, at_once=True,
+        "permissions:permissions", PERMISSIONS_HINT, reads=True, at_once=True,
     ),
-    CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),
-    CommandRow("quit", "the same as /exit", "session.leave", reads=True),
-    CommandRow("redo", "bring again what the last /undo took back, until the next prompt", "undo.redo", "[--leave]"),
-    CommandRow("resume", "go on with the turn that was left in its middle (cru --resume)", "session.resume", reads=True),
-    CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session.stop", at_once=True),
-    CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
+    CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins:plugin", PLUGIN_HINT),
+    CommandRow("quit", "the same as /exit", "session:leave", reads=True),
+    CommandRow("redo", "bring again what the last /undo took back, until the next prompt", "undo:redo", "[--leave]"),
+    CommandRow("resume", "go on with the turn that was left in its middle (cru --resume)", "session:resume", reads=True),
+    CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session:stop", at_once=True),
+    CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks:tasks", TASKS_HINT, at_once=True),
     CommandRow(
-        "theme", "the colours of the chat: all themes; with a name: another one, for this chat", "theme.theme", "[name]", reads=True,
-        at_once=True, complete="theme.complete",
+        "theme", "the colours of the chat: all themes; with a name: another one, for this chat", "theme:theme", "[name]", reads=True,
+        at_once=True, complete="theme:complete",
     ),
-    CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
-    CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
-    CommandRow("tree", "the turns of this conversation, and what was forked from it (cru sessions --tree)", "forks.tree", reads=True),
+    CommandRow("tools", "what the model may call, and whose it is", "session:tools", reads=True),
+    CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session:trace", "[N]", reads=True),
+    CommandRow("tree", "the turns of this conversation, and what was forked from it (cru sessions --tree)", "forks:tree", reads=True),
     CommandRow(
-        "undo", "take the last turn back, or the last N: its messages and its files (cru history)", "undo.undo", "[N] [--leave]",
+        "undo", "take the last turn back, or the last N: its messages and its files (cru history)", "undo:undo", "[N] [--leave]",
     ),
-    CommandRow("vault", "the notes: how many, search them, show one, its links (cru vault)", "vault.vault", VAULT_HINT, reads=True),
-    CommandRow("view", "what plugins have to look at: all of them; with a name: open it", "views.view", "[name]", reads=True),
+    CommandRow("view", "what plugins have to look at: all of them; with a name: open it", "views:view", "[name]", reads=True),
 )  # fmt: skip
+
+
+def _in(package: str, row: CommandRow) -> CommandRow:
+    """The row with full targets."""
+    return replace(row, work=f"{package}.{row.work}", complete=row.complete and f"{package}.{row.complete}")
+
+
+_FEATURES = [(f"{PACKAGE}{feature.name}", row) for feature in FEATURES for row in feature.commands]
+TABLE = tuple(
+    sorted(
+        (_in(package, row) for package, row in (*((__package__, row) for row in _ROWS), *_FEATURES)),
+        key=lambda row: row.name,
+    )
+)
 
 
 def built_in(context: CommandContext) -> Iterator[Command]:
@@ -97,15 +90,13 @@ def built_in(context: CommandContext) -> Iterator[Command]:
 
 
 async def _complete(context: CommandContext, row: CommandRow, typed: str) -> list[str]:
-    module, _, function = row.complete.partition(".")
-    names: list[str] = await getattr(import_module(f"{__package__}.{module}"), function)(context, typed)
+    names: list[str] = await load_target(row.complete)(context, typed)
     return names
 
 
 async def _run(context: CommandContext, row: CommandRow, words: str) -> CommandResult:
-    """Raises BadCommand if words are given to a command that takes none."""
+    """Raises BadCommand if words are given to a command that takes none, FeatureMissing."""
     if words and not row.hint:
         raise BadCommand(f"/{row.name} takes no words", f"`/{row.name}`: {row.about}")
-    module, _, function = row.work.partition(".")
-    run: CommandFunction = getattr(import_module(f"{__package__}.{module}"), function)
+    run: CommandFunction = load_target(row.work)
     return await run(context, words)

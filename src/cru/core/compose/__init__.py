@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,8 +18,8 @@ from cru.core.compose.start import (
     FaceSettings,
     Start,
     find_guides,
+    find_parts,
     find_prompt_files,
-    find_servers,
     hooks_where,
     load_settings,
     parent_context,
@@ -48,12 +47,10 @@ from cru.core.turn.spending import UsageLedger
 
 if TYPE_CHECKING:
     from cru.core.commands.context import Face
-    from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.events.bus import Extension
+    from cru.core.features import SessionPart
     from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
-    from cru.features.mcp.configured import ConfiguredServers
-    from cru.features.vault.session import SessionVault
 
 
 class SessionBundle(Struct):
@@ -75,20 +72,6 @@ class SessionBundle(Struct):
     face: Callable[[], Face] | None = None
 
 
-class Brought(Struct, frozen=True):
-    """What joins a session beside cru itself.
-
-    servers: of MCP; None: none are configured
-    vault: None: none is configured
-    files: commands and skills; None: there are no folders of them
-    """
-
-    extensions: Iterable[Extension]
-    servers: ConfiguredServers | None
-    vault: SessionVault | None
-    files: PromptFilesHere | None
-
-
 def build(
     start: Start,
     *,
@@ -106,12 +89,14 @@ def build(
     problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.store) for p in problems), *notices))
-    servers, secrets = find_servers(start, settings, layers), secret_variables(start, settings, bus.stream.warn)
-    redact = _remove_keys_from_env(start, settings, layers, servers, secrets.hidden)
+    brought, files = find_parts(start, settings), find_prompt_files(start, settings)
+    if files is not None:
+        brought.append(files)
+    secrets = secret_variables(start, settings, bus.stream.warn)
+    redact = _remove_keys_from_env(start, settings, layers, brought, secrets.hidden)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    vault, files = _find_vault(start, settings), find_prompt_files(start, settings)
-    gate = wiring.build_gate(start, settings, layers, store, _readable(vault, files))
+    gate = wiring.build_gate(start, settings, layers, store, [path for part in brought for path in part.readable])
     guides = find_guides(start, settings.of(EngineSettings).guides, gate, start.root, start.cwd)
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings, start), *sources]), gate=gate,
@@ -124,7 +109,7 @@ def build(
         guides=guides, compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)
-    plugins = _add_extensions(parts, start, settings, layers, Brought(extensions, servers, vault, files), redact)
+    plugins = _add_extensions(parts, start, settings, layers, brought, extensions, redact)
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)
     built = SessionBundle(Session(parts, command), settings, home, store, close, models, plugins)
@@ -133,33 +118,23 @@ def build(
 
 
 def _add_extensions(
-    parts: Parts, start: Start, settings: Settings, layers: list[Layer], brought: Brought, redact: wiring.Redact
+    parts: Parts,
+    start: Start,
+    settings: Settings,
+    layers: list[Layer],
+    brought: Iterable[SessionPart],
+    extensions: Iterable[Extension],
+    redact: wiring.Redact,
 ) -> Extensions | None:
     """What is brought to a session beside cru itself; returns the plugins. Raises BadExtension, Untrusted."""
     add_sandbox(parts, start, settings)
-    if brought.vault is not None:
-        brought.vault.join(parts)
-    if brought.files is not None:
-        brought.files.join(parts)
-    plugins = wiring.add_extensions(parts, start, settings, brought.extensions, brought.servers)
+    for part in brought:
+        part.join(parts)
+    plugins = wiring.add_extensions(parts, start, settings, extensions)
     hook_options = merge_options(settings.of(HookSettings).options, layers)
     wiring.add_hooks(parts, start, hook_options, redact, plugins)
     _warn(parts.bus, (*parts.bus.registry.problems, *parts.tools.problems))
     return plugins
-
-
-def _readable(vault: SessionVault | None, files: PromptFilesHere | None) -> tuple[Path, ...]:
-    """Folders outside of the project that the model may read."""
-    return (*(vault.readable if vault else ()), *(files.readable if files else ()))
-
-
-def _find_vault(start: Start, settings: Settings) -> SessionVault | None:
-    """The notes; nothing of them is loaded if none are configured."""
-    if not settings.is_set("vault"):
-        return None
-    from cru.features.vault.session import SessionVault
-
-    return SessionVault.of(start, settings)
 
 
 def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
@@ -274,15 +249,15 @@ def secret_variables(start: Start, settings: Settings, warn: Callable[[str], Non
 
 
 def _remove_keys_from_env(
-    start: Start, settings: Settings, layers: Iterable[Layer], servers: ConfiguredServers | None, own: Sequence[str]
+    start: Start, settings: Settings, layers: Iterable[Layer], brought: Iterable[SessionPart], own: Sequence[str]
 ) -> Callable[[bytes], bytes] | None:
-    """What takes the keys, and secrets of MCP servers, out of records; None if there are none. Code that runs in this process need not
-    see them."""
+    """What takes the keys, and secrets of what joins the session, out of records; None if there are none. Code that runs in this process
+    need not see them."""
     passed = merge_options(settings.of(HookSettings).options, layers).env_pass
     for name in set(KEY_VARIABLES).difference(passed):
         os.environ.pop(name, None)
     known = [*own, *other_keys(start.env)]
-    known += servers.secrets(start.env) if servers is not None else ()
+    known += [secret for part in brought for secret in part.secrets(start.env)]
     return make_redactor(known) if known else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -47,6 +47,9 @@ class PromptFilesHere(Struct, frozen=True):
             if problem:
                 parts.bus.stream.warn(problem)
         parts.lifecycle.opening.append(partial(_open, runner, self.skills, self.kinds, self.settings))
+
+    def secrets(self, env: Mapping[str, str]) -> Iterable[str]:
+        return ()
 
     async def _tell_unread(self, parts: Parts) -> None:
         """Once a context."""

@@ -23,6 +23,7 @@ from cru.core.base.config.project_root import find_root
 from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
+from cru.core.features import FEATURES, Feature, load_target
 from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
 from cru.core.hooks import HookLocations, HookSettings
@@ -37,11 +38,11 @@ from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 if TYPE_CHECKING:
     from cru.core.commands.prompt_files import PromptPlaces
     from cru.core.compose.prompt_files import PromptFilesHere
+    from cru.core.features import SessionPart
     from cru.core.guard.rules.gate import Gate
     from cru.core.plugins.discovery.places import PluginFolders
     from cru.core.plugins.lost_guards import LostGuard
     from cru.core.turn.guides import GuideReader
-    from cru.features.mcp.configured import ConfiguredServers
 
 
 class FaceSettings(Struct, frozen=True):
@@ -64,8 +65,6 @@ SETTINGS: tuple[type[Struct], ...] = (
     HookSettings,
 )  # fmt: skip
 RARE_SETTINGS = {
-    "vault": "cru.features.vault:VaultTable",
-    "mcp": "cru.features.mcp:McpTable",
     "undo": "cru.core.undo:UndoTable",
     "keys": "cru.core.compose.chat_keys:KeyTable",
     "theme": "cru.core.compose.chat_theme:ThemeTable",
@@ -73,6 +72,7 @@ RARE_SETTINGS = {
     "prompt_files": "cru.core.commands.prompt_files:PromptFilesTable",
     "contexts": "cru.core.conversations.scope:ContextsTable",
     "tools": "cru.core.tools.secret_variables:ToolsTable",
+    **{table: feature.target(target) for feature in FEATURES for table, target in feature.settings.items()},
 }
 """Those of rooms that most runs never enter, by their table: each is loaded only if a layer has it."""
 
@@ -91,12 +91,13 @@ def settings_structs(layers: Iterable[Layer]) -> tuple[type[Struct], ...]:
     return every_struct({key for layer in layers for key in layer.data})
 
 
-def every_struct(keys: Container[str] = RARE_SETTINGS) -> tuple[type[Struct], ...]:
-    """The structs of all settings, of rare ones only those with these keys."""
-    from importlib import import_module
-
-    targets = (target.partition(":") for key, target in RARE_SETTINGS.items() if key in keys)
-    return (*SETTINGS, *(getattr(import_module(module), name) for module, _, name in targets))
+def every_struct(keys: Container[str] | None = None) -> tuple[type[Struct], ...]:
+    """The structs of all settings; of rare ones only those with these keys, None: all that are there. Raises FeatureMissing."""
+    if keys is None:
+        keys = RARE_SETTINGS.keys() - {
+            table for feature in FEATURES if not feature.is_there() for table in feature.settings
+        }
+    return (*SETTINGS, *(load_target(target) for key, target in RARE_SETTINGS.items() if key in keys))
 
 
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
@@ -389,12 +390,16 @@ def project_root(
     return root.path
 
 
-def find_servers(start: Start, settings: Settings, layers: list[Layer]) -> "ConfiguredServers | None":
-    """The MCP servers; nothing of them is loaded if none may be configured: by cru's settings, by other programs' settings that a person
-    has accepted, or by the project's, which a person is told of."""
-    foreign = (start.home / "mcp.json", start.root / ".mcp.json")
-    if not any("mcp" in layer.data for layer in layers) and not any(map(os.path.lexists, foreign)):
-        return None
-    from cru.features.mcp.configured import find_configured
+def find_parts(start: Start, settings: Settings) -> "list[SessionPart]":
+    """What features bring to a session. Nothing of one is loaded if its settings and files are not there. Raises FeatureMissing."""
+    found = (
+        load_target(feature.target(feature.part))(start, settings)
+        for feature in FEATURES
+        if feature.part and (any(map(settings.is_set, feature.settings)) or _has_file(start, feature))
+    )
+    return [part for part in found if part is not None]
 
-    return find_configured(settings, start.home, start.root, user_home(start), start.env)
+
+def _has_file(start: Start, feature: Feature) -> bool:
+    own, project = feature.files
+    return bool(own and project) and (os.path.lexists(start.home / own) or os.path.lexists(start.root / project))

@@ -27,6 +27,7 @@ from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import TodoChanged, TurnComplete
 from cru.core.events.stamp import Origin
+from cru.core.features import FEATURES, load_target
 from cru.core.guard.rules import PermissionSettings, layer_rules
 from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.guard.rules.grants import Grants
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.turn.turn import TaskReport
-    from cru.features.mcp.configured import ConfiguredServers
 
 
 class BadExtension(CruError):
@@ -68,17 +68,13 @@ def register_extensions(bus: Bus, extensions: Iterable[Extension]) -> None:
 
 
 def add_extensions(
-    parts: Parts, start: Start, settings: Settings, extensions: Iterable[Extension], servers: ConfiguredServers | None
+    parts: Parts, start: Start, settings: Settings, extensions: Iterable[Extension]
 ) -> Extensions | None:
-    """Built-in handlers, MCP servers, extensions and plugins, and what is done around a session; returns the plugins. Raises
+    """Built-in handlers, extensions and plugins, and what is done around a session; returns the plugins. Raises
     BadExtension."""
-    if servers is not None:
-        from cru.features.mcp import session as mcp
-
-        mcp.add_servers(parts, start, servers)
     register_extensions(parts.bus, extensions)
     plugins = add_plugins(parts, start, settings)
-    parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
+    parts.lifecycle.opening += [bind_saved_state, partial(check_rules, strict=start.strict_hooks)]
     places = card_places(start)
     if places.has_own():
         from cru.core.compose.agent_cards import tell_cards
@@ -111,18 +107,18 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     return extensions
 
 
-async def bind_saved_workflows(parts: Parts) -> None:
-    """A workflow that is saved as running binds the model, even if no plugin could be loaded that defines it."""
+async def bind_saved_state(parts: Parts) -> None:
+    """Features whose saved state guards something hold it, even if no plugin could be loaded that would do so. Raises FeatureMissing."""
     try:
         saved = read_regular(parts.store.folder / "plugin-state.json", MAX_BYTES)
     except FileNotFoundError:
         return
     except OSError:
-        saved = b'"fsm:'  # nobody knows
-    if b'"fsm:' in saved:
-        from cru.features.workflows.workflows import bind_saved_runs
-
-        bind_saved_runs(parts)
+        saved = None  # nobody knows
+    for feature in FEATURES:
+        for prefix, target in feature.saved.items():
+            if saved is None or f'"{prefix}'.encode() in saved:
+                load_target(feature.target(target))(parts)
 
 
 def tell_lost_tasks(parts: Parts, settings: TaskSettings) -> None:
@@ -300,13 +296,13 @@ def built_in_tools(settings: Settings, start: Start | None = None) -> BuiltInToo
 
 
 def build_gate(
-    start: Start, settings: Settings, layers: list[Layer], store: FileContext, notes: tuple[Path, ...]
+    start: Start, settings: Settings, layers: list[Layer], store: FileContext, readable: Iterable[Path]
 ) -> Gate:
-    """notes: the folder of the vault, if it may be read as the project is."""
+    """readable: what may be read as the project is, beside what is read in every session."""
     grants = Grants(start.home / "grants.json", start.root, start.private is None)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
-    readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES), *notes)
+    readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES), *readable)
     user = user_home(start)
     secrets = named_secrets(start.env, resolve(start.root), resolve(user))
     gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user, secrets=secrets)

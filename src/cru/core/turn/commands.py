@@ -58,6 +58,23 @@ class Command(Struct, frozen=True):
     expand: Callable[[str], Coroutine[Any, Any, str]] | None = None
 
 
+class CommandRow(Struct, frozen=True):
+    """A command that comes with cru; the fields that are not named here are as in Command.
+
+    work: `module:function` below its room, called with the CommandContext and what stands behind the name
+    hint: the words it takes, "" if it takes none
+    complete: `module:function` that gives the Tab key its words, "": none
+    """
+
+    name: str
+    about: str
+    work: str
+    hint: str = ""
+    reads: bool = False
+    at_once: bool = False
+    complete: str = ""
+
+
 class CommandSource(Protocol):
     """Somebody whose commands come and go."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from cru.core.turn.turn import TaskReport
     from cru.core.undo.keeper import ChangeKeeper
     from cru.core.undo.records import ChangedBy, ChangeOrigin
-    from cru.features.mcp.pool import ServerPool
-    from cru.features.vault.live import LiveVault
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 
@@ -194,15 +192,15 @@ class SessionServices(Struct, kw_only=True):
     settings: all settings; transport: the one HTTP transport, made when first needed
     configured_model: gives the id of the model that settings name, "" if they do not tell it
     dialogs: the face that shows dialogs
-    workflows: cru.features.workflows.workflows.Workflows, once one is defined
+    features: what each feature lends its other parts, by its name
     script_sessions: cru.core.api.sessions.open_sessions.OpenSessions, once a script asks for one
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider
     background: what runs beside the conversation, once something does
     recover_tasks: what became of tasks whose run was killed, once; None: nothing
-    wakers: who else may start a turn of an idle chat; mcp: the MCP servers, if some are configured
+    wakers: who else may start a turn of an idle chat
     is_chat: a person sits at a chat; is_verbose: who wants to see everything
-    vault: the notes; mode_of_person: the mode that a person has set in this session, "" if none has
+    mode_of_person: the mode that a person has set in this session, "" if none has
     changes: of files, as far as they can be taken back
     sandbox: confines the commands of an agent, if that is wanted, and keeps cru's own programs apart from them
     open_sandbox: finds out whether anything can confine
@@ -214,17 +212,15 @@ class SessionServices(Struct, kw_only=True):
     transport: "Callable[[], Transport] | None" = None
     configured_model: Callable[[], str] = str
     dialogs: Dialogs | None = None
-    workflows: object = None
     script_sessions: object = None
     divert_prints: Callable[[Callable[[], None]], None] | None = None
     provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
     background: BackgroundWork | None = None
     recover_tasks: "Callable[[], Awaitable[TaskReport | None]] | None" = None
     wakers: list[Waker] = field(default_factory=list)
-    mcp: "ServerPool | None" = None
     is_chat: bool = False
     is_verbose: bool = False
-    vault: "LiveVault | None" = None
+    features: dict[str, object] = field(default_factory=dict)
     changes: FileChanges = field(default_factory=FileChanges)
     skills: Callable[[], Span] | None = None
     sandbox: "Callable[[Parts], None] | None" = None

@@ -64,7 +64,9 @@ class Confinement:
 
     def _place(self, tool: Tool, parts: Parts, own: str) -> tuple[tuple[str, ...], str]:
         """Where a tool may be, and what that is called."""
-        vault = parts.services.vault
+        from cru.features.vault.live import live_vault
+
+        vault = live_vault(parts)
         if vault is not None and is_vault_tool(tool):
             return (os.path.realpath(vault.root),), "the vault"
         return (own, self._root), "the project"

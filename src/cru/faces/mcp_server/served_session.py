@@ -57,7 +57,7 @@ class ServedSession:
 
     @property
     def has_vault(self) -> bool:
-        return self._parts.services.vault is not None
+        return "vault" in self._parts.services.features
 
     def tools(self) -> list[Tool]:
         """Those that are served, in the order of their registration."""

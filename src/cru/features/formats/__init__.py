@@ -1,0 +1,1 @@
+"""Data in other formats than JSON, and jq over it (docs/oq.md)."""

@@ -13,7 +13,7 @@ from cru.core.base.values.mcp_names import join_names
 from cru.core.turn import side_calls
 from cru.features.mcp import McpError
 from cru.features.mcp.connection import ServerConnection
-from cru.features.mcp.pool import ServerPool
+from cru.features.mcp.pool import ServerPool, server_pool
 
 NONE = "no MCP servers are configured"
 
@@ -96,4 +96,4 @@ async def _ready(name: str) -> ServerConnection | None:
 
 
 def _pool() -> ServerPool | None:
-    return host().session.parts.services.mcp
+    return server_pool(host().session.parts)

@@ -8,14 +8,14 @@ from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.facts import ServerState, count_tools
-from cru.features.mcp.pool import ServerPool
+from cru.features.mcp.pool import ServerPool, server_pool
 
 NONE = "no MCP server is configured: `cru mcp add` adds one"
 
 
 async def mcp(context: CommandContext, words: str) -> CommandResult:
     """All of them; `tools NAME`, `prompts NAME`, `resources NAME`; `restart NAME`. Raises BadCommand, McpError."""
-    pool = context.session.parts.services.mcp
+    pool = server_pool(context.session.parts)
     if pool is None:
         return CommandResult(NONE)
     verb, _, name = words.strip().partition(" ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from cru.core.base.config.closest import did_you_mean
 from cru.features.mcp import UnknownServer
@@ -11,6 +12,9 @@ from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.definition import ServerDefinition
 from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.ports import ServerRequests
+
+if TYPE_CHECKING:
+    from cru.core.turn.parts import Parts
 
 
 class ServerPool:
@@ -48,3 +52,9 @@ class ServerPool:
 
     async def close(self) -> None:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
+
+
+def server_pool(parts: Parts) -> ServerPool | None:
+    """The servers of a session, if some are configured."""
+    pool = parts.services.features.get("mcp")
+    return pool if isinstance(pool, ServerPool) else None

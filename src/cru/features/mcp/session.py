@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from cru.core.base.config.layers import Settings
 from cru.core.base.values.mcp_names import PREFIX, note_owner, server_prefix
-from cru.core.compose.start import Start
+from cru.core.compose.start import Start, user_home
 from cru.core.events.payloads import McpAttached, ToolDiscovered
 from cru.core.events.stream import Notice, Published, StateChanged
-from cru.core.tools.mcp_search import SearchTool
 from cru.core.tools.web import sensitive_reason
 from cru.core.turn.parts import Parts
 from cru.core.turn.states import LegState
 from cru.features.mcp import McpSettings
-from cru.features.mcp.configured import ConfiguredServers
+from cru.features.mcp.configured import ConfiguredServers, find_configured
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.definition import ServerDefinition
 from cru.features.mcp.facts import ServerState
@@ -25,6 +25,7 @@ from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.pool import ServerPool
 from cru.features.mcp.ports import ServerRequests
 from cru.features.mcp.prompts import add_prompts
+from cru.features.mcp.search_tool import SearchTool
 from cru.features.mcp.server_requests import SessionRequests
 from cru.features.mcp.tools import OWNER, McpTool
 
@@ -39,26 +40,42 @@ LOOK_AGAIN = -1
 """In the place of a size of the window: which tools are shown must be decided anew."""
 
 
-def add_servers(parts: Parts, start: Start, configured: ConfiguredServers) -> None:
-    """The servers that are configured, in the session of these parts."""
-    stream = parts.bus.stream
-    for text in configured.problems:
-        stream.warn(text)
-    project = [d.name for d in configured.waiting if d.origin == str(start.root / ".mcp.json")]
-    if project:
-        stream.warn(
-            f"MCP servers of this project's .mcp.json wait for you: {', '.join(project)} (cru mcp list, cru mcp accept NAME)"
-        )
-    if not configured.definitions:
-        return
-    requests = SessionRequests(parts, start.home)
-    session = McpSession(parts, start, configured.definitions, configured.settings, requests)
-    parts.services.mcp = session.pool
-    lifecycle = parts.lifecycle
-    lifecycle.opening.insert(0, session.open)
-    lifecycle.closing.append(session.close)
-    lifecycle.before_round.append(session.before_round)
-    lifecycle.missing.append(session.missing)
+def find_servers(start: Start, settings: Settings) -> SessionServers:
+    """The servers that may join a session: by cru's settings, by other programs' settings that a person has accepted, or by the
+    project's, of which a person is told."""
+    return SessionServers(start, find_configured(settings, start.home, start.root, user_home(start), start.env))
+
+
+class SessionServers:
+    """The servers that are configured, as a part of a session."""
+
+    readable = ()
+
+    def __init__(self, start: Start, configured: ConfiguredServers) -> None:
+        self._start, self._configured = start, configured
+
+    def secrets(self, env: Mapping[str, str]) -> Iterable[str]:
+        return self._configured.secrets(env)
+
+    def join(self, parts: Parts) -> None:
+        stream, start, configured = parts.bus.stream, self._start, self._configured
+        for text in configured.problems:
+            stream.warn(text)
+        project = [d.name for d in configured.waiting if d.origin == str(start.root / ".mcp.json")]
+        if project:
+            stream.warn(
+                f"MCP servers of this project's .mcp.json wait for you: {', '.join(project)} (cru mcp list, cru mcp accept NAME)"
+            )
+        if not configured.definitions:
+            return
+        requests = SessionRequests(parts, start.home)
+        session = McpSession(parts, start, configured.definitions, configured.settings, requests)
+        parts.services.features["mcp"] = session.pool
+        lifecycle = parts.lifecycle
+        lifecycle.opening.insert(0, session.open)
+        lifecycle.closing.append(session.close)
+        lifecycle.before_round.append(session.before_round)
+        lifecycle.missing.append(session.missing)
 
 
 class McpSession:

@@ -133,6 +133,17 @@ async def create_note(note: dict[str, Any]) -> str:
     return await ask("vault.create_note", write, "")
 
 
+def kiln() -> str:
+    """paths.kiln() -> the folder of notes. Raises NamespaceError if none is configured.
+
+    Example: pcall(cru.paths.kiln) --> false
+    """
+    vault = live()
+    if vault is None:
+        raise NamespaceError("kiln path not configured")
+    return str(vault.root)
+
+
 def key(name: str) -> str | None:
     """`cru.vault.active` is the name of the vault, nil without one.
 
@@ -144,7 +155,9 @@ def key(name: str) -> str | None:
 
 def live() -> LiveVault | None:
     """The vault of the session."""
-    return host().session.parts.services.vault
+    from cru.features.vault.live import live_vault
+
+    return live_vault(host().session.parts)
 
 
 async def ask(name: str, look: Callable[[Vault], T], without: T, prefix: str = "Kiln error") -> T:

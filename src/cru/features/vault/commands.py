@@ -11,7 +11,7 @@ from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
 from cru.features.vault.index.records import NoteRecord
-from cru.features.vault.live import LiveVault
+from cru.features.vault.live import LiveVault, live_vault
 from cru.features.vault.tools import hit_lines, note_line
 from cru.features.vault.vault import Vault
 
@@ -22,7 +22,7 @@ SHOWN_PROBLEMS = 5
 
 async def vault(context: CommandContext, words: str) -> CommandResult:
     """How it stands; `search WORDS`, `read NOTE`, `links NOTE`. Raises BadCommand, VaultError."""
-    live = context.session.parts.services.vault
+    live = live_vault(context.session.parts)
     if live is None:
         return CommandResult(NONE)
     verb, _, rest = words.strip().partition(" ")

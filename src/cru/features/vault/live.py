@@ -14,6 +14,7 @@ from cru.features.vault.index.changes import ChangeKind, NoteChange
 from cru.features.vault.search.modes import SearchMode, SearchResult
 
 if TYPE_CHECKING:
+    from cru.core.turn.parts import Parts
     from cru.features.vault.semantic.store import Coverage
     from cru.features.vault.vault import Vault
 
@@ -144,3 +145,9 @@ class LiveVault:
             untold, self._untold = self._untold, []
         if untold:
             await self.tell(untold)
+
+
+def live_vault(parts: Parts) -> LiveVault | None:
+    """The vault of a session, if one is configured."""
+    live = parts.services.features.get("vault")
+    return live if isinstance(live, LiveVault) else None

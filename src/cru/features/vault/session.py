@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from cru.features.vault.note_watcher import VaultWatcher
 
 
+def find_vault(start: Start, settings: Settings) -> SessionVault | None:
+    """The notes of a session; None if none are configured. Nothing is opened."""
+    chosen = located(with_environment(settings.of(VaultTable).vault, start.env), start.root)
+    if not chosen.path:
+        return None
+    live = LiveVault(chosen, start.home)
+    root = resolve(live.root)
+    is_open = not contains_secrets(root, PathRoots(root, resolve(start.home), resolve(user_home(start))))
+    return SessionVault(live, (live.root,) if is_open else (), chosen.grounding)
+
+
 class SessionVault:
     """readable: what the model may read of it as it reads the project: all of it, unless a protected place lies in it."""
 
@@ -31,16 +42,8 @@ class SessionVault:
         self._live = live
         self._grounding = grounding
 
-    @classmethod
-    def of(cls, start: Start, settings: Settings) -> SessionVault | None:
-        """None if none is configured. Nothing is opened."""
-        chosen = located(with_environment(settings.of(VaultTable).vault, start.env), start.root)
-        if not chosen.path:
-            return None
-        live = LiveVault(chosen, start.home)
-        root = resolve(live.root)
-        is_open = not contains_secrets(root, PathRoots(root, resolve(start.home), resolve(user_home(start))))
-        return cls(live, (live.root,) if is_open else (), chosen.grounding)
+    def secrets(self, env: Mapping[str, str]) -> Iterable[str]:
+        return ()
 
     def join(self, parts: Parts) -> None:
         """Tools have it, scripts reach it, what changes in it is told, and its notes stand beside prompts."""
@@ -52,7 +55,7 @@ class SessionVault:
                     await parts.bus.dispatch(event)
 
         live.tell = tell
-        parts.services.vault = live
+        parts.services.features["vault"] = live
         for tool in VaultTools(live, parts.tool_settings).tools():
             parts.tools.add(tool)
         self._watch(parts)

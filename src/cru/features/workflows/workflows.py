@@ -21,12 +21,14 @@ from cru.features.workflows import command, guard, record, texts
 from cru.features.workflows.machine import WorkflowMachine
 from cru.features.workflows.tool import SOURCE, WorkflowTool
 
+NAME = "workflows"
+"""Of this feature, among what features lend."""
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 
 
 def find_workflows(parts: Parts) -> Workflows | None:
     """The workflows of a session; None if none is defined."""
-    workflows = parts.services.workflows
+    workflows = parts.services.features.get(NAME)
     return workflows if isinstance(workflows, Workflows) else None
 
 
@@ -34,7 +36,7 @@ def ensure_workflows(parts: Parts) -> Workflows:
     """The same, made and registered if need be."""
     workflows = find_workflows(parts)
     if workflows is None:
-        workflows = parts.services.workflows = Workflows(parts)
+        workflows = parts.services.features[NAME] = Workflows(parts)
         workflows.register()
     return workflows
 
@@ -44,7 +46,7 @@ def bind_saved_runs(parts: Parts) -> None:
     workflows = find_workflows(parts) or Workflows(parts)
     workflows.look()
     if workflows.lost and find_workflows(parts) is None:
-        parts.services.workflows = workflows
+        parts.services.features[NAME] = workflows
         workflows.register()
 
 
@@ -125,7 +127,7 @@ class Workflows:
             for id in self._ids:
                 self._parts.bus.registry.off(id)
             self._parts.tools.drop_source(SOURCE)
-            self._parts.services.workflows = None
+            del self._parts.services.features[NAME]
 
     def look(self) -> None:
         """Find the runs that are saved and that nobody defines; what cannot be read binds, too."""
