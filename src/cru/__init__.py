@@ -1,7 +1,7 @@
 """cru: a command-line agent whose every step is an event that people can program.
 
-`from cru import on, fs, state` gives the names of the namespace, the same as in Lua. Names that are also rooms of the program, such as
-`tools`, come from `cru.core.api.python`.
+This package is the namespace for plugins in Python: `from cru import on, fs, tools` gives the same names as in Lua (docs/namespace.md), and
+the errors that they raise. The program itself is in `core`, `features` and `faces`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,9 @@ import sys
 
 __version__ = "0.1.0"
 
-# The modules in this package: never names of the namespace.
-ROOMS = frozenset(
-    {
-        "app", "bundled", "config", "contexts", "engine", "events", "extensions", "faces", "models", "namespace", "net",
-        "permissions", "tools", "values",
-    }
-)  # fmt: skip
+ROOMS = frozenset({"core", "features", "faces"})
+ERRORS = ("NamespaceError", "NoSession", "BadArgument", "NotAvailable")
+"""What names of the namespace raise; the first is the base of the others."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,23 +24,21 @@ else:
 
 def __getattr__(name: str) -> Any:
     """A name of the namespace, loaded when it is first asked for."""
-    if name in ROOMS or name.startswith("_"):
+    if name in ROOMS or name.startswith("_"):  # the import system asks before it looks for a module
         raise AttributeError(f"module 'cru' has no attribute {name!r}")
+    if name in ERRORS:
+        from cru.core.api import host
+
+        return getattr(host, name)
     from cru.core.api.python import NAMESPACE
 
     return getattr(NAMESPACE, name)
 
 
-def _family(name: str) -> property:
-    """What the import system binds there, a room that it has loaded, is left aside: an import statement finds it without that."""
-    return property(lambda package: __getattr__(name), lambda package, room: None)
-
-
 class NamespacePackage(ModuleType):
-    """`shell`, `vault` and `mcp` are families of the namespace and rooms of the program: as attributes they are families."""
+    """A test of a plugin may put something at a name of the namespace, for all that ask for it; what is imported is a module."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """A test of a plugin may put something at a name of the namespace, for all that ask for it; what is imported is a module."""
         if not (name.startswith("_") or isinstance(value, ModuleType)):
             from cru.core.api.python import put_stand_in
 
@@ -57,10 +51,6 @@ class NamespacePackage(ModuleType):
 
         if not drop_stand_in(name):
             super().__delattr__(name)
-
-    shell = _family("shell")
-    vault = _family("vault")
-    mcp = _family("mcp")
 
 
 sys.modules[__name__].__class__ = NamespacePackage

@@ -37,7 +37,7 @@ end
 """
 PYTHON = """
 from cru import background
-from cru.core.api.python import tools
+from cru import tools
 
 async def deleg(args):
     if args["what"] == "write":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pkgutil
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +11,8 @@ import pytest
 from tests.kit.waiting import wait_until
 from tests.namespace.support import Room
 
-import cru
 from cru.core.api import shell
 from cru.core.api.host import BadArgument, NamespaceError
-from cru.core.api.names import NAMES
 
 EXEC: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("echo", ["hi"]), {"success": True, "exit_code": 0, "stdout": "hi\n", "stderr": ""}),
@@ -172,14 +168,3 @@ def test_a_line_without_end_comes_in_pieces(tmp_path: Path) -> None:
     )
     assert sum(sizes) == 5_000_000
     assert max(sizes) < 2 << 20
-
-
-def test_a_name_that_is_a_room_too_is_the_name_whatever_is_loaded() -> None:
-    """A guard in Python that says `from cru import shell` works beside command hooks, whose commands are parsed by the room."""
-    rooms = {module.name for module in pkgutil.iter_modules(cru.__path__)} - cru.ROOMS
-    names = {name.partition(".")[0] for name in NAMES} & rooms
-    functions = {"shell": "exec", "vault": "search", "mcp": "servers"}
-    assert names == set(functions)
-    for name, function in functions.items():
-        import_module(f"cru.{name}.{'listing' if name == 'mcp' else 'parse' if name == 'vault' else 'parser'}")
-        assert str(getattr(cru, name)) == name and getattr(getattr(cru, name), function)

@@ -314,7 +314,7 @@ GUARDS: dict[str, dict[str, str]] = {
 }
 HELPERS = """
 import cru
-from cru.core.api.python import tools
+from cru import tools
 
 def raising(ctx):
     raise ValueError("no such thing")
@@ -367,7 +367,7 @@ end, { pattern = "read" })
 """,
     "py": """
 from cru import on
-from cru.core.api.python import tools
+from cru import tools
 
 async def backdoor(args):
     return [one for one in await tools.call("bash", {"command": "echo through"}) if one][0]

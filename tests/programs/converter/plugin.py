@@ -1,7 +1,6 @@
 """Looks into configuration files: what kind they are, one value of them, the same in another format, two of them as one."""
 
-from cru import check, fmt, fs, inspect, json, json_decode, json_encode, oq, tbl_deep_extend, tbl_get
-from cru.core.api.python import config
+from cru import check, config, fmt, fs, inspect, json, json_decode, json_encode, oq, tbl_deep_extend, tbl_get
 
 settings = check.settings(config.converter, {"least": 1024})
 

@@ -1,7 +1,6 @@
 """Watches over what the agent may do, and over what its context holds. [plugins.guard] allowed = "make" is what runs unasked."""
 
-from cru import defaults, get_session, modes, on, on_session_start, options, toast
-from cru.core.api.python import config, context, permissions, tools
+from cru import config, context, defaults, get_session, modes, on, on_session_start, options, permissions, toast, tools
 
 memory = {"strict": False, "tidy": False}
 

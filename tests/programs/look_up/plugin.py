@@ -1,7 +1,6 @@
 """A wiki over HTTP: read, write and remove pages. The address stands in [plugins.look_up] url."""
 
-from cru import http, ratelimit, retry, timer
-from cru.core.api.python import config
+from cru import config, http, ratelimit, retry, timer
 
 bucket = ratelimit.new({"capacity": 8, "interval": 0.01})
 

@@ -1,8 +1,7 @@
 """The namespace in Python: `from cru import on, state`, or the whole of it as `NAMESPACE`, which `setup(cru)` of a plugin gets.
 
-The same functions as in Lua. An async one is awaited; several return values come as a tuple; nil is None. Names that are also rooms of
-the program (`tools`, `config`, `permissions`) come from here: `from cru.core.api.python import tools`. A name that is a word of Python
-gets an underscore: `emitter.global_()`.
+The same functions as in Lua. An async one is awaited; several return values come as a tuple; nil is None. A name that is a word of
+Python gets an underscore: `emitter.global_()`.
 """
 
 from __future__ import annotations
