@@ -20,8 +20,7 @@ from cru.core.events.stream import ToolOutput
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.tools.protocol import ToolResult
 from cru.core.turn import Interrupted
-from cru.core.turn.states import LegState
-from cru.core.turn.turn import LegResult
+from cru.core.turn.turn import LegResult, LegState
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
 

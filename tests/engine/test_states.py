@@ -10,7 +10,7 @@ from tests.engine.support import Ext, World, always
 from cru.core.events.answers import cancel, halt
 from cru.core.events.stream import StateChanged
 from cru.core.turn import BadTransition
-from cru.core.turn.states import TRANSITIONS, LegState, StateMachine, mermaid
+from cru.core.turn.turn import TRANSITIONS, LegState, StateMachine, mermaid
 
 
 def test_every_state_is_reachable_from_idle_and_leads_back_to_it() -> None:

@@ -28,9 +28,8 @@ from tests.kit.generated import GENERATORS, GeneratedError, renew
 from tests.kit.home import HomeDir
 
 from cru.core.base.values.errors import CruError
-from cru.core.guard.sandbox.backends import backend_path, describe_default
+from cru.core.guard.sandbox.backends import CACHE, DetectionRecord, backend_path, describe_default
 from cru.core.guard.sandbox.detect import detect
-from cru.core.guard.sandbox.memory import CACHE, DetectionRecord
 
 RUNNERS = {"sh": ("sh", "-e"), "python": (sys.executable,)}
 # The model of the pages that configure none repeats one answer.

@@ -29,7 +29,7 @@ from cru.core.guard.shell.option_effects import OPTION_EFFECTS
 from cru.core.tools import protocol as tools
 from cru.core.tools.secret_variables import DOCS as TOOLS
 from cru.core.turn import parts as engine
-from cru.core.turn.states import mermaid
+from cru.core.turn.turn import mermaid
 from cru.core.undo import DOCS as UNDO
 from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS

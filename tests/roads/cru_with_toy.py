@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.programs.toy_dialect import Toy
 
-from cru import app
+from cru.core import compose as app
 from cru.core.events.stream import Published, StateChanged
 from cru.faces.cli import session_run
 from cru.faces.cli.entry import run_and_exit

@@ -295,5 +295,5 @@ def test_a_start_loads_nothing_of_what_confines(surroundings: Surroundings, home
         assert cru("hi", home=home).code == 0
         modules = loaded(home, "hi")
         assert is_described(model)
-    assert "cru.core.guard.sandbox.on_demand" in modules
+    assert "cru.core.compose.sandbox" in modules
     assert not modules & {*LOADED_AT_USE, *HEAVY}

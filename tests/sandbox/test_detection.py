@@ -14,9 +14,8 @@ from tests.sandbox.conftest import Surroundings
 from tests.sandbox.project_code import read_results
 from tests.sandbox.test_default import fake_bubblewrap as break_bubblewrap
 
-from cru.core.guard.sandbox.backends import BUBBLEWRAP, Detection, backend_path, find_backend_program
+from cru.core.guard.sandbox.backends import BUBBLEWRAP, Detection, DetectionMemory, backend_path, find_backend_program
 from cru.core.guard.sandbox.detect import detect
-from cru.core.guard.sandbox.memory import DetectionMemory
 
 OPTION = "--disable-userns"
 COMPLAINTS = {

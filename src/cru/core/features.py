@@ -3,11 +3,9 @@
 To take a feature away, delete its folder and its row. Without its folder alone, whatever asks for it says whose it was.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -15,7 +13,27 @@ from cru.core.base.values.errors import CruError
 from cru.core.turn.commands import CommandRow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Protocol
+
     from cru.core.turn.parts import Parts
+
+    class SessionPart(Protocol):
+        """What a feature brings to one session.
+
+        readable: folders outside of the project that the model may read as it reads the project
+        """
+
+        @property
+        def readable(self) -> tuple[Path, ...]: ...
+
+        def secrets(self, env: Mapping[str, str]) -> Iterable[str]:
+            """What no record of the session may show."""
+            ...
+
+        def join(self, parts: "Parts") -> None: ...
+
 
 PACKAGE = "cru.features."
 
@@ -29,30 +47,15 @@ class FeatureMissing(CruError):
         )
 
 
-class SessionPart(Protocol):
-    """What a feature brings to one session.
-
-    readable: folders outside of the project that the model may read as it reads the project
-    """
-
-    @property
-    def readable(self) -> tuple[Path, ...]: ...
-
-    def secrets(self, env: Mapping[str, str]) -> Iterable[str]:
-        """What no record of the session may show."""
-        ...
-
-    def join(self, parts: "Parts") -> None: ...
-
-
 class Feature(Struct, frozen=True):
     """One folder of cru.features. Targets are `module:name` below that folder.
 
     settings: its tables of config.toml, with their structs
-    files: names in cru's home and in the project that make it join a session, as a table of its settings does
-    part: finds what joins a session: a function (Start, Settings) -> SessionPart | None
+    files: names in cru's home and in the project that make it join a session, as a table of its settings does; "" for none
+    part: of one with settings: finds what joins a session, a function (Start, Settings) -> SessionPart | None
     saved: keys of plugins' saved state begin with it: the function gets the Parts and sees that what was saved holds
-    names, values, keyed: of the namespace; see NAMES, CONSTANTS and INDEXED in core/api/names.py
+    names: of the namespace: families ("" for none), each with a module and its functions; one that ends with `_` has a name without
+    values, keyed: of the namespace, too; see CONSTANTS and INDEXED in core/api/names.py
     commands: what is typed behind a slash; `work` and `complete` of a row are targets
     """
 
@@ -61,13 +64,15 @@ class Feature(Struct, frozen=True):
     files: tuple[str, str] = ("", "")
     part: str = ""
     saved: Mapping[str, str] = {}
-    names: Mapping[str, str] = {}
+    names: tuple[tuple[str, str, str], ...] = ()
     values: Mapping[str, str] = {}
     keyed: Mapping[str, str] = {}
     commands: tuple[CommandRow, ...] = ()
 
     def is_there(self) -> bool:
         """Whether its folder is."""
+        from importlib.util import find_spec
+
         return find_spec(f"{PACKAGE}{self.name}") is not None
 
     def target(self, place: str) -> str:
@@ -75,19 +80,19 @@ class Feature(Struct, frozen=True):
         return f"{PACKAGE}{self.name}{'' if place.startswith(':') else '.'}{place}"
 
 
-NOTES = "list_ get search outlinks backlinks neighbors create_note"
-OQ = "parse parse_as json json_pretty yaml toml toon convert detect query format"
-STORED_GRAPH = "note_get note_list db_find db_outlinks db_inlinks db_neighbors db_query fast_outlinks fast_backlinks fast_neighbors"
+_NOTES = "list_ get search outlinks backlinks neighbors create_note"
 
 FEATURES = (
     Feature(
         "vault", settings={"vault": ":VaultTable"}, part="session:find_vault",
-        names={
-            **{f"graph.{name}": f"graph.tables:{name}" for name in ("find", "outlinks", "inlinks")},
-            **{f"graph.{name}": f"graph_api:{name}" for name in STORED_GRAPH.split()},
-            "search": "api:search", "paths.kiln": "api:kiln",
-            **{f"{family}.{name.rstrip('_')}": f"api:{name}" for family in ("vault", "kiln") for name in NOTES.split()},
-        },
+        names=(
+            ("vault", "api", _NOTES), ("kiln", "api", _NOTES), ("", "api", "search"), ("paths", "api", "kiln"),
+            ("graph", "graph.tables", "find outlinks inlinks"),
+            (
+                "graph", "graph_api",
+                "note_get note_list db_find db_outlinks db_inlinks db_neighbors db_query fast_outlinks fast_backlinks fast_neighbors",
+            ),
+        ),
         keyed={"vault": "api:key", "kiln": "api:key"},
         commands=(
             CommandRow(
@@ -98,7 +103,7 @@ FEATURES = (
     ),
     Feature(
         "mcp", settings={"mcp": ":McpTable"}, files=("mcp.json", ".mcp.json"), part="session:find_servers",
-        names={f"mcp.{name}": f"api:{name}" for name in ("servers", "list_tools", "has_tool", "call", "call_json")},
+        names=(("mcp", "api", "servers list_tools has_tool call call_json"),),
         commands=(
             CommandRow(
                 "mcp", "the MCP servers of this session: state, tools, prompts, resources (cru mcp)", "commands:mcp",
@@ -107,13 +112,10 @@ FEATURES = (
         ),
     ),
     Feature(
-        "formats", names={f"oq.{name}": f"oq:{name}" for name in OQ.split()},
+        "formats", names=(("oq", "oq", "parse parse_as json json_pretty yaml toml toon convert detect query format"),),
         values={"oq.null": "oq:NULL"},
     ),
-    Feature(
-        "workflows", saved={"fsm:": "workflows:bind_saved_runs"},
-        names={f"fsm.{name.rstrip('_')}": f"api:{name}" for name in ("define", "list_", "status", "start", "to", "stop")},
-    ),
+    Feature("workflows", saved={"fsm:": "workflows:bind_saved_runs"}, names=(("fsm", "api", "define list_ status start to stop"),)),
     Feature("fleet"),
 )  # fmt: skip
 

@@ -233,7 +233,12 @@ INDEXED: dict[str, tuple[str, str]] = {
 }
 
 NAMES = {name: ROOM + target for name, target in _NAMES.items()}
-NAMES |= {name: feature.target(target) for feature in FEATURES for name, target in feature.names.items()}
+NAMES |= {
+    f"{family}.{function.rstrip('_')}".removeprefix("."): feature.target(f"{module}:{function}")
+    for feature in FEATURES
+    for family, module, functions in feature.names
+    for function in functions.split()
+}
 CONSTANTS = {name: ROOM + target for name, target in _CONSTANTS.items()}
 CONSTANTS |= {name: feature.target(target) for feature in FEATURES for name, target in feature.values.items()}
 """The same with the full target, as `load_target` takes it."""

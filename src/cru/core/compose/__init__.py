@@ -73,14 +73,9 @@ class SessionBundle(Struct):
 
 
 def build(
-    start: Start,
-    *,
-    extensions: Iterable[Extension] = (),
-    sources: Iterable[ToolSource] = (),
-    asker: Asker | None = None,
-    command: str = "cru",
-    watch: Callable[[Bus], None] | None = None,
-) -> SessionBundle:
+    start: Start, *, extensions: Iterable[Extension] = (), sources: Iterable[ToolSource] = (), asker: Asker | None = None,
+    command: str = "cru", watch: Callable[[Bus], None] | None = None,
+) -> SessionBundle:  # fmt: skip
     """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
     context_settings = settings.of(ContextSettings)
@@ -89,9 +84,8 @@ def build(
     problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
     bus = wiring.make_bus(store, watch, (*(p.text(start.store) for p in problems), *notices))
-    brought, files = find_parts(start, settings), find_prompt_files(start, settings)
-    if files is not None:
-        brought.append(files)
+    files = find_prompt_files(start, settings)
+    brought = [*find_parts(start, settings), *filter(None, (files,))]
     secrets = secret_variables(start, settings, bus.stream.warn)
     redact = _remove_keys_from_env(start, settings, layers, brought, secrets.hidden)
     journal, trace = wiring.open_records(bus, store, redact)
@@ -111,8 +105,9 @@ def build(
     _lend_spawner(parts, start, settings, home, models, redact)
     plugins = _add_extensions(parts, start, settings, layers, brought, extensions, redact)
     store.attend(command)
-    close = wiring.make_close(models, store, journal, trace)
-    built = SessionBundle(Session(parts, command), settings, home, store, close, models, plugins)
+    built = SessionBundle(
+        Session(parts, command), settings, home, store, wiring.make_close(models, store, journal, trace), models, plugins
+    )  # fmt: skip
     parts.commands = Commands(lambda: built_in_commands(built, models))
     return built
 

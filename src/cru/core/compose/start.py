@@ -1,7 +1,7 @@
 """What a face knows when it asks for a session: where it works, and the settings in all their layers."""
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from cru.core.base.config.layers import (
     COMMAND_LINE,
     CONTEXT,
     ENVIRONMENT,
-    ConfigError,
     Layer,
     Settings,
     environment_layer,
@@ -20,10 +19,9 @@ from cru.core.base.config.layers import (
     read_layer,
 )  # fmt: skip
 from cru.core.base.config.project_root import find_root
-from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
-from cru.core.features import FEATURES, Feature, load_target
+from cru.core.features import FEATURES, load_target
 from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
 from cru.core.hooks import HookLocations, HookSettings
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from cru.core.features import SessionPart
     from cru.core.guard.rules.gate import Gate
     from cru.core.plugins.discovery.places import PluginFolders
-    from cru.core.plugins.lost_guards import LostGuard
     from cru.core.turn.guides import GuideReader
 
 
@@ -103,24 +100,6 @@ def every_struct(keys: Container[str] | None = None) -> tuple[type[Struct], ...]
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
 
-class SettingsLost(CruError):
-    """With --strict-hooks: settings that may hold guards are ignored, or a rule names nothing (exit 3)."""
-
-    code = 3
-
-    def __init__(self, texts: Sequence[str], hint: str, what: str = "") -> None:
-        lines = [what, *texts] if what else texts
-        super().__init__("--strict-hooks: " + "\n".join(lines), hint)
-        self._texts = texts
-
-    @property
-    def lost(self) -> "list[LostGuard]":
-        """Each of them."""
-        from cru.core.plugins.lost_guards import LossKind, LostGuard
-
-        return [LostGuard(LossKind.LEFT_OUT, "", "settings", text, self.hint) for text in self._texts]
-
-
 class NestedTooDeep(CruError):
     """A run within a run within a run …"""
 
@@ -161,8 +140,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     notices = [*start.notices]
     environment = environment_layer(start.env, tables=sandbox_table(start.env))
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment]
-    user, project = layers[0], _project_layer(start, notices)
-    layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
+    layers.append(_project_layer(start, layers[0], notices))
     layers.append(read_layer("context", start.store / "contexts" / start.context / "local.toml"))
     layers += [_card_layer(start, layers), Layer(CONTEXT, start.request, "`config` of the request")]
     layers.append(Layer(COMMAND_LINE, dict(start.overrides)))
@@ -175,117 +153,22 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     return settings, present, notices + [str(p) for p in settings.problems]
 
 
+def _project_layer(start: Start, user: Layer | None, notices: list[str]) -> Layer | None:
+    path = start.root / ".cru" / "config.toml"
+    if path.parent == start.home or not os.path.lexists(path):
+        return None
+    from cru.core.compose.project_settings import ProjectPlaces, keep_required, read_project
+
+    project = read_project(path, ProjectPlaces(start.home, start.root, start.strict_hooks), notices)
+    return project if user is None or project is None else keep_required(user, project, notices)
+
+
 def _card_layer(start: Start, below: Sequence[Layer | None]) -> Layer | None:
     if not start.agent:
         return None
     from cru.core.compose.main_card import card_layer
 
     return card_layer(start.agent, card_places(start), below)
-
-
-def _project_layer(start: Start, notices: list[str]) -> Layer | None:
-    """The project's own file, restricted until it is trusted; None if it is the user's own (the home folder as project)."""
-    path = start.root / ".cru" / "config.toml"
-    if path.parent == start.home or os.path.realpath(path.parent) == os.path.realpath(start.home):
-        return None
-    if not is_inside(os.path.realpath(path), os.path.realpath(start.root)):
-        _ignore(start, notices, [f"{path} leads out of the project and is ignored"])
-        return None
-    try:
-        layer = read_layer("project", path)
-        if layer is None:
-            return None
-        from cru.core.base.config.ignored import drop_forbidden
-
-        project, problems = drop_forbidden(layer)
-        notices += [str(problem) for problem in problems]
-        return _as_trusted(start, path, project, notices)
-    except ConfigError as error:  # a stranger's file must not keep cru from starting
-        _ignore(start, notices, [f"{problem}: the file is ignored" for problem in error.problems])
-        return None
-
-
-def _ignore(start: Start, notices: list[str], texts: list[str]) -> None:
-    """Go on without a project's file; raises SettingsLost where it is a must."""
-    if start.strict_hooks:
-        raise SettingsLost(texts, "mend the file, or move it away")
-    notices += texts
-
-
-def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) -> Layer:
-    """Return what counts of a project's file."""
-    from cru.core.guard.rules.rules import drop_unreadable
-    from cru.core.guard.rules.trust import TrustStore
-
-    trust = TrustStore(start.home / "trust.json")
-    if not trust.is_trusted(path, project.text):
-        _check_required(start, project)
-        from cru.core.base.config.ignored import restrict_untrusted
-
-        kept, problems = restrict_untrusted(project)
-        kept, unreadable = drop_unreadable(kept)
-        notices += [str(p) for p in (*trust.problems, *problems)]
-        if lost := [*_misspelt_rules(project), *unreadable]:
-            _ignore(start, notices, lost)
-        return kept
-    notices += _switched_off(start, project)
-    return project
-
-
-def _check_required(start: Start, project: Layer) -> None:
-    """Raises SettingsLost if an untrusted project calls a plugin required, where nothing that guards may be lost."""
-    from cru.core.plugins.requirements import required_names
-
-    tables = project.data.get("plugins")
-    names = required_names(tables) if start.strict_hooks and isinstance(tables, dict) else []
-    if names:
-        place = project.place(("plugins", names[0], "required"))
-        text = f"{place}: the plugin {names[0]} is required by a project that is not trusted"
-        raise SettingsLost([text], "cru trust")
-
-
-def _misspelt_rules(project: Layer) -> Iterator[str]:
-    """Keys that were meant to refuse or to ask, which hold in a project that nobody has accepted."""
-    from cru.core.base.config.closest import is_misprint
-
-    table = project.data.get("permissions")
-    keys = table if isinstance(table, dict) else ()
-    near: list[tuple[tuple[str, ...], str]] = [
-        ((key,), "permissions") for key in project.data if is_misprint(key, "permissions")
-    ]
-    near += [(("permissions", key), name) for key in keys for name in ("deny", "ask") if is_misprint(key, name)]
-    for path, name in near:
-        meant = ".".join((*path[:-1], name))
-        yield f"{project.place(path)}: unknown setting `{'.'.join(path)}` (did you mean `{meant}`?)"
-
-
-def _keep_required(user: Layer, project: Layer, notices: list[str]) -> Layer:
-    """The project's layer without what would take back that the user calls a plugin required."""
-    from cru.core.plugins.requirements import required_names
-
-    own, tables = user.data.get("plugins"), project.data.get("plugins")
-    if not isinstance(own, dict) or not isinstance(tables, dict):
-        return project
-    kept = dict(tables)
-    for name in required_names(own):
-        table = tables.get(name)
-        if isinstance(table, dict) and table.get("required", True) is not True:
-            place = project.place(("plugins", name, "required"))
-            notices.append(f"{place}: `required` is ignored: the plugin {name} is required by your own settings")
-            kept[name] = {key: value for key, value in table.items() if key != "required"}
-    return Layer(project.name, {**project.data, "plugins": kept}, project.file, project.text)
-
-
-def _switched_off(start: Start, project: Layer) -> list[str]:
-    """Plugins that the project leaves out and did not bring: they may guard."""
-    tables = project.data.get("plugins")
-    own = start.root / ".cru" / "plugins"
-    return [
-        f"{project.place(('plugins', name, 'enabled'))}: this project switches off the plugin {name}"
-        for name, table in (tables.items() if isinstance(tables, dict) else ())
-        if isinstance(table, dict) and table.get("enabled") is False
-        if not any((own / f"{name}{suffix}").exists() for suffix in ("", ".lua", ".fnl", ".py"))
-    ]
 
 
 def _models_layer(home: Path) -> Layer | None:
@@ -392,14 +275,12 @@ def project_root(
 
 def find_parts(start: Start, settings: Settings) -> "list[SessionPart]":
     """What features bring to a session. Nothing of one is loaded if its settings and files are not there. Raises FeatureMissing."""
-    found = (
-        load_target(feature.target(feature.part))(start, settings)
-        for feature in FEATURES
-        if feature.part and (any(map(settings.is_set, feature.settings)) or _has_file(start, feature))
-    )
-    return [part for part in found if part is not None]
-
-
-def _has_file(start: Start, feature: Feature) -> bool:
-    own, project = feature.files
-    return bool(own and project) and (os.path.lexists(start.home / own) or os.path.lexists(start.root / project))
+    joining = []
+    for feature in FEATURES:
+        own, project = feature.files
+        has_file = own and (os.path.lexists(start.home / own) or os.path.lexists(start.root / project))
+        if has_file or any(map(settings.is_set, feature.settings)):
+            part = load_target(feature.target(feature.part))(start, settings)
+            if part is not None:
+                joining.append(part)
+    return joining

@@ -16,7 +16,7 @@ from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
-from cru.core.compose.start import FaceSettings, SettingsLost, Start, card_places, hooks_where, plugin_places, user_home
+from cru.core.compose.start import FaceSettings, Start, card_places, hooks_where, plugin_places, user_home
 from cru.core.conversations import ContextSettings, StoreUnwritable, read_error
 from cru.core.conversations.entries import new_id
 from cru.core.conversations.home import Home
@@ -317,6 +317,7 @@ async def check_rules(parts: Parts, strict: bool = False) -> None:
     """Tell which rules name no tool, once every plugin has brought its own. Raises SettingsLost if none may be lost."""
     rules = [rule for rule in parts.gate.rules() if parts.tools.find(rule.tool) is None]
     if rules:
+        from cru.core.compose.project_settings import SettingsLost
         from cru.core.guard.rules.rules import unknown_tools
 
         problems = [str(problem) for problem in unknown_tools(rules, parts.tools.names())]

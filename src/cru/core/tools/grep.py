@@ -16,7 +16,6 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from cru.core.base.bundled import PACKAGES
 from cru.core.base.files.glob import BadGlob, expand_braces
 from cru.core.base.files.regular import open_regular
 from cru.core.base.files.search_path import find_program
@@ -111,7 +110,7 @@ async def _search(
         ended, lines = await ripgrep.search(program, job, run, hidden.__contains__)
         if ended.timed_out or 0 <= ended.exit_status <= 1 or lines:
             return ended, lines
-    argv = [sys.executable, "-I", "-S", "-c", _START.format(path=[PACKAGES, *sys.path])]
+    argv = [sys.executable, "-I", "-S", "-c", _START.format(path=[str(Path(__file__).resolve().parents[3]), *sys.path])]
     ended = await run(argv, OUTPUT, pickle.dumps(job))  # no ripgrep, or one that does not know these options
     return ended, list(parse_lines(ended.output, job.root))
 

@@ -1,4 +1,4 @@
-"""One leg: a prompt up to its final reply, driven through the states of engine/states (docs/turn.md)."""
+"""One leg: a prompt up to its final reply, driven through the states of turn/turn.py (docs/turn.md)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from cru.core.turn import log_writer
 from cru.core.turn.parts import Parts, ResolvedModel
 from cru.core.turn.prompts import PendingContext, context_texts, final_reply, receive_prompt, supersede
 from cru.core.turn.round import ModelReply, RequestPlan, ask_model
-from cru.core.turn.states import LegState, StateMachine
-from cru.core.turn.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
+from cru.core.turn.turn import USER, Cause, LegResult, LegState, Prompt, StateMachine, Turn, TurnStopped
 
 if TYPE_CHECKING:
     from cru.core.turn.compaction import Compactor

@@ -12,16 +12,7 @@ from msgspec.structs import replace
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry
 from cru.core.events.bus import purpose
-from cru.core.events.payloads import (
-    Attachment,
-    ContextCleared,
-    ContextClearing,
-    Custom,
-    InjectionPending,
-    SessionEnded,
-    SessionIdle,
-    SessionStarted,
-)
+from cru.core.events.payloads import Attachment, Custom, InjectionPending, SessionEnded, SessionIdle, SessionStarted
 from cru.core.events.stream import CommandSaid, Notice, StateChanged
 from cru.core.tools.protocol import Tool
 from cru.core.turn import Interrupted, history, settling
@@ -30,8 +21,17 @@ from cru.core.turn.interruption import InterruptibleWork
 from cru.core.turn.leg import Leg, close_calls
 from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import PendingContext, context_texts, describe_unfinished
-from cru.core.turn.states import LegState, StateMachine
-from cru.core.turn.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
+from cru.core.turn.turn import (
+    CONTINUATION_SOURCES,
+    TYPED_SOURCES,
+    LegResult,
+    LegState,
+    Prompt,
+    PromptQueue,
+    PromptSource,
+    StateMachine,
+    Turn,
+)
 
 if TYPE_CHECKING:
     from cru.core.turn.tool_call import ToolOutcome
@@ -182,15 +182,10 @@ class Session:
             await self._work.run(self._archive())
 
     async def _archive(self) -> None:
-        parts, store = self.parts, self.parts.store
+        from cru.core.turn import compaction
+
         await self.open()
-        await parts.bus.dispatch(ContextClearing(store.name))
-        archived = list(store.visible())
-        store.anchor("archive", "", [])
-        store.transcript(archived)
-        store.rotate()
-        self._rebuild()
-        await parts.bus.dispatch(ContextCleared(store.name))
+        await compaction.archive(self.parts, self._rebuild)
 
     async def call_tool(
         self, name: str, make_arguments: Callable[[Tool | None], str], origin: str = "user"

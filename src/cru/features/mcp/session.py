@@ -14,7 +14,7 @@ from cru.core.events.payloads import McpAttached, ToolDiscovered
 from cru.core.events.stream import Notice, Published, StateChanged
 from cru.core.tools.web import sensitive_reason
 from cru.core.turn.parts import Parts
-from cru.core.turn.states import LegState
+from cru.core.turn.turn import LegState
 from cru.features.mcp import McpSettings
 from cru.features.mcp.configured import ConfiguredServers, find_configured
 from cru.features.mcp.connection import ServerConnection

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = os.path.abspath(os.path.join(_HERE, *[os.pardir] * 4))
-"""The folder that cru is imported from."""
+_HERE = os.path.dirname(__file__)
 AGENTS, PLUGINS = os.path.join(_HERE, "agents"), os.path.join(_HERE, "plugins")
 GUIDES = os.path.join(_HERE, "guide")
 """Pages for models that extend cru; they may be read without a question."""

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from cru.core.base.bundled import PACKAGES
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
 from cru.core.base.files.search_path import own_path
@@ -64,8 +63,9 @@ def _outermost(candidates: tuple[str, ...], opened: tuple[str, ...], home: str) 
 @lru_cache(maxsize=1)
 def runtime_paths() -> tuple[str, ...]:
     """Return the interpreter, its installation, the virtual environment, and the folder that cru is imported from."""
+    packages = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
     folders = [part for prefix in (sys.prefix, sys.base_prefix) for part in _parts(os.path.abspath(prefix))]
-    return tuple(dict.fromkeys(_spellings([*folders, PACKAGES, *_executables()])))
+    return tuple(dict.fromkeys(_spellings([*folders, packages, *_executables()])))
 
 
 def _parts(prefix: str) -> Iterator[str]:

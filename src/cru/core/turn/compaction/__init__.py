@@ -8,13 +8,14 @@ Here is what every leg needs; the work itself (`run`, `units`, `choice`) is load
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.messages import Span, ToolSpec
+from cru.core.events.payloads import ContextCleared, ContextClearing
 from cru.core.events.stream import Notice
 from cru.core.models.protocol import ModelError
 from cru.core.turn import NothingToCompact, TooFewMessages
@@ -141,3 +142,15 @@ async def compact_by_hand(parts: Parts, resolved: ResolvedModel, instructions: s
         raise NothingToCompact(
             "the compaction was skipped", "a handler of context:overflow cancelled it: see `cru trace`"
         )
+
+
+async def archive(parts: Parts, rebuild: Callable[[], None]) -> None:
+    """Let the model start from nothing (`cru -a`); the log keeps every line. `rebuild` makes the session's history anew."""
+    store = parts.store
+    await parts.bus.dispatch(ContextClearing(store.name))
+    archived = list(store.visible())
+    store.anchor("archive", "", [])
+    store.transcript(archived)
+    store.rotate()
+    rebuild()
+    await parts.bus.dispatch(ContextCleared(store.name))

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from cru.core.base.config.layers import Layer
 from cru.core.base.values.masking import masked
 from cru.core.compose import load_settings, plugin_places
-from cru.core.compose.start import SettingsLost, Start
+from cru.core.compose.project_settings import SettingsLost
+from cru.core.compose.start import Start
 from cru.core.guard.rules import layer_rules
 from cru.core.guard.rules.dead_rules import find_flaw
 from cru.core.guard.rules.listing import ORDER
