@@ -85,7 +85,7 @@ def test_they_are_off_until_somebody_turns_them_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_their_page_has_every_setting_with_its_default(name: str) -> None:
     defaults = (BUNDLED / name / "init.lua").read_text().partition("local defaults = {")[2].partition("\n}")[0]
-    page = (BUNDLED.parents[3] / "docs" / "bundled-plugins.md").read_text()
+    page = (BUNDLED.parents[5] / "docs" / "bundled-plugins.md").read_text()
     section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| `?(.*?)`? \|", section, re.MULTILINE))
     found = dict(re.findall(r"^  (\w+) = ([^,\[\n]+|\[\[)", defaults, re.MULTILINE))

@@ -41,9 +41,9 @@ PACKAGE = "cru.features."
 class FeatureMissing(CruError):
     """Something is asked for that belongs to a feature whose folder is not there."""
 
-    def __init__(self, name: str, asked: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(
-            f"{asked} belongs to the feature {name}, which this cru does not have", "install cru with all its features"
+            f"this belongs to the feature {name}, which this cru does not have", "install cru with all its features"
         )
 
 
@@ -126,7 +126,13 @@ def load_target(target: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        feature, _, _ = module.removeprefix(PACKAGE).partition(".")
-        if module.startswith(PACKAGE) and error.name == f"{PACKAGE}{feature}":
-            raise FeatureMissing(feature, f"`{name.strip('_')}`") from error
-        raise
+        raise missing_feature(error) or error from error
+
+
+def missing_feature(error: BaseException) -> FeatureMissing | None:
+    """What an import that failed means, if a feature's folder is not there."""
+    module = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    name = module.removeprefix(PACKAGE)
+    return (
+        FeatureMissing(name) if module.startswith(PACKAGE) and name in [feature.name for feature in FEATURES] else None
+    )

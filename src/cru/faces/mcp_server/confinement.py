@@ -47,7 +47,7 @@ class Confinement:
         if tool is None:
             return None
         own = self._root_of(event.stamp.agent_id)
-        roots, place = self._place(tool, self.parts, own)
+        roots, place = self._place(tool, own)
         for _, path in tool.paths(call.args):
             try:
                 real = os.path.realpath(os.path.join(own, os.path.expanduser(path)))
@@ -62,18 +62,7 @@ class Confinement:
         origin = self._agents.get(agent)
         return os.path.realpath(origin.root) if origin is not None and origin.root else self._root
 
-    def _place(self, tool: Tool, parts: Parts, own: str) -> tuple[tuple[str, ...], str]:
-        """Where a tool may be, and what that is called."""
-        from cru.features.vault.live import live_vault
-
-        vault = live_vault(parts)
-        if vault is not None and is_vault_tool(tool):
-            return (os.path.realpath(vault.root),), "the vault"
-        return (own, self._root), "the project"
-
-
-def is_vault_tool(tool: Tool) -> bool:
-    """Whether it is one of cru's own over the vault, not a plugin's of such a name."""
-    from cru.features.vault.tools import VaultTool
-
-    return isinstance(tool, VaultTool)
+    def _place(self, tool: Tool, own: str) -> tuple[tuple[str, ...], str]:
+        """Where a tool may be, and what that is called: one of a feature says it itself, a plugin's cannot."""
+        folder, name = getattr(tool, "confined_to", ("", ""))
+        return ((os.path.realpath(folder),), name) if folder else ((own, self._root), "the project")

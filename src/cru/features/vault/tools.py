@@ -213,6 +213,7 @@ class VaultTool:
         self._row = row
         self._live = live
         self._options = options
+        self.confined_to = str(live.root), "the vault"
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         args = check_arguments(self._row.arguments, arguments)

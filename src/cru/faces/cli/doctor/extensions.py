@@ -17,10 +17,12 @@ from cru.core.base.process.child import Program
 from cru.core.base.process.run import ProcessResult, run_program
 from cru.core.base.values.errors import CruError
 from cru.core.compose.start import user_home
+from cru.core.features import load_target
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 from cru.faces.cli.plugin.health import PluginHealth, PluginHealthList
 
 if TYPE_CHECKING:
+    from cru.features.mcp.configured import ConfiguredServers
     from cru.features.mcp.definition import ServerDefinition
 
 SECONDS = 20.0
@@ -96,10 +98,9 @@ async def mcp(patient: Patient) -> list[DoctorFinding]:
     """What is configured, and whether its programs are there; `cru mcp test` starts them."""
     if patient.settings is None:
         return [DoctorFinding("mcp", "warn", "not looked at: the settings cannot be used")]
-    from cru.features.mcp.configured import find_configured
-
     start = patient.start
-    servers = find_configured(patient.settings, start.home, start.root, user_home(start), start.env)
+    find_configured = load_target("cru.features.mcp.configured:find_configured")
+    servers: ConfiguredServers = find_configured(patient.settings, start.home, start.root, user_home(start), start.env)
     findings = [DoctorFinding("mcp", "warn", text, "cru mcp") for text in servers.problems]
     waiting = [definition.name for definition in servers.waiting]
     if waiting:
