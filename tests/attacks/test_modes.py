@@ -100,19 +100,19 @@ def test_what_makes_private_files_does_not_ask_the_umask(tmp_path: Path, umask: 
 
 
 FOLDERS = {
-    "files/regular.py": 1,  # make_private_folder
-    "files/folder_handle.py": 2,  # of a project, for a tool's write
-    "files/atomic.py": 1,  # of the user's, for a file that is not private
-    "namespace/fs.py": 2,  # what a plugin asks for
-    "vault/rename.py": 2,  # the notes
+    "core/base/files/regular.py": 1,  # make_private_folder
+    "core/base/files/folder_handle.py": 2,  # of a project, for a tool's write
+    "core/base/files/atomic.py": 1,  # of the user's, for a file that is not private
+    "core/api/fs.py": 2,  # what a plugin asks for
+    "features/vault/rename.py": 2,  # the notes
     "faces/cli/vault/init.py": 1,  # the notes
-    "revisions/restore.py": 1,  # the project
-    "extensions/hooks/dialects/transcript.py": 1,  # in ~/.claude, one by one and private
-    "revisions/store.py": 2,  # one by one and private
-    "contexts/home.py": 1,  # the same
-    "contexts/private.py": 2,  # the same
-    "tasks/worktree.py": 1,  # the same
-    "sandbox/confinement.py": 1,  # the runtime folder of the user, to hide it
+    "core/undo/restore.py": 1,  # the project
+    "core/hooks/dialects/transcript.py": 1,  # in ~/.claude, one by one and private
+    "core/undo/store.py": 2,  # one by one and private
+    "core/conversations/home.py": 1,  # the same
+    "core/conversations/private.py": 2,  # the same
+    "core/agents/worktree.py": 1,  # the same
+    "core/guard/sandbox/confinement.py": 1,  # the runtime folder of the user, to hide it
 }
 """Calls that make a folder by another way than `make_private_folder`, and why."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from cru.core.commands.builtin import TABLE
 from cru.core.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
+from cru.core.features import load_target
 from cru.core.models.protocol import NoModel
 from cru.core.turn import UnknownCommand
 from cru.core.turn.commands import Command, CommandResult, split_command
@@ -36,8 +36,7 @@ def typed(world: World, *texts: str) -> list[str]:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_every_row_has_its_code_and_says_what_it_does(row: Any) -> None:
-    module, _, function = row.work.partition(".")
-    assert callable(getattr(import_module(f"cru.core.commands.{module}"), function))
+    assert callable(load_target(row.work)) and (not row.complete or callable(load_target(row.complete)))
     assert (
         split_command(f"/{row.name}") == (row.name, "")
         and row.about

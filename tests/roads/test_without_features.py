@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ class Program:
 
 
 @pytest.fixture
-def model(home: HomeDir) -> Server:
+def model(home: HomeDir) -> Iterator[Server]:
     with server([Reply(calls=[Call("bash", {"command": "echo $((6 * 7))"})]), Reply("done")]) as running:
         home.configure(url=running.url)
         yield running
