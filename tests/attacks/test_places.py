@@ -10,7 +10,7 @@ import pytest
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 from tests.tools.box import Box
 
-from cru.core.base.config.foreign_roots import is_listed
+from cru.core.base.files.foreign_roots import is_listed
 
 RUN_LATER = (
     ".envrc", "sub/.envrc", ".vscode/tasks.json", "sub/.VSCode/settings.json", ".idea/workspace.xml", ".mcp.json", ".husky/pre-commit",

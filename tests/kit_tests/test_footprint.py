@@ -16,6 +16,8 @@ still lead where they led behind the handlers; 223 before keys of other programs
 def test_a_hooked_tool_call_crosses_few_files_and_functions(home: HomeDir) -> None:
     footprint = measure(home)
     crossed = {file for file, _ in footprint.functions}
-    assert {f"core/{name}" for name in ("events/chain.py", "hooks/run/command.py", "turn/tool_call.py", "tools/shell.py")} <= crossed
+    assert {
+        f"core/{name}" for name in ("events/chain.py", "hooks/run/command.py", "turn/tool_call.py", "tools/shell.py")
+    } <= crossed
     assert len(crossed) <= FILES, sorted(crossed)
     assert len(footprint.functions) <= FUNCTIONS, footprint.functions

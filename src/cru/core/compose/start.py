@@ -18,7 +18,7 @@ from cru.core.base.config.layers import (
     merge_layers,
     read_layer,
 )  # fmt: skip
-from cru.core.base.config.project_root import find_root
+from cru.core.base.files.project_root import find_root
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
 from cru.core.features import FEATURES, load_target

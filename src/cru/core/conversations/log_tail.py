@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.base.files.lines import blocks_forward, count_lines, lines_backward
+from cru.core.base.files.regular import blocks_forward, count_lines, lines_backward
 from cru.core.base.values.messages import Entry
 from cru.core.conversations import open_if_exists
 from cru.core.conversations.entries import BROKEN, TORN, LogProblem, decode, decode_lines, line_key, short_error

@@ -68,7 +68,7 @@ def open_home(parsed: Parsed) -> Home:
 
 def project_scope(parsed: Parsed, home: Path) -> str:
     """The root of the project whose current context counts; "" = the one outside of projects (docs/contexts.md). Raises ConfigError."""
-    from cru.core.base.config.project_root import find_root
+    from cru.core.base.files.project_root import find_root
 
     try:
         root = find_root(Path(os.getcwd()), os.environ, home, parsed.last("project-root"))
@@ -85,7 +85,7 @@ def _is_inherited(parsed: Parsed, home: Path, root: Path) -> bool:
     """Whether it is a root only because a run of cru above this one says where it works."""
     if parsed.last("project-root") or os.environ.get("CRU_DEPTH", "1") == "1" or not os.environ.get("CRU_PROJECT_ROOT"):
         return False
-    from cru.core.base.config.project_root import find_root
+    from cru.core.base.files.project_root import find_root
     from cru.core.conversations.projects import read_records
     from cru.core.conversations.state import SESSION, read_raw
 

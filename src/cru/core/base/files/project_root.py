@@ -49,6 +49,6 @@ def _why_not_own(folder: Path, mark: str, env: Mapping[str, str]) -> str:
     """Why a repository above may not be the root, "" if it may (docs/decisions/0071-files-that-run-later.md)."""
     if os.lstat(folder).st_uid == os.lstat(folder / mark).st_uid == os.geteuid():
         return ""
-    from cru.core.base.config.foreign_roots import why_not_own
+    from cru.core.base.files.foreign_roots import why_not_own
 
     return why_not_own(folder, mark, env)
