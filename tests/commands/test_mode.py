@@ -11,7 +11,7 @@ from tests.kit import HomeDir, cru, pty, server
 
 from cru.core.commands.mode import next_mode
 from cru.core.events.answers import PermissionUpdate, UpdateKind
-from cru.core.guard.rules import UnknownMode
+from cru.core.guard import UnknownMode
 from cru.core.guard.rules.updates import take_update
 
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from tests.kit import HomeDir, Reply, cru, server
 
-from cru.core.guard.rules.snapshot import take_snapshot
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
+from cru.core.guard.trust.snapshot import take_snapshot
 from cru.core.plugins.discovery.files import DiscoveredPlugin
 from cru.core.plugins.discovery.load_order import sort_by_dependencies
 from cru.core.plugins.discovery.manifest import Dependency, Manifest

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server, trust_project
 
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 
 TOLD = "cru.on('turn:complete', function() cru.toast('{0}') end)"
 

@@ -33,7 +33,7 @@ from cru.core.conversations.entries import decode_lines, encode, replace_surroga
 from cru.core.events.answers import STRENGTH, strength
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.stamp import Event
-from cru.core.guard.rules import BadRule
+from cru.core.guard import BadRule
 from cru.core.guard.rules.command_parts import judge_parts
 from cru.core.guard.rules.rules import parse_rule
 from cru.core.guard.shell.analysis import analyze

@@ -15,7 +15,7 @@ from cru.core.api import context, modes, permissions, session, tools
 from cru.core.api.host import BadArgument, call
 from cru.core.events.answers import PermissionUpdate, UpdateKind, cancel
 from cru.core.events.payloads import ToolBeforeCall, ToolCompleted
-from cru.core.guard.rules import UnknownMode
+from cru.core.guard import UnknownMode
 from cru.core.guard.rules.updates import take_update
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"

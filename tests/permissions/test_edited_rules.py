@@ -8,7 +8,7 @@ import pytest
 from tests.permissions.world import World
 
 from cru.core.base.files.glob import escape
-from cru.core.guard.rules import BadRule
+from cru.core.guard import BadRule
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 
 PROPOSED = [

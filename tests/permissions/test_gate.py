@@ -15,7 +15,8 @@ from tests.permissions.world import World, touch
 from cru.core.base.config.ignored import restrict_untrusted
 from cru.core.base.config.layers import Layer
 from cru.core.base.values.mcp_names import join_names
-from cru.core.guard.rules import BadRule, LayerRules, PermissionSettings, RuleLists, UnknownMode, layer_rules
+from cru.core.guard import BadRule, UnknownMode
+from cru.core.guard.rules import LayerRules, PermissionSettings, RuleLists, layer_rules
 from cru.core.guard.rules.gate import Gate, PermissionReply, PermissionSubject, Verdict
 from cru.core.guard.rules.grants import Grants
 from cru.core.guard.rules.hints import allow_hint

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.permissions.world import World
 
-from cru.core.guard.rules import BadRule
+from cru.core.guard import BadRule
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.guard.rules.outside_runs import OutsideRuns
 from cru.core.guard.rules.paths import JudgedCall

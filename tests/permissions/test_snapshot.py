@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cru.core.guard.rules import NotAccepted, NotStored, snapshot
-from cru.core.guard.rules.snapshot import take_snapshot
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard import NotAccepted, NotStored
+from cru.core.guard.trust import snapshot
+from cru.core.guard.trust.accepted_files import TrustStore
+from cru.core.guard.trust.snapshot import take_snapshot
 
 
 @pytest.fixture

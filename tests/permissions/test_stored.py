@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.core.guard.rules import BadRule, NotStored
+from cru.core.guard import BadRule, NotStored
 from cru.core.guard.rules.grants import Grants
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 
 ROOT = Path("/some/project")
 

@@ -11,7 +11,7 @@ from tests.kit.sandbox import needs_sandbox
 from tests.sandbox.conftest import Surroundings
 from tests.sandbox.playing import run
 
-from cru.core.guard.rules.home_links import home_links
+from cru.core.guard.places.home_links import home_links
 from cru.core.guard.rules.later_runs import ASKED
 from cru.core.guard.rules.paths import PROTECTED_AT_HOME, PROTECTED_NAMES
 from cru.core.guard.sandbox.profile import AGENTS, EDITORS, GUARDS, GUIDES, SHELLS
@@ -255,7 +255,7 @@ def test_what_the_users_own_settings_of_git_name_is_guarded(
 
 def test_an_alias_of_git_names_no_file(surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     """`status` in `st = status` is a word of git, whatever file has this name."""
-    from cru.core.guard.rules.git_runs import named_places
+    from cru.core.guard.places.git_runs import named_places
 
     monkeypatch.setenv("HOME", str(surroundings.here.path))
     monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)

@@ -12,7 +12,7 @@ from tests.kit.sandbox import needs_sandbox
 from tests.kit.waiting import ends_soon
 from tests.sandbox.conftest import Surroundings
 
-from cru.core.guard.rules.gitlinks import find_gitlinks
+from cru.core.guard.places.gitlinks import find_gitlinks
 from cru.core.guard.rules.paths import PathRoots
 from cru.core.guard.sandbox import SandboxSettings
 from cru.core.guard.sandbox.profile import make_profile

@@ -11,7 +11,7 @@ import pytest
 from cru.core.agents import BadCard, CardOrigin, CardPlaces, NoSuchAgent
 from cru.core.agents.cards import AgentCard, parse_card
 from cru.core.agents.discovery import CardState, describe_cards, list_notices, load_cards
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.hooks.dialects import judges_calls
 
 

@@ -16,7 +16,7 @@ from cru.core.events.answers import Answer, cancel, handled, inject, transform
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
 from cru.core.events.stamp import Event
 from cru.core.guard.rules.gate import PermissionReply
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 
 DONE = "---\ntext: all is done\n"
 ANSWER = "text: it is in README.md\n"

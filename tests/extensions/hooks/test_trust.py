@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.hooks.model.entry import HookEntry, HookSource
 from cru.core.hooks.trust.copies import LARGEST_COPY, read_copy
 from cru.core.hooks.trust.fingerprint import Fingerprint, take_fingerprint

@@ -15,8 +15,8 @@ from cru.core.commands.prompt_files import BadPromptFile, NotTrusted, PromptFile
 from cru.core.commands.prompt_files.files import PromptFile, check_usable, find_files, read_file
 from cru.core.commands.prompt_files.skills import HEADING, SkillList
 from cru.core.commands.prompt_files.trusted import check_trusted, to_accept, widens
-from cru.core.guard.rules import NotAccepted
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard import NotAccepted
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.hooks.dialects import judges_calls
 
 COMMAND, SKILL = PromptFileKind.COMMAND, PromptFileKind.SKILL

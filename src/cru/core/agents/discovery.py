@@ -18,7 +18,7 @@ from cru.core.agents.cards import LIMIT_BYTES, AgentCard, parse_card
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import NoFrontMatter
 from cru.core.base.files.regular import read_regular
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.tools.protocol import AGENT_ALIASES
 
 MOST_READ = 20

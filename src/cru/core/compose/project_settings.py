@@ -14,7 +14,7 @@ from cru.core.base.config.layers import ConfigError, Layer, read_layer
 from cru.core.base.files import is_inside
 from cru.core.base.values.errors import CruError
 from cru.core.guard.rules.rules import drop_unreadable
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.plugins.lost_guards import LossKind, LostGuard
 from cru.core.plugins.requirements import required_names
 

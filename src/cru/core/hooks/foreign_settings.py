@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.core.guard.rules import LayerRules, RuleLists
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.hooks.model.entry import HookSource
 from cru.core.hooks.model.mapping import ForeignSettings
 

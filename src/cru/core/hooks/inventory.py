@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.hooks import HookLocations, HookOptions, SessionHookOptions
 from cru.core.hooks.dialects import load_dialects
 from cru.core.hooks.discovery import HookPolicy

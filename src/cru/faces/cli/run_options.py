@@ -204,7 +204,7 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
 
             add_setting(settings, values[0])
     if "mode" in settings:
-        from cru.core.guard.rules import UnknownMode
+        from cru.core.guard import UnknownMode
         from cru.core.guard.rules.modes import check_mode
 
         try:

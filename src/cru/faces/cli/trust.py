@@ -14,8 +14,8 @@ from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
 from cru.core.commands.prompt_files import FileOrigin, PromptFileKind
 from cru.core.compose import Start
 from cru.core.compose.start import card_places, prompt_places
-from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
+from cru.core.guard.trust.snapshot import Snapshot, take_snapshot
 from cru.core.plugins.discovery.places import project_folder
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show

@@ -15,8 +15,8 @@ from cru.core.base.values.visible import whole_lines
 from cru.core.commands.prompt_files import PromptFileKind
 from cru.core.compose import Start
 from cru.core.compose.start import card_places, prompt_places
-from cru.core.guard.rules.snapshot import Snapshot, SnapshotFile
-from cru.core.guard.rules.widening import find_widening
+from cru.core.guard.trust.snapshot import Snapshot, SnapshotFile
+from cru.core.guard.trust.widening import find_widening
 from cru.core.turn.parts import EngineSettings
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cru.core.base.config.closest import closest
 from cru.core.conversations.identity import is_name
-from cru.core.guard.rules import UnknownMode
+from cru.core.guard import UnknownMode
 from cru.core.guard.rules.modes import check_mode
 from cru.features.fleet import BadItems
 from cru.features.fleet.records import BatchItem

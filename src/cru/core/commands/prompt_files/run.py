@@ -18,7 +18,7 @@ from cru.core.commands.prompt_files.files import PromptFile, check_usable, leads
 from cru.core.commands.prompt_files.trusted import check_trusted
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.hooks.dialects.claude.permissions import translate_rules
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.tools.output import is_too_long, save_output

@@ -13,7 +13,7 @@ from cru.core.base.values.visible import visible
 from cru.core.commands.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
 from cru.core.commands.prompt_files.files import FileStamp, PromptFile, find_files, read_file, stamp_file
 from cru.core.commands.prompt_files.run import PromptFileRunner
-from cru.core.guard.rules import NotAccepted
+from cru.core.guard import NotAccepted
 from cru.core.tools.arguments import decode_object
 from cru.core.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.core.turn.parts import ACTING, Parts

@@ -12,8 +12,8 @@ from msgspec import Struct
 from cru.core.commands.prompt_files import FileOrigin, NotTrusted, PromptFileKind, PromptPlaces
 from cru.core.commands.prompt_files.expansion import runs_commands
 from cru.core.commands.prompt_files.files import SKILL_FILE, PromptFile, find_files, read_file
-from cru.core.guard.rules.snapshot import Snapshot, take_snapshot
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
+from cru.core.guard.trust.snapshot import Snapshot, take_snapshot
 
 DATA = frozenset(
     {

@@ -1,7 +1,4 @@
-"""What a tool call may do: rules, modes, the gate, grants, trust. `gate.Gate.judge` decides; `Asker` asks a person.
-
-What can go wrong with permissions themselves. A refused call is no error: it is a Verdict.
-"""
+"""What a tool call may do: rules, modes, the gate, grants. `gate.Gate.judge` decides; `Asker` asks a person."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -9,35 +6,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, convert
 
 from cru.core.base.config.layers import Layer
-from cru.core.base.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.core.guard.rules.rules import Rule
-
-
-class PermissionsError(CruError):
-    """PermissionsError
-    ├── BadRule      a rule that cannot be read (also a ValueError, so that settings report its place)
-    ├── UnknownMode  no such mode (exit 2; also a ValueError)
-    ├── NotAccepted  a folder that cannot be trusted as a whole: a link leads out of it, …
-    └── NotStored    grants.json or trust.json cannot be written, or is of a newer version
-    """
-
-
-class BadRule(PermissionsError, ValueError):
-    pass
-
-
-class UnknownMode(PermissionsError, ValueError):
-    code = 2
-
-
-class NotAccepted(PermissionsError):
-    pass
-
-
-class NotStored(PermissionsError):
-    pass
 
 
 class RuleLists(Struct, frozen=True):

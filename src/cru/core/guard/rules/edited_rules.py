@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.glob import escape, parse_glob
-from cru.core.guard.rules import BadRule, RuleEditing
+from cru.core.guard import BadRule
+from cru.core.guard.rules import RuleEditing
 from cru.core.guard.rules.allowed_commands import bare_command, bare_pattern
 from cru.core.guard.rules.rules import LONGEST, OUTSIDE, Rule, absolute_glob, find_allowing_rules, parse_rule
 from cru.core.guard.shell.analysis import CommandAnalysis

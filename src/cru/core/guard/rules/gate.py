@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.guard import BadRule
 from cru.core.guard.rules import Asker as Asker
-from cru.core.guard.rules import BadRule, RuleEditing, parse_layers
 from cru.core.guard.rules import NoAsker as NoAsker
 from cru.core.guard.rules import PermissionReply as PermissionReply
 from cru.core.guard.rules import PermissionSubject as PermissionSubject
 from cru.core.guard.rules import ReplyScope as ReplyScope
+from cru.core.guard.rules import RuleEditing, parse_layers
 from cru.core.guard.rules.grants import GrantedLists
 from cru.core.guard.rules.modes import DOING, MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
 from cru.core.guard.rules.paths import (

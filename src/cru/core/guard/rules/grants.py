@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from cru.core.base.config.layers import SettingsProblem
     from cru.core.events.answers import PermissionUpdate
-    from cru.core.guard.rules.hook_grants import HookGrant
     from cru.core.guard.rules.rules import GrantOrigin, Rule
-    from cru.core.guard.rules.stored import GrantFile
+    from cru.core.guard.trust.hook_grants import HookGrant
+    from cru.core.guard.trust.stored import GrantFile
 
 Scope = Literal["session", "project", "always"]
 
@@ -65,7 +65,7 @@ class Grants:
             except (FileNotFoundError, NotADirectoryError):
                 pass  # the usual case; nothing is imported for it
             else:
-                from cru.core.guard.rules.stored import GrantFile, load_stored
+                from cru.core.guard.trust.stored import GrantFile, load_stored
 
                 self._keep(*load_stored(self._path, GrantFile))
         if self._lists is None:
@@ -121,7 +121,7 @@ class Grants:
         """Take over rules or folders of a hook; what a person should know of it. Raises BadRule, or NotStored (it then holds for the
         session, if it gives something)."""
         from cru.core.events.answers import GrantKind, GrantScope, UpdateKind
-        from cru.core.guard.rules.hook_grants import apply_update, describe_change
+        from cru.core.guard.trust.hook_grants import apply_update, describe_change
 
         if update.grant is not GrantKind.FOLDER:
             from cru.core.guard.rules.rules import parse_rule
@@ -145,8 +145,8 @@ class Grants:
 
     def _change_kept(self, update: PermissionUpdate) -> None:
         from cru.core.events.answers import GrantScope, UpdateKind
-        from cru.core.guard.rules import NotStored
-        from cru.core.guard.rules.hook_grants import apply_update
+        from cru.core.guard import NotStored
+        from cru.core.guard.trust.hook_grants import apply_update
 
         try:
             self._change(lambda old: replace(old, hooks=apply_update(old.hooks, update, self._root)))
@@ -171,10 +171,10 @@ class Grants:
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
         if not self._keeps:
-            from cru.core.guard.rules import NotStored
+            from cru.core.guard import NotStored
 
             raise NotStored("with --no-session no answer is kept", "leave the flag out to keep it for longer")
-        from cru.core.guard.rules.stored import GrantFile, update_stored
+        from cru.core.guard.trust.stored import GrantFile, update_stored
 
         self._keep(*update_stored(self._path, GrantFile, change))
 
@@ -194,7 +194,7 @@ class Grants:
     def _parse(self, rules: Iterable[tuple[str, str, GrantOrigin]]) -> tuple[Rule, ...]:
         """Rules out of (text, source, origin); one that cannot be read is a problem."""
         from cru.core.base.config.layers import SettingsProblem
-        from cru.core.guard.rules import BadRule
+        from cru.core.guard import BadRule
         from cru.core.guard.rules.rules import parse_rule
 
         parsed: list[Rule] = []

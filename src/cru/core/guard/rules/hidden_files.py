@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from cru.core.base.files.glob import literal_path_glob
 from cru.core.base.files.selection import NOTHING, FileSelection, either, without
-from cru.core.guard.rules.path_set import PathSet, fold
+from cru.core.guard.places.path_set import PathSet, fold
 from cru.core.guard.rules.paths import (
     SECRET_AT_HOME,
     SECRET_PLACES,

@@ -65,7 +65,7 @@ def _has_hooks_elsewhere(places: PathRoots) -> bool:
 
 def _has_submodules(places: PathRoots) -> bool:
     """Whether git may go into a repository below, whose settings decide what runs."""
-    from cru.core.guard.rules.gitlinks import find_gitlinks
+    from cru.core.guard.places.gitlinks import find_gitlinks
 
     try:
         return bool(find_gitlinks(places.root))
@@ -75,7 +75,7 @@ def _has_submodules(places: PathRoots) -> bool:
 
 def _leads_elsewhere(words: Sequence[str], places: PathRoots) -> bool:
     """Hooks of a repository on this machine may be written by commands inside, if it lies where they write."""
-    from cru.core.guard.rules.git_remotes import leads_elsewhere
+    from cru.core.guard.places.git_remotes import leads_elsewhere
 
     try:
         return leads_elsewhere(words, _git_settings(places))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
-from cru.core.guard.rules.git_runs import git_runs
+from cru.core.guard.places.git_runs import git_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from cru.core.guard.rules import UnknownMode
+from cru.core.guard import UnknownMode
 
 Decision = Literal["allow", "ask", "deny"]
 

@@ -355,7 +355,7 @@ def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
     for root in (*places.roots, places.copy, places.copy_of) if places.copy else places.roots:
         if is_inside(path, root) and not PROTECTED_NAMES.isdisjoint(path[len(root) :].casefold().split("/")):
             return True
-    from cru.core.guard.rules.home_links import is_led_to  # only a write needs it
+    from cru.core.guard.places.home_links import is_led_to  # only a write needs it
 
     return _is_at_home(path, places, PROTECTED_AT_HOME) or is_led_to(
         path, places.user_home, places.roots, PROTECTED_AT_HOME

@@ -16,9 +16,9 @@ from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.files import glob, is_inside
 from cru.core.base.files.glob import escape
 from cru.core.base.values.mcp_names import PREFIX, names_server, own_name, plain_text, whole_names
-from cru.core.guard.rules import BadRule
+from cru.core.guard import BadRule
+from cru.core.guard.places.path_set import PathSet, fold, names_of
 from cru.core.guard.rules.modes import KINDS
-from cru.core.guard.rules.path_set import PathSet, fold, names_of
 from cru.core.guard.rules.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
 from cru.core.guard.shell.programs import SAFE_SUBCOMMANDS
 
@@ -141,7 +141,7 @@ def find_allowing_rules(rules: Sequence[Rule], call: JudgedCall, places: PathRoo
 
         return find_command_rules(own, call, places.root if call.tool != OUTSIDE else "")
     if call.kind == "fetch":
-        from cru.core.guard.rules import urls
+        from cru.core.guard.places import urls
 
         return tuple(islice((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), 1))
     return tuple(islice((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), 1))
@@ -200,7 +200,7 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind == "shell":
         return call.searched.matches(rule.pieces)
     if call.kind == "fetch":
-        from cru.core.guard.rules import urls
+        from cru.core.guard.places import urls
 
         return urls.url_is_hit(rule.pieces, call.detail)
     return glob.matches_text(glob.parse_glob(rule.pattern.strip()), call.detail.strip())
@@ -348,7 +348,7 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
     if call.kind == "shell":
         return _command_rule(call, places)
     if call.kind == "fetch":
-        from cru.core.guard.rules import urls
+        from cru.core.guard.places import urls
 
         pattern = urls.suggest_pattern(call.detail)
         return f"{call.tool}:{pattern}" if pattern else ""

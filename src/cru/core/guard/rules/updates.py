@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cru.core.events.answers import GrantKind, PermissionUpdate, UpdateKind
-from cru.core.guard.rules import PermissionsError
+from cru.core.guard import PermissionsError
 from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, STRICTNESS, check_mode
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from glob import escape, iglob
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.login_home import login_home
-from cru.core.guard.rules.git_runs import user_places
+from cru.core.guard.places.git_runs import user_places
 from cru.core.guard.rules.paths import PathRoots
 
 GIT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from cru.core.guard.rules.gitlinks import is_tracked
+from cru.core.guard.places.gitlinks import is_tracked
 from cru.core.guard.sandbox.profile import GUIDES
 
 

@@ -12,9 +12,9 @@ from msgspec import Struct
 from cru.core.base.files import is_inside
 from cru.core.base.files.regular import read_regular
 from cru.core.base.files.search_path import follow_links
-from cru.core.guard.rules.git_runs import named_places, repository_folders
-from cru.core.guard.rules.gitlinks import find_gitlinks, is_tracked
-from cru.core.guard.rules.home_links import home_links, links_between
+from cru.core.guard.places.git_runs import named_places, repository_folders
+from cru.core.guard.places.gitlinks import find_gitlinks, is_tracked
+from cru.core.guard.places.home_links import home_links, links_between
 from cru.core.guard.rules.paths import PROTECTED_AT_HOME, PROTECTED_NAMES, PathRoots
 from cru.core.guard.sandbox import SandboxSettings
 from cru.core.guard.sandbox.home_places import hidden_at_home, hidden_homes, visible_at_home

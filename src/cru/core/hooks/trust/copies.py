@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cru.core.base.files.regular import make_private_folder, read_regular
-from cru.core.guard.rules import NotStored
+from cru.core.guard import NotStored
 from cru.core.hooks.trust.files import ReferencedFile
 
 LARGEST_COPY = 64 << 10

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from cru.core.guard.rules.stored import HookJudgement
+from cru.core.guard.trust.stored import HookJudgement
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import Dialect

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from cru.core.guard.rules.stored import HookJudgement
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard.trust.accepted_files import TrustStore
+from cru.core.guard.trust.stored import HookJudgement
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.status import REVIEW, MissingHook

@@ -15,8 +15,8 @@ from msgspec import Struct
 from cru.core.base.bundled import PLUGINS
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.regular import NOT_REGULAR
-from cru.core.guard.rules import NotAccepted
-from cru.core.guard.rules.trust import TrustStore
+from cru.core.guard import NotAccepted
+from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.plugins import OWN_KEYS, PATH_VARIABLES
 from cru.core.plugins.discovery.files import (
     DiscoveredPlugin,

@@ -157,7 +157,7 @@ def _path(what: str, kind: str, tool: str, path: str, root: str, home: str) -> b
 
 
 def _url(what: str, url: str) -> bool:
-    from cru.core.guard.rules import urls
+    from cru.core.guard.places import urls
 
     host = urls.parse_rule_url(url).host.partition(":")[0]
     return glob.matches_text(glob.parse_glob(what.removeprefix("domain:").lower()), host)

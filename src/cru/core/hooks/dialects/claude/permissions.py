@@ -11,7 +11,8 @@ from typing import Literal
 
 from cru.core.base.config.closest import did_you_mean, is_misprint
 from cru.core.base.files.glob import escape
-from cru.core.guard.rules import BadRule, RuleLists
+from cru.core.guard import BadRule
+from cru.core.guard.rules import RuleLists
 from cru.core.guard.rules.rules import parse_rule
 from cru.core.hooks.dialects.claude.tools import TOOLS
 from cru.core.hooks.model.entry import HookSource, ProblemKind

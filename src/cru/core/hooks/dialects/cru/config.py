@@ -236,7 +236,7 @@ def _wrong(values: Mapping[str, Any], spec: HandlerSpec, mappings: Sequence[Even
 
 def _bad_rule(rule: str, mappings: Sequence[EventMapping]) -> str:
     from cru.core.events.catalog import BY_NAME
-    from cru.core.guard.rules import BadRule
+    from cru.core.guard import BadRule
     from cru.core.guard.rules.rules import parse_rule
 
     live = [BY_NAME[mapping.event] for mapping in mappings if mapping.event]

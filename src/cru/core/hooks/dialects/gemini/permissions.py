@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from cru.core.base.config.closest import did_you_mean
-from cru.core.guard.rules import BadRule, RuleLists
+from cru.core.guard import BadRule
+from cru.core.guard.rules import RuleLists
 from cru.core.guard.rules.rules import parse_rule
 from cru.core.hooks.dialects.gemini.tools import TOOLS
 from cru.core.hooks.model.entry import ProblemKind

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cru.core.base.files.regular import read_regular
-from cru.core.guard.rules.git_runs import LARGEST, plain_value
+from cru.core.guard.places.git_runs import LARGEST, plain_value
 
 _SECTION = re.compile(r'\s*\[\s*([\w-]+)(?:\.([\w.-]+)|\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.core.guard.rules import NotStored
-from cru.core.guard.rules.stored import HookJudgement, TrustFile, load_stored, update_stored
+from cru.core.guard import NotStored
+from cru.core.guard.trust.stored import HookJudgement, TrustFile, load_stored, update_stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from cru.core.base.config.layers import SettingsProblem
-    from cru.core.guard.rules.snapshot import Snapshot
+    from cru.core.guard.trust.snapshot import Snapshot
 
 
 class TrustStore:
@@ -75,7 +75,7 @@ class TrustStore:
         """The copy of a folder that is still as it was accepted, None if it is not. Raises NotAccepted if it cannot be judged."""
         if not self.is_known(folder):
             return None
-        from cru.core.guard.rules.snapshot import take_snapshot
+        from cru.core.guard.trust.snapshot import take_snapshot
 
         listing = take_snapshot(folder, inside).listing
         copy = self._copy_path(folder, _digest(listing))

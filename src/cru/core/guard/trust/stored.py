@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from cru.core.base.config.layers import SettingsProblem
 from cru.core.base.files import decode_json
-from cru.core.guard.rules import NotStored
-from cru.core.guard.rules.hook_grants import HookGrant
+from cru.core.guard import NotStored
+from cru.core.guard.trust.hook_grants import HookGrant
 
 if TYPE_CHECKING:
     from pathlib import Path

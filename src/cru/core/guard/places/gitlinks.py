@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cru.core.base.files.regular import read_regular
-from cru.core.guard.rules.git_runs import git_folder
+from cru.core.guard.places.git_runs import git_folder
 
 LARGEST = 256 << 20
 """Bytes of an index."""

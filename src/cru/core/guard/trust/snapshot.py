@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cru.core.base.files.private import write_private
 from cru.core.base.files.regular import make_private_folder, open_regular
-from cru.core.guard.rules import NotAccepted
+from cru.core.guard import NotAccepted
 
 LIMIT_BYTES = 16 * 1024 * 1024
 LIMIT_ITEMS = 2000
