@@ -14,7 +14,7 @@ from cru.core.commands.builtin import TABLE
 from cru.core.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
-from cru.core.features import load_target
+from cru.core.feature_table import load_target
 from cru.core.models.protocol import NoModel
 from cru.core.turn import UnknownCommand
 from cru.core.turn.commands import Command, CommandResult, split_command

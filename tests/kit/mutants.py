@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[2]
 MODULES = {
     "core/turn/tool_call.py": "engine", "core/turn/batch.py": "engine", "core/turn/settling.py": "engine",
     "core/turn/loop_guard.py": "engine",
-    "core/guard/rules/gate.py": "permissions", "core/guard/rules/rules.py": "permissions", "core/guard/trust/accepted_files.py": "permissions",
+    "core/guard/rules/gate.py": "permissions", "core/guard/rules/rules.py": "permissions",
+    "core/guard/trust/accepted_files.py": "permissions",
     "core/events/answers.py": "events", "core/events/chain.py": "events",
     "core/conversations/lock.py": "contexts", "core/conversations/log.py": "contexts",
 }  # fmt: skip

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from inspect import iscoroutinefunction
 
 from tests.namespace.examples import docs, example
 
-from cru.core import agents, conversations, hooks, models, plugins
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES
 from cru.core.base.config.reference import markdown
 from cru.core.commands.builtin import TABLE
-from cru.core.commands.prompt_files import DOCS as PROMPT_FILES
-from cru.core.compose import start as faces
-from cru.core.compose.chat_keys import DOCS as CHAT_KEYS
-from cru.core.compose.chat_theme import DOCS as CHAT_THEME
 from cru.core.compose.start import every_struct
-from cru.core.conversations.scope import DOCS as SCOPE
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
-from cru.core.features import load_target
-from cru.core.guard import rules
+from cru.core.feature_table import load_target
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
-from cru.core.guard.sandbox import DOCS as SANDBOX
 from cru.core.guard.shell.harmless import TABLES as HARMLESS
 from cru.core.guard.shell.option_effects import OPTION_EFFECTS
-from cru.core.tools import protocol as tools
-from cru.core.tools.secret_variables import DOCS as TOOLS
-from cru.core.turn import parts as engine
 from cru.core.turn.turn import mermaid
-from cru.core.undo import DOCS as UNDO
 from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.oq.options import HELP
-from cru.features.mcp import DOCS as MCP_DOCS
-from cru.features.vault import DOCS as VAULT
 
 
 def flags() -> str:
@@ -152,19 +139,9 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {
-        **VAULT,
-        **MCP_DOCS,
-        **UNDO,
-        **SANDBOX,
-        **CHAT_KEYS,
-        **CHAT_THEME,
-        **PROMPT_FILES,
-        **SCOPE,
-        **TOOLS,
-    }
-    for room in (conversations, models, rules, engine, tools, agents, faces, plugins, hooks):
-        docs |= room.DOCS
+    docs: dict[str, str] = {}
+    for struct in every_struct():
+        docs |= sys.modules[struct.__module__].DOCS
     return markdown(every_struct(), docs)
 
 

@@ -12,7 +12,7 @@ from cru.core.api import config, emitter, health
 from cru.core.api.host import BadArgument, host
 from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES
 from cru.core.events.payloads import ConfigChanged
-from cru.core.features import load_target
+from cru.core.feature_table import load_target
 
 
 def test_listeners_hear_what_is_emitted_in_order(tmp_path: Path) -> None:

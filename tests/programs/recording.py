@@ -1,6 +1,6 @@
 """The tables of names, with each name replaced by one that notes its first call and then does what it always did.
 
-Both languages find the names of `cru` in these tables (namespace/names.py), so nobody passes by. The tables of this process are
+Both languages find the names of `cru` in these tables (core/api/names.py), so nobody passes by. The tables of this process are
 changed: it is for tests/programs/cru_recording.py.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from cru.core.api.host import HOST, NamespaceError
 from cru.core.api.names import CONSTANTS, INDEXED, NAMES
-from cru.core.features import load_target
+from cru.core.feature_table import load_target
 
 READ, ASSIGN = "[]", "[]="
 DOOR = "recorded"

@@ -12,12 +12,19 @@ import pytest
 from tests.kit import Call, Done, HomeDir, Reply, Server, server
 
 import cru
-from cru.core.features import FEATURES
+from cru.core.feature_table import FEATURES, Feature
 
 SOURCE = Path(cru.__file__).parent
 NAMES = [feature.name for feature in FEATURES]
 RUN = "from cru.faces.cli.main import main; main()"
-COMMANDS = {"vault": "vault", "mcp": "mcp", "formats": "oq", "workflows": "fsm", "fleet": "batch"}
+COMMANDS = {
+    "vault": ("vault", "list"),
+    "mcp": ("mcp", "list"),
+    "formats": ("oq", "list"),
+    "workflows": ("fsm", "list"),
+    "fleet": ("batch", "x.txt"),
+}
+"""Of those that have a command of their own on the command line."""
 
 
 class Program:
@@ -35,9 +42,9 @@ class Program:
             if source.name not in (without, "__pycache__") and not there.exists():
                 there.symlink_to(source)
         if not row:
-            (package / "core" / "features.py").unlink()
-            text = (SOURCE / "core" / "features.py").read_text()
-            (package / "core" / "features.py").write_text(
+            (package / "core" / "feature_table.py").unlink()
+            text = (SOURCE / "core" / "feature_table.py").read_text()
+            (package / "core" / "feature_table.py").write_text(
                 f"{text}\n\nFEATURES = tuple(f for f in FEATURES if f.name != {without!r})\n"
             )
         self._env = {**home.env, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -77,17 +84,19 @@ def test_cru_works_without_it(tmp_path: Path, home: HomeDir, model: Server, name
     assert program.run("doctor").code in (0, 1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_its_command_says_whose_it_was(tmp_path: Path, home: HomeDir, name: str) -> None:
-    done = Program(tmp_path / "src", home, name).run(COMMANDS[name], *(("x.txt",) if name == "fleet" else ("list",)))
+    done = Program(tmp_path / "src", home, name).run(*COMMANDS[name])
     assert done.code == 1 and f"belongs to the feature {name}, which this cru does not have" in done.err, done
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize(("name", "call"), [
-    ("vault", "cru.vault.list()"), ("mcp", "cru.mcp.servers()"), ("formats", "cru.oq.json({})"), ("workflows", "cru.fsm.list()"),
-])  # fmt: skip
-def test_its_names_say_whose_they_were(tmp_path: Path, home: HomeDir, name: str, call: str) -> None:
+@pytest.mark.parametrize(
+    "feature", [feature for feature in FEATURES if feature.names], ids=lambda feature: feature.name
+)
+def test_its_names_say_whose_they_were(tmp_path: Path, home: HomeDir, feature: Feature) -> None:
+    name, (family, _, functions) = feature.name, feature.names[0]
+    call = f"cru.{family}.{functions.split()[0].rstrip('_')}"
     program = Program(tmp_path / "src", home, name)
     home.configure('model = "scripted:/nowhere"\n')
     (home.project / "script.lua").write_text(f"print(pcall(function() return {call} end))")

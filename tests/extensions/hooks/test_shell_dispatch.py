@@ -14,7 +14,7 @@ from tests.extensions.hooks.running import Hooks
 
 from cru.core.hooks.errors import BadScript
 from cru.core.hooks.launch import script_probe
-from cru.core.hooks.launch.dispatch import insert_interpreters
+from cru.core.hooks.launch.interpreters import insert_interpreters
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.lua import family
 from tests.extensions.lua.support import failure, run
 
-from cru.core.plugins.lua.bridge import install
 from cru.core.plugins.lua.convert import LuaError, LuaTooSlow
+from cru.core.plugins.lua.namespace import install
 from cru.core.plugins.lua.runtime import LuaVM
 
 

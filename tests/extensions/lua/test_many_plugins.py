@@ -17,8 +17,8 @@ from cru.core.plugins import plugin_files
 from cru.core.plugins.discovery.places import PluginFolders
 from cru.core.plugins.loaded_plugin import LoadedPlugin
 from cru.core.plugins.lua import plugins
-from cru.core.plugins.lua.bridge import install
 from cru.core.plugins.lua.driver import Driver
+from cru.core.plugins.lua.namespace import install
 from cru.core.plugins.lua.runtime import LuaVM
 from cru.core.plugins.manager import Extensions
 

@@ -15,8 +15,8 @@ from cru.core.events.catalog import BY_NAME
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Stamp
 from cru.core.plugins.discovery.places import PluginFolders
-from cru.core.plugins.lua.bridge import install
 from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.namespace import install
 from cru.core.plugins.lua.runtime import LuaVM
 from cru.core.plugins.manager import Extensions
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from cru.core.features import FEATURES
+from cru.core.feature_table import FEATURES
 
 ROOM = "cru.core.api."
 
 STATUSLINE_ITEMS = "mode model context cache status notification align input expr text any when spacer"
 """What a status line of crucible is made of."""
 
-# Name -> `module:function` in this room; those of features are in core/features.py.
+# Name -> `module:function` in this room; those of features are in core/feature_table.py.
 _NAMES = {
     "fmt": "formatting:fmt",
     "on": "on:on",

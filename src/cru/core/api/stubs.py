@@ -13,7 +13,7 @@ from typing import Any
 
 from cru.core.api.names import CONSTANTS, INDEXED, NAMES
 from cru.core.events.catalog import CATALOG
-from cru.core.features import load_target
+from cru.core.feature_table import load_target
 
 _KNOWN = frozenset({"Any", "Callable", "None", "bool", "dict", "float", "int", "list", "object", "str", "tuple"})
 _LUA = {

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
-from cru.core.features import FEATURES, PACKAGE, load_target
+from cru.core.feature_table import FEATURES, PACKAGE, load_target
 from cru.core.turn.commands import Command, CommandResult, CommandRow
 
 CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]

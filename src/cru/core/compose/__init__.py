@@ -48,7 +48,7 @@ from cru.core.turn.spending import UsageLedger
 if TYPE_CHECKING:
     from cru.core.commands.context import Face
     from cru.core.events.bus import Extension
-    from cru.core.features import SessionPart
+    from cru.core.feature_table import SessionPart
     from cru.core.plugins.manager import Extensions
     from cru.core.undo.keeper import ChangeKeeper
 

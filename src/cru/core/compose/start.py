@@ -21,7 +21,7 @@ from cru.core.base.config.layers import (
 from cru.core.base.files.project_root import find_root
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
-from cru.core.features import FEATURES, load_target
+from cru.core.feature_table import FEATURES, load_target
 from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
 from cru.core.hooks import HookLocations, HookSettings
@@ -36,7 +36,7 @@ from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 if TYPE_CHECKING:
     from cru.core.commands.prompt_files import PromptPlaces
     from cru.core.compose.prompt_files import PromptFilesHere
-    from cru.core.features import SessionPart
+    from cru.core.feature_table import SessionPart
     from cru.core.guard.rules.gate import Gate
     from cru.core.plugins.discovery.places import PluginFolders
     from cru.core.turn.guides import GuideReader
@@ -277,6 +277,8 @@ def find_parts(start: Start, settings: Settings) -> "list[SessionPart]":
     """What features bring to a session. Nothing of one is loaded if its settings and files are not there. Raises FeatureMissing."""
     joining = []
     for feature in FEATURES:
+        if not feature.part:
+            continue
         own, project = feature.files
         has_file = own and (os.path.lexists(start.home / own) or os.path.lexists(start.root / project))
         if has_file or any(map(settings.is_set, feature.settings)):

@@ -27,7 +27,7 @@ from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
 from cru.core.events.payloads import TodoChanged, TurnComplete
 from cru.core.events.stamp import Origin
-from cru.core.features import FEATURES, load_target
+from cru.core.feature_table import FEATURES, load_target
 from cru.core.guard.rules import PermissionSettings, layer_rules
 from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.guard.rules.grants import Grants

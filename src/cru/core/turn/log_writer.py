@@ -89,8 +89,8 @@ def resolved(
     parts: Parts, ref: str, original: str, text: str, context: Sequence[str], taking: str, model: str = "",
     images: Sequence[Image] = (),
 ) -> None:  # fmt: skip
-    """What a prompt became; the text is left out if nobody changed it. `taking`: of the messages in it, see contexts/inbox.py. `model`:
-    which one is to answer, if a handler said so; `images`: those that go with it."""
+    """Write what a prompt became; the text is left out if it is unchanged. `taking`: of the messages in it, see conversations/inbox.py.
+    `model`: which one is to answer, if a handler said so; `images`: those that go with it."""
     metadata: dict[str, Any] = {"ref": ref, **({"model": model} if model else {})}
     if text != original:
         metadata["rewritten"] = True

@@ -121,7 +121,7 @@ def _failure(error: BaseException) -> Failure | None:
     from cru.core.base.values.errors import CruError
 
     if isinstance(error, ModuleNotFoundError):
-        from cru.core.features import missing_feature
+        from cru.core.feature_table import missing_feature
 
         error = missing_feature(error) or error
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None

@@ -1,4 +1,4 @@
-"""The socket on which a run asks for a copy of its conversation, and waits for it (cru/contexts/copied.py)."""
+"""The socket on which a run asks for a copy of its conversation, and waits for it (core/conversations/copied.py)."""
 
 from __future__ import annotations
 

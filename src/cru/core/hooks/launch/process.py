@@ -19,7 +19,7 @@ from cru.core.base.process.run import AT_ONCE, Ending, ProcessResult, run_progra
 from cru.core.base.values.errors import CruError
 from cru.core.hooks.errors import HookError
 from cru.core.hooks.launch import shells
-from cru.core.hooks.launch.dispatch import insert_interpreters
+from cru.core.hooks.launch.interpreters import insert_interpreters
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.mapping import LaunchRules
 from cru.core.hooks.model.result import HookRun

@@ -17,7 +17,7 @@ from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.mapping import Dialect, EventMapping
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.records import CANCELLED, SLOW_MS, make_firing
-from cru.core.hooks.run.runtime import HookRuntime
+from cru.core.hooks.run.port import HookRuntime
 from cru.core.hooks.trust.guard import GuardSnapshot, deny_answer
 from cru.core.hooks.trust.updates import limit_updates
 

@@ -33,7 +33,7 @@ from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.records import CANCELLED, make_firing
 from cru.core.hooks.run.command import CommandHook, apply_failure_policy
 from cru.core.hooks.run.languages import BadFunction
-from cru.core.hooks.run.runtime import HookRuntime
+from cru.core.hooks.run.port import HookRuntime
 from cru.core.hooks.trust.guard import deny_answer
 
 COMMAND_WORDS = frozenset((*KEYS, *ENVELOPE))

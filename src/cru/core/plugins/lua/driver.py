@@ -1,4 +1,4 @@
-"""Runs Lua calls: the Python side of boot.lua.
+"""Runs Lua calls, handlers and functions of plugins alike: the Python side of boot.lua. A handler comes here from api/handlers.py.
 
 A call is one coroutine in Lua. A Python function that must wait makes it yield; whoever awaits the call awaits that function, then
 resumes it. A call that never waits never touches asyncio.

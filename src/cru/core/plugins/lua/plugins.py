@@ -18,8 +18,8 @@ from cru.core.plugins.discovery.files import DiscoveredPlugin
 from cru.core.plugins.effects import CODE
 from cru.core.plugins.errors import PluginFailed
 from cru.core.plugins.lua.annotations import FENNEL, LUA, LuaAnnotation, needs_module, parse_annotations
-from cru.core.plugins.lua.bridge import install
 from cru.core.plugins.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
+from cru.core.plugins.lua.namespace import install
 from cru.core.plugins.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaVM, place_of
 from cru.core.plugins.plugin_files import FileCopy
 from cru.core.plugins.tools import add_tool, add_tools

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cru.core.api.host import HOST, Host, Plugin, PluginSession
-from cru.core.plugins.lua.bridge import install
+from cru.core.plugins.lua.namespace import install
 from cru.core.plugins.lua.runtime import LuaFunction, LuaVM, place_of
 
 

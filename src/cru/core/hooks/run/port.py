@@ -1,4 +1,4 @@
-"""What the handler of one hook needs of the session that it runs in."""
+"""What the handler of one hook needs of the session that it runs in; hooks/session.py fills it."""
 
 from __future__ import annotations
 

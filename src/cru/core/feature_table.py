@@ -52,7 +52,7 @@ class Feature(Struct, frozen=True):
 
     settings: its tables of config.toml, with their structs
     files: names in cru's home and in the project that make it join a session, as a table of its settings does; "" for none
-    part: of one with settings: finds what joins a session, a function (Start, Settings) -> SessionPart | None
+    part: finds what joins a session: a function (Start, Settings) -> SessionPart | None
     saved: keys of plugins' saved state begin with it: the function gets the Parts and sees that what was saved holds
     names: of the namespace: families ("" for none), each with a module and its functions; one that ends with `_` has a name without
     values, keyed: of the namespace, too; see CONSTANTS and INDEXED in core/api/names.py
