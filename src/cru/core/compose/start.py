@@ -155,7 +155,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
 
 def _project_layer(start: Start, user: Layer | None, notices: list[str]) -> Layer | None:
     path = start.root / ".cru" / "config.toml"
-    if path.parent == start.home or not os.path.lexists(path):
+    if path.parent == start.home or not (os.path.lexists(path) or os.path.islink(path.parent)):
         return None
     from cru.core.compose.project_settings import ProjectPlaces, keep_required, read_project
 
