@@ -15,9 +15,9 @@ from tests.attacks import (
     test_servers,
     test_texts,
 )
+from tests.core.guard.sandbox import escapes
 from tests.hostile import streams, test_plugins, test_programs
 from tests.roads import test_network_attacks
-from tests.sandbox import escapes
 
 FLOOR = 300
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.extensions.hooks.dialect_world import about, source
+from tests.core.guard.rules.test_commands import bash, gate
+from tests.core.hooks.dialect_world import about, source
 from tests.kit.growth import Work, assert_linear
-from tests.permissions.test_commands import bash, gate
 
 from cru.core.base.files.glob import (
     BadGlob,

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.core.tools.box import Box
 from tests.kit import Call, HomeDir, Reply, cru, home, server
-from tests.tools.box import Box
 
 from cru.core.base.files.foreign_roots import is_listed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.support import MadeTool, World
+from tests.core.turn.support import MadeTool, World
 
 from cru.core.base.values.delays import Delayed
 from cru.core.base.values.messages import CallPart

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import HomeDir, cru, home, pty, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, configure_scripts, script
 
 WRITE = 'call: write {"file_path": "x", "content": "y"}\n---\ntext: no\n'
 HANG = "text: I look\ncall: ls {}\n---\ndelay: 600s\n"

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import HomeDir, cru, home, trust_project
-from tests.tasks.support import call, configure_scripts, script
 
 
 @pytest.fixture

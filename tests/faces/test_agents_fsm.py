@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import cru, home
-from tests.tasks.support import call, configure_scripts, script
 
 SOURCE = """
 cru.fsm.define { name = "ship", initial = "work", states = {

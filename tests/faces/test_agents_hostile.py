@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import HomeDir, cru, home, pty, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, configure_scripts, script
 
 HANG = "call: ls {}\n---\ndelay: 600s\n"
 LATER = "---\ntext: done\n" * 4

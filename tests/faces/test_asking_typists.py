@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.core.agents.support import call, configure_scripts, script
 from tests.faces.asks import answers, asking, scripted
 from tests.kit import Call, HomeDir, Reply, Terminal, pty, server
 from tests.kit import home as make_home
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, configure_scripts, script
 
 from cru.faces.cli.dialogs.answers import read_reply
 

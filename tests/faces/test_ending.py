@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.extensions.lua.support import until_gone
+from tests.core.plugins.lua.support import until_gone
 from tests.kit import HomeDir, start
 from tests.kit.waiting import wait_until
 

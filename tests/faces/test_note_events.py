@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.features.vault.support import write_notes
 from tests.kit import HomeDir, cru, home, pty
 from tests.kit.waiting import wait_until
-from tests.vault.support import write_notes
 
 EVENTS = ("file:changed", "note:parsed", "note:created", "note:modified", "note:deleted", "note:renamed")
 LUA = """

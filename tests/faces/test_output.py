@@ -6,7 +6,7 @@ import json
 import subprocess
 
 import pytest
-from tests.extensions.executables.programs import tool
+from tests.core.plugins.executables.programs import tool
 from tests.kit import Call, HomeDir, Reply, cru, pty, server
 
 from cru.faces.cli.json_mode.face import MOST_OUTPUT

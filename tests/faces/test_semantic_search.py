@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.features.vault.support import write_notes
 from tests.kit import HomeDir, Reply, cru, home, server
-from tests.vault.support import write_notes
 
 ON = {"CRU_EMBEDDINGS": ""}
 NOTES = {

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.core.models.wire import serve, status, stream, whole
 from tests.kit.waiting import ends_soon
-from tests.models.wire import serve, status, stream, whole
 
 from cru.core.models import ModelSettings
 from cru.core.models.providers import PROVIDERS, Provider

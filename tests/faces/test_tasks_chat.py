@@ -7,9 +7,9 @@ import os
 import termios
 from pathlib import Path
 
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import HomeDir, cru, home, pty
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, configure_scripts, script
 
 from cru.faces.cli.terminal.keyboard import input_mode
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import HomeDir, cru, home, start, trust_project
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, configure_scripts, script
 
 CARD = "---\ndescription: writes verse\ntools: Read, Grep\n---\nYou write verse.\n"
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.engine.support import Person, World
+from tests.core.turn.support import Person, World
 
 from cru.core.guard.rules.gate import PermissionReply
 from cru.core.turn.recorded_trace import RecordedTrace

@@ -11,8 +11,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.features.vault.support import NOTES, write_notes
 from tests.kit import Done, HomeDir, cru, home, pty
-from tests.vault.support import NOTES, write_notes
 
 from cru.faces.cli.console import StandardOutput
 from cru.faces.cli.vault.lines import show_hits

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.core.guard.shell.test_parser import PIECES
 from tests.hostile import streams
 from tests.kit import Call, Reply
 from tests.kit.wire import render
-from tests.shell.test_parser import PIECES
 
 DATA = Path(__file__).parents[1] / "data"
 FOUND = DATA / "fuzz"

@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
-from tests.events.world import example
-from tests.extensions.hooks.dialect_world import about, event
-from tests.permissions.test_commands import gate
-from tests.shell.test_parser import check_places
+from tests.core.events.world import example
+from tests.core.guard.rules.test_commands import gate
+from tests.core.guard.shell.test_parser import check_places
+from tests.core.hooks.dialect_world import about, event
 
 from cru.core.base.config.ignored import restrict_untrusted
 from cru.core.base.config.layers import ConfigError, Layer, merge_layers

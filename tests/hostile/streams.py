@@ -1,6 +1,6 @@
 """What hostile servers of models send, as rows: the bytes of an answer, status line included.
 
-Those that never end are in tests/models/test_bad_servers.py.
+Those that never end are in tests/core/models/test_bad_servers.py.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tests.features.mcp.scripted_http import Exchange, scripted
 from tests.hostile import checks
 from tests.hostile.streams import BIG, HTTP, JSON, SSE
 from tests.hostile.test_programs import rule
 from tests.kit import HomeDir, cru, server
-from tests.mcp.scripted_http import Exchange, scripted
 
 CONFIG = 'mode = "trust"\n[permissions]\nallow = ["mcp_rude_*"]\n[mcp.servers.rude]\nurl = "{url}"\nstart_timeout = 2\ncall_timeout = 2\n'
 

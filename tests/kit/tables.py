@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from inspect import iscoroutinefunction
 
-from tests.namespace.examples import docs, example
+from tests.core.api.examples import docs, example
 
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES

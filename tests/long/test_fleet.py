@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bench.fleet import FleetRun
-from tests.fleet import support, test_context_copy, test_queue, test_workers
+from tests.features.fleet import support, test_context_copy, test_queue, test_workers
 from tests.kit import Hang, HomeDir, Reply, cru, server, start, wait_until
 from tests.kit.postgres import PostgresServer, postgres, programs
 

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.core.agents.support import call, configure_scripts, script
 from tests.kit import cru, home, start
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, configure_scripts, script
 
 RUNS = 40
 KILLS = 3

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.extensions.executables.programs import IMPATIENT, calls, results, script, shape, tool
+from tests.core.plugins.executables.programs import IMPATIENT, calls, results, script, shape, tool
 from tests.kit import Call, HomeDir, Received, Reply, Step, cru, pty, server
 
 from cru.core.plugins.executables.executable import HOOKS

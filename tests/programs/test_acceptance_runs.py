@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.extensions.executables.programs import calls, program, results, script, tool
+from tests.core.plugins.executables.programs import calls, program, results, script, tool
 from tests.kit import Call, Drop, Hang, HomeDir, Reply, Status, Step, cru, server, start
 from tests.programs.test_acceptance_chibi import prompts
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.extensions.executables.programs import program, results, script
+from tests.core.plugins.executables.programs import program, results, script
 from tests.faces.asks import plugin, scripted
 from tests.kit import Call, Done, HomeDir, Reply, cru, server
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec import Struct
-from tests.engine.support import World
+from tests.core.turn.support import World
 
 from cru.core.plugins.executables.hooks.table import BY_NAME
 from cru.faces.cli.flags import REST, find

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.engine.support import MadeTool, World
+from tests.core.turn.support import MadeTool, World
 
 from cru.core.base.values.messages import CallPart, Delta, End, Request, Text
 from cru.core.models.protocol import RequestBody

@@ -123,7 +123,7 @@ def test_what_was_judged_is_what_is_connected_to(monkeypatch: pytest.MonkeyPatch
 
 
 def test_one_address_that_may_not_be_reached_refuses_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.tools.box import refuse_private
+    from tests.core.tools.box import refuse_private
 
     _lookups(monkeypatch, [["8.8.8.8", "10.0.0.1"]])
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
+from tests.core.agents.support import ClosedWorld, call, records, script, task_results
 from tests.kit import HomeDir
 from tests.roads import command_hooks, roads
-from tests.tasks.support import ClosedWorld, call, records, script, task_results
 
 DONE = "---\ntext: all is done\n"
 NO = {"cancel": True, "reason": "no entry"}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.faces.mcp_server.test_http import listening
+from tests.features.vault.support import write_notes
 from tests.kit import HomeDir
 from tests.kit.run import program
-from tests.vault.support import write_notes
 
 BENCH = Path(os.environ.get("BENCH_HOME") or Path.home() / ".cache" / "cru-bench")
 BIN = BENCH / "npm" / "inspector" / "node_modules" / ".bin"

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.faces.mcp_server.serving import ERAS, Caller, Person, served
+from tests.features.vault.support import write_notes
 from tests.kit import HomeDir
-from tests.vault.support import write_notes
 
 TOOLS = ["vault_search", "vault_read", "vault_write", "vault_links"]
 NOTES = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.features.mcp.small_server import stdio
 from tests.kit import Reply
-from tests.mcp.small_server import stdio
 from tests.programs.stage import Stage
 
 RULES = '[permissions]\nallow = ["mcp_small_echo", "mcp_small_fail"]\ndeny = ["mcp_small_env"]\n'

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.features.vault.support import write_notes
 from tests.kit import Call, Reply
 from tests.programs.stage import Stage
-from tests.vault.support import write_notes
 
 NOTES = {
     "Home.md": "See [[Retry policy]].\n",

@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[a-z0-9_:]+(?: +[A-Za-z0-9_./:@%+,][A-Za-z0-9_./:@%+,-]*)*
 def only_reads(command: str) -> bool:
     """Whether that is certain."""
     if _PLAIN.fullmatch(command) and command.partition(" ")[0] in READERS:
-        return True  # without loading the parser: no operand makes one of them write (tests/shell/test_readers.py)
+        return True  # without loading the parser: no operand makes one of them write (tests/core/guard/shell/test_readers.py)
     from cru.core.guard.shell.analysis import analyze
 
     analysis = analyze(command)
