@@ -10,7 +10,7 @@ from cru.core.plugins.executables.executable import KEYS
 from cru.core.plugins.executables.hooks.hook import ProgramHook
 from cru.core.plugins.executables.hooks.table import TABLE
 
-PAYLOADS = Path(__file__).parents[1] / "extensions" / "executables" / "payloads.json"
+PAYLOADS = Path(__file__).parents[1] / "core" / "plugins" / "executables" / "payloads.json"
 
 
 def hooks() -> str:

@@ -50,7 +50,7 @@ PRELUDE, HOLDS = read_rows("namespace.lua")
 _, DIFFERENT = read_rows("different.lua")
 LUA = [*HOLDS, *DIFFERENT]
 TABLES = tomllib.loads((FOLDER / "statements.toml").read_text())
-PAYLOADS = msgspec.json.decode((TESTS / "extensions" / "executables" / "payloads.json").read_bytes())
+PAYLOADS = msgspec.json.decode((TESTS / "core" / "plugins" / "executables" / "payloads.json").read_bytes())
 
 
 @pytest.fixture(scope="module")
