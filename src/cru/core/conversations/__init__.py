@@ -45,6 +45,7 @@ class ContextSettings(Struct, frozen=True):
     record_file_mb: float = 8.0
     record_files: int = 5
     record_max_age_days: int = 90
+    transcript: bool = False
 
 
 DOCS: dict[str, str] = {
@@ -55,6 +56,7 @@ DOCS: dict[str, str] = {
     "record_file_mb": "the most MiB of one file of records (trace.jsonl, journal.jsonl, hooks.jsonl); a full one is put aside",
     "record_files": "how many files of each kind of records are kept, the one that is written to included",
     "record_max_age_days": "the most days that records are kept; 0 = any number, the other two limits count",
+    "transcript": "whether each finished turn is appended to transcript.md in the context's folder",
 }
 
 

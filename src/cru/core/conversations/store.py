@@ -8,7 +8,7 @@ from itertools import chain, dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
+from cru.core.base.values.messages import ANCHOR, Entry
 from cru.core.conversations import (
     ContextError,
     ContextSettings,
@@ -27,7 +27,6 @@ from cru.core.conversations.entries import (
     lost_lines,
     new_id,
     now,
-    role_of,
     summary_of,
 )
 from cru.core.conversations.identity import ensure_session_id, find_context, read_meta
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from cru.core.conversations.log_tail import LogTail
     from cru.core.conversations.presence import Presence
 
-OLD, SUMMARY, TRANSCRIPT = "context.json", "summary.md", "transcript.md"
+OLD, SUMMARY = "context.json", "summary.md"
 ANCHOR_VERSION = 1
 AnchorKind = Literal["compaction", "archive", "undo", "redo"]
 # Texts that only the user writes, and may keep elsewhere.
@@ -50,6 +49,9 @@ LINKABLE = ("system_prompt.md",)
 
 class ContextStore(Protocol):
     """A conversation. Whoever changes it holds the lock meanwhile; reading needs none. Lists are live: do not change them."""
+
+    keeps_transcript: bool
+    """Whether each finished turn is appended to the transcript (setting `transcript`)."""
 
     @property
     def name(self) -> str: ...
@@ -138,7 +140,8 @@ class ContextStore(Protocol):
         ...
 
     def transcript(self, entries: Iterable[Entry]) -> None:
-        """Append the messages among the entries to the transcript for people, without system messages."""
+        """Append the messages among the entries to the transcript for people, without system messages. If it is kept, tool calls are
+        appended as well. Entries that it has are left out."""
         ...
 
 
@@ -151,6 +154,7 @@ class FileContext:
         self.folder = folder
         self.name = folder.name
         self._settings = settings or ContextSettings()
+        self.keeps_transcript = self._settings.transcript
         self._heartbeat = clamp_heartbeat(self._settings.lock_heartbeat_seconds)
         self._lock: ContextLock | None = None
         self._seat: Presence | None = None
@@ -348,13 +352,10 @@ class FileContext:
                 replace_file(path, text.encode("utf-8", "replace"), follow=name in LINKABLE, keep_mode=False)
 
     def transcript(self, entries: Iterable[Entry]) -> None:
-        from cru.core.base.files.regular import append_lines
+        from cru.core.conversations.transcript import append_entries
 
-        messages = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
-        text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in messages if role != "system")
-        with write_errors(self.folder / TRANSCRIPT):
-            if text:
-                append_lines(self.folder / TRANSCRIPT, text.encode("utf-8", "replace"))
+        remaining = chain(self.visible(), *self.undone().values())
+        append_entries(self.folder, entries, remaining, is_running=self.keeps_transcript)
 
     def close(self) -> None:
         """Give the log's file back, which the next use opens again, and the seat."""

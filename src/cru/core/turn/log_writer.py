@@ -20,6 +20,7 @@ from cru.core.base.values.messages import (
     ToolCall,
     Usage,
 )
+from cru.core.conversations import ContextError
 from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import FailureKind
 from cru.core.events.stream import EntryLogged
@@ -183,6 +184,14 @@ def interrupted(parts: Parts, call: ToolCall) -> None:
 def leg_ended(parts: Parts, ref: str, cause: str) -> None:
     if ref:
         write(parts, entry(LEG_ENDED, metadata={"ref": ref, "cause": cause}))
+
+
+def transcript(parts: Parts) -> None:
+    """Append what was said since to the transcript for people. The log has it: a transcript that cannot be written ends no turn."""
+    try:
+        parts.store.transcript(parts.store.visible())
+    except ContextError as error:
+        parts.bus.stream.warn(f"{error.message}; the next turn writes what is missing")
 
 
 def leg_ended_and_continued(parts: Parts, ref: str, cause: str, prompt: Prompt) -> str:

@@ -15,7 +15,7 @@ from cru.core.events.bus import purpose
 from cru.core.events.payloads import Attachment, Custom, InjectionPending, SessionEnded, SessionIdle, SessionStarted
 from cru.core.events.stream import CommandSaid, Notice, StateChanged
 from cru.core.tools.protocol import Tool
-from cru.core.turn import Interrupted, history, settling
+from cru.core.turn import Interrupted, history, log_writer, settling
 from cru.core.turn.commands import CommandResult, split_command
 from cru.core.turn.interruption import InterruptibleWork
 from cru.core.turn.leg import Leg, close_calls
@@ -300,6 +300,8 @@ class Session:
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
         parts.bus.counts = {}
         parts.store.sync()
+        if parts.store.keeps_transcript:
+            log_writer.transcript(parts)
         if continuation.halted:
             result = replace(result, cause="halted", reason=continuation.drained)
         result = replace(result, usage=parts.ledger.prompt.totals)

@@ -143,10 +143,12 @@ def _anchor(parts: Parts, dropped: Sequence[Entry], summary: str) -> list[Entry]
     """The step that counts, in one go: a kill finds the context as before it or as after it."""
     store = parts.store
     gone = {entry.id for entry in dropped}
-    left = [entry for entry in store.visible() if entry.id not in gone]
+    before = list(store.visible())
+    left = [entry for entry in before if entry.id not in gone]
     store.anchor("compaction", summary, [entry.id for entry in left])
     parts.history = history.project(store.entries(), store.visible())
-    store.transcript(dropped)  # after the anchor: a kill before it would have the same text written twice
+    # After the anchor: a kill before it would have the same text written twice. A transcript of all turns keeps their order.
+    store.transcript(before if store.keeps_transcript else dropped)
     store.rotate()
     return left
 

@@ -68,12 +68,12 @@ def compact_other(run: FlagRun, name: str) -> None:
     store = run.store(name)
     with store.lock("cru -Z"):
         store.refresh()
-        messages = [e for e in store.visible() if e.entry_type == "message"]
-        if len(messages) <= 2:
+        entries = list(store.visible())
+        if sum(entry.entry_type == "message" for entry in entries) <= 2:
             run.show(f"{store.name}: two messages or fewer: nothing to compact")
             return
         store.anchor("compaction", store.summary(), [])
-        store.transcript(messages)
+        store.transcript(entries)
         store.rotate()
     run.show(f"Compacted {store.name}")
 
