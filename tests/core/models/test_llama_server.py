@@ -61,6 +61,12 @@ def alternating() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
+def mistral() -> Iterator[str]:
+    with llama("mistral", HELLO) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
 def endless() -> Iterator[str]:
     with llama("chatml", ENDLESS) as (url, _):
         yield url
@@ -126,10 +132,23 @@ def test_a_template_without_tools_refuses_their_results_with_the_next_step(alter
     assert "must alternate" in error.message and "chat template" in error.hint
 
 
-def test_a_template_that_wants_ids_of_nine_characters_takes_them() -> None:
+def test_a_template_that_wants_ids_of_nine_characters_takes_them(mistral: str) -> None:
     messages = turn(ToolCall("abcdefghi", "ls", "{}"), results=("abcdefghi",))
-    with llama("mistral", HELLO) as (url, _):
-        assert text_of(ask(url, conversation(*messages))) == "hello world"
+    harness = Harness(mistral)
+    assert text_of(asyncio.run(harness.ask(conversation(*messages)))) == "hello world"
+    assert harness.said == []
+
+
+@pytest.mark.parametrize("case", HISTORIES)
+def test_a_template_that_wants_ids_of_nine_characters_takes_every_conversation(mistral: str, case: str) -> None:
+    assert text_of(ask(mistral, conversation(*HISTORIES[case][0]))) == "hello world"
+
+
+def test_a_template_whose_roles_must_alternate_around_calls_takes_a_prompt_behind_a_result(mistral: str) -> None:
+    messages = [*turn(ToolCall("call_1", "ls", "{}"), results=("call_1",)), Message("user", "well?")]
+    harness = Harness(mistral)
+    assert text_of(asyncio.run(harness.ask(conversation(*messages)))) == "hello world"
+    assert len(harness.said) == 2
 
 
 def test_a_prompt_that_is_larger_than_the_context_is_known(chatml: str) -> None:

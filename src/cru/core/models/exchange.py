@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from time import monotonic, time
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,9 +20,13 @@ from cru.core.models.failures import (
     delay_asked_for,
     delay_before_retry,
     error_for_status,
+    moved_error,
     too_long,
 )
 from cru.core.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
+
+if TYPE_CHECKING:
+    from cru.core.models.template_rules import TemplateRules
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoders raise; the last for brackets without end."""
@@ -137,11 +141,14 @@ class Exchange:
         self._transport, self._url, self._headers = transport, url, headers
         self.facts, self._say, self._sleep, self._clock = facts, say, sleep, clock
         self._limits = limits or ReplyLimits()
+        self._rules: TemplateRules | None = None
 
     async def deltas(self, body: RequestBody, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
-        tries = self._limits.tries
-        for attempt in range(tries):
+        tries, attempt = self._limits.tries, 0
+        if self._rules is not None:
+            body = self._rules.apply(body)
+        while True:
             begun = False
             try:
                 async with aclosing(self._try_once(body, reader())) as deltas:
@@ -154,6 +161,9 @@ class Exchange:
                 cause: Exception = error
             except ModelError as error:
                 failure, cause = error, error
+                if not begun and (changed := self._mend(body, error)) is not None:
+                    body = changed
+                    continue
             if begun or not failure.retryable or attempt == tries - 1:
                 raise failure from (cause if cause is not failure else cause.__cause__)
             from random import random
@@ -165,6 +175,14 @@ class Exchange:
             yield Delayed(time() + seconds, failure.status == _TOO_MANY)
             await self._sleep(seconds)
             yield Delayed()
+            attempt += 1
+
+    def _mend(self, body: RequestBody, error: ModelError) -> RequestBody | None:
+        """Return the request in the form that a refusal asks for, None if it asks for none."""
+        from cru.core.models.template_rules import TemplateRules
+
+        self._rules = self._rules or TemplateRules(self.facts.provider, self._say)
+        return self._rules.learn(error.message, body)
 
     def _connection_error(self, error: NetError, begun: bool) -> ModelError:
         if isinstance(error, BadUrl):
@@ -205,7 +223,7 @@ class Exchange:
 
     async def _refusal(self, response: Response, size: int) -> ModelError:
         if response.status < 400 and "location" in response.headers:
-            return self._redirected(response)
+            return moved_error(self.facts, self._url, response.status, response.headers["location"])
         body = b""
         with suppress(TimeoutError):
             with TimeLimit(_ERROR_SECONDS):
@@ -214,24 +232,6 @@ class Exchange:
         error.status = response.status
         error.retry_after = delay_asked_for(response.headers, time())
         return error
-
-    def _redirected(self, response: Response) -> ModelError:
-        """A redirect is not followed: the key would go to a server that nobody named."""
-        from urllib.parse import urljoin, urlsplit
-
-        location = response.headers["location"]
-        try:
-            parts = urlsplit(urljoin(self._url, location))
-            target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-        except ValueError:
-            target = location
-        target = self.facts.without_keys("".join(char for char in target[:300] if char.isprintable()))
-        for path in ("/chat/completions", "/messages"):
-            target = target.removesuffix(path)
-        return ModelRefused(
-            f"{self.facts.provider} answered {response.status}: the server has moved to {target}",
-            f'if you trust that address, set `base_url = "{target}"`; nothing was sent there',
-        )
 
 
 async def _read_deltas(

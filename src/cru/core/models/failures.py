@@ -172,6 +172,24 @@ def error_for(facts: RequestFacts, status: int, error: ErrorObject, original: st
     return _error_of_status(facts, status, error, message)
 
 
+def moved_error(facts: RequestFacts, url: str, status: int, location: str) -> ModelError:
+    """Return the error for a redirect, which is not followed: the key would go to a server that nobody named."""
+    from urllib.parse import urljoin, urlsplit
+
+    try:
+        parts = urlsplit(urljoin(url, location))
+        target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    except ValueError:
+        target = location
+    target = facts.without_keys("".join(char for char in target[:300] if char.isprintable()))
+    for path in ("/chat/completions", "/messages"):
+        target = target.removesuffix(path)
+    return ModelRefused(
+        f"{facts.provider} answered {status}: the server has moved to {target}",
+        f'if you trust that address, set `base_url = "{target}"`; nothing was sent there',
+    )
+
+
 def is_wrong_key(status: int, text: str) -> bool:
     """Return whether a server that answers with this status and text does not know the key. Some answer 400 then, not 401."""
     return status in (401, 403) or (status == 400 and any(word in text.lower() for word in _WRONG_KEY))
