@@ -73,7 +73,8 @@ def event_aliases() -> str:
     for name, alias in ALIASES.items():
         fields = ", ".join(f"`{key}`" if key == field else f"`{key}` = `{field}`" for key, field in alias.keys.items())
         only = "only " if alias.only else ""
-        rows.append(f"| `{name}` | {' and '.join(f'`{event}`' for event in alias.events)} | {only}{fields} |")
+        events = f"never: {alias.never}" if alias.never else " and ".join(f"`{event}`" for event in alias.events)
+        rows.append(f"| `{name}` | {events} | {only}{fields} |")
     return "\n".join(rows)
 
 

@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.core.models.harness import Harness, text_of
+from tests.core.models.test_litellm import turn
 from tests.kit import Received, Reply, Server, Status, server
 from tests.kit.steps import Step
-from tests.models.harness import Harness, text_of
-from tests.models.test_litellm import turn
 
 from cru.core.base.values.messages import Image, Message, Request, ToolCall
 from cru.core.models.protocol import ModelRefused

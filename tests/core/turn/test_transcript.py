@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.engine.support import Ext, MadeTool, World, always
+from tests.core.turn.support import Ext, MadeTool, World, always
 
 from cru.core.base.values.messages import Entry
 from cru.core.events.answers import handled

@@ -25,7 +25,7 @@ local text, why = fs.read('missing')
 return text == nil and type(why) == 'string'
 
 --- precognition_format makes the text of notes
---- because cru words notes itself; precognition_select chooses them
+--- because cru words notes itself; precognition_select chooses them, and the name is reported as one that never fires
 return cru.on('precognition_format', function() end) ~= nil
 
 --- cru.kiln and cru.vault are one table

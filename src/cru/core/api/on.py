@@ -114,8 +114,14 @@ def _decorator(event: str, options: dict[str, object]) -> Callable[[F], F]:
 
 def _target_events(event: str, where: str) -> list[tuple[str, str]]:
     """Our events behind a name; for an event of one's own, the row of those, narrowed to the name."""
+    alias = table.alias_of(event)
+    if alias.never:  # no problem of the plugin: strict hooks would refuse it, and a script may emit the name
+        here = host()
+        text = f"{here.plugin.name}: {where}: `{event}` never fires: {alias.never}"
+        here.session.parts.bus.stream.warn(text, here.plugin.name)
+        return [("custom", _literal_pattern(event))]
     targets = []
-    for name in table.alias_of(event).events:
+    for name in alias.events:
         try:
             find(name)
         except EventError:

@@ -27,13 +27,16 @@ class EventAlias(Struct, frozen=True):
     events: our events behind it
     keys: its key → our field
     only: only these keys are shown
+    never: why nothing fires it here; "": something does
     """
 
     events: tuple[str, ...]
     keys: Mapping[str, str] = {}
     only: bool = False
+    never: str = ""
 
 
+_OWN_DISPLAY = "cru shows calls of tools itself"
 _TOOL = {"tool": "name", "args": "args", "result": "result", "error": "error"}
 
 # Names that are not ours, or whose keys differ.
@@ -54,7 +57,15 @@ ALIASES: dict[str, EventAlias] = {
     "interaction:requested": EventAlias(("interaction:requested",), {"request_id": "id", "request": "prompt"}),
     "interaction:completed": EventAlias(("interaction:completed",), {"request_id": "id"}),
     "precognition_select": EventAlias(("notes:select",)),
+    "precognition_format": EventAlias(
+        (), never="cru words the notes itself; `precognition_select` chooses them and their texts"
+    ),
+    "tool:display_start": EventAlias((), never=_OWN_DISPLAY),
+    "tool:display_complete": EventAlias((), never=_OWN_DISPLAY),
+    "webhook:received": EventAlias((), never="cru receives no webhooks"),
     "FileChanged": EventAlias(("file:changed",)),
+    "FileDeleted": EventAlias((), never="`file:changed` reports it with the kind `deleted`"),
+    "FileMoved": EventAlias((), never="`file:changed` reports the old path as deleted and the new one as created"),
     "note:renamed": EventAlias(("note:renamed",), {"from": "old", "to": "new"}),
 }
 
