@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,8 +19,12 @@ from cru.core.agents.cards import LIMIT_BYTES, AgentCard, parse_card
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.front_matter import NoFrontMatter
 from cru.core.base.files.regular import read_regular
+from cru.core.base.values.visible import visible
 from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.tools.protocol import AGENT_ALIASES
+
+if TYPE_CHECKING:
+    from cru.core.turn.parts import Parts
 
 MOST_READ = 20
 """Cards that await trust and may have a name that is asked for, of which so many are read; after that it is taken for theirs."""
@@ -293,3 +298,9 @@ def list_notices(places: CardPlaces) -> Iterator[str]:
                 else f"{len(names)} agent cards of this project are"
             )
             yield f"{what} not used: {why} (`cru trust`): {listed}"
+
+
+async def tell_cards(places: CardPlaces, parts: Parts) -> None:
+    """Warn at the start of a session of cards that cannot be used: cards of the same name elsewhere do not replace them."""
+    for text in list_notices(places):
+        parts.bus.stream.warn(visible(text))

@@ -1,5 +1,5 @@
 """`cru.fs`: regular files. Paths are relative to the project root; every failure raises, naming the operation and the path. Pipes and
-devices are refused: reading or writing one may never end."""
+devices are refused: reading or writing one may never end. `cru.include` runs another file of the same plugin."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENXIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cru.core.api.arguments import text
-from cru.core.api.host import NamespaceError, Values, host
+from cru.core.api.host import BadArgument, NamespaceError, Values, call, host
 from cru.core.base.files import unsynced
 from cru.core.base.files.regular import open_regular, write_all
 
@@ -176,3 +177,21 @@ def _resolved_path(action: str, path: str) -> Iterator[str]:
         raise NamespaceError(f"fs.{action} {path}: {why}") from error
     except ValueError as error:  # a NUL in the path, a lone surrogate
         raise NamespaceError(f"fs.{action} {path!r}: {error}") from error
+
+
+async def include(file: str) -> object:
+    """include(file) runs another Lua file with the plugin's globals and gives what it returns; its path is relative to the plugin's folder
+    (to cru's home in its init.lua). Raises NamespaceError if it cannot be read, and what the file raises.
+
+    Example: pcall(cru.include, "no such file.lua") --> false
+    """
+    where = "cru.include"
+    here = host()
+    path = here.plugin.folder / Path(text(where, "file", file)).expanduser()
+    if here.plugin.include is None:
+        raise BadArgument(f"{where} is for plugins in Lua", "import it")
+    try:
+        source = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NamespaceError(f"{where} {file}: {getattr(error, 'strerror', None) or error}") from error
+    return await call(here.plugin.include, path, source)

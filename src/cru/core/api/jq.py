@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from cru.core.api import plain_data
-from cru.core.api.bounded import run_bounded
 from cru.core.api.host import BadArgument
 
 if TYPE_CHECKING:
@@ -112,3 +111,18 @@ def _drawing(code: str, variables: list[str]) -> str:
     except jaq.CompileError as error:
         return str(error).strip().partition("\n")[2]
     return ""
+
+
+T = TypeVar("T")
+
+
+def run_bounded(where: str, work: Callable[[], T]) -> T:
+    """Do it in a process of its own, whose time and memory are limited. Raises BadArgument."""
+    from cru.core.base.process.forked import WorkEnded, WorkFailed, run_in_fork
+
+    try:
+        return run_in_fork(work)
+    except WorkFailed as error:
+        raise BadArgument(error.message, error.hint) from error
+    except WorkEnded as error:
+        raise BadArgument(f"{where}: {error.message}") from error

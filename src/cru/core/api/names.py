@@ -6,10 +6,11 @@ A name may be a function and hold others (`log`, `shell`, `schedule`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from cru.core.api.host import HOST, NotAvailable, Values
 from cru.core.feature_table import FEATURES
 
 ROOM = "cru.core.api."
@@ -209,16 +210,16 @@ _NAMES = {
     "oil.if_else": "oil.nodes:either",
     "oil.markup": "oil.markup:markup",
     "options": "options:options",
-    "include": "include:include",
-    "on_provider_auth": "provider_auth:on_provider_auth",
-    "require_isolation": "isolation:require_isolation",
+    "include": "fs:include",
+    "on_provider_auth": "session:on_provider_auth",
+    "require_isolation": "permissions:require_isolation",
     "hl.set": "oil.groups:set_group",
     "hl.link": "oil.groups:link_group",
-    "colorscheme.setup": "look:setup",
-    "syntax.setup": "look:setup",
-    "ui.setup": "look:setup",
-    "statusline.setup": "look:setup",
-    **{f"statusline.{item}": "look:item" for item in STATUSLINE_ITEMS.split()},
+    "colorscheme.setup": "publish:setup",
+    "syntax.setup": "publish:setup",
+    "ui.setup": "publish:setup",
+    "statusline.setup": "publish:setup",
+    **{f"statusline.{item}": "publish:item" for item in STATUSLINE_ITEMS.split()},
 }
 
 # Values, not functions. In Lua, json.null and oq.null are JSON's null; in Python they are None.
@@ -279,4 +280,28 @@ ABSENT: dict[str, tuple[AbsentAnswer, str]] = {
     for answer, names in family.answers.items()
     for name in names.split()
 }
-"""Names that scripts may know from elsewhere: what each answers as long as its thing is not there, and why (absent.py)."""
+"""Names that scripts may know from elsewhere: what each answers as long as its thing is not there, and why."""
+
+
+def make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., Awaitable[object]]:
+    """The function behind a name of ABSENT. In Python it is awaited."""
+
+    async def absent(*_: object, **__: object) -> object:
+        tell_absent(name, reason)
+        if answer is AbsentAnswer.RAISES:
+            raise NotAvailable(f"cru.{name}: {reason}")
+        return Values((None, f"cru.{name}: {reason}"))
+
+    return absent
+
+
+def tell_absent(name: str, reason: str) -> None:
+    """Tell a plugin that calls this name without its thing; once a plugin and reason."""
+    here = HOST.get(None)
+    if here is None:
+        return
+    reasons = here.session.family_state("absent", set[tuple[str, str]])
+    key = (here.plugin.name, reason)
+    if key not in reasons:
+        reasons.add(key)
+        here.problem(f"cru.{name} does nothing: {reason}")

@@ -1,11 +1,14 @@
-"""`cru.publish`, `cru.set_status`, `cru.statusline`: small facts that faces may show. They reach the stream as they change."""
+"""`cru.publish`, `cru.set_status`, `cru.statusline`: small facts that faces may show. They reach the stream as they change.
+
+crucible's settings for the look of its terminal are accepted and have no effect; a plugin shows a status with `cru.statusline.set`.
+"""
 
 from __future__ import annotations
 
 from cru.core.api import plain_data
 from cru.core.api.arguments import number, options, text, tostring
 from cru.core.api.dialogs.ui import check_session
-from cru.core.api.host import BadArgument, host
+from cru.core.api.host import BadArgument, Object, host, note_call
 from cru.core.api.layers import Layers
 from cru.core.events.stream import FactPublished, StatusChanged
 
@@ -136,3 +139,29 @@ def _set_status(change: StatusChanged) -> None:
 
 def _tell(change: StatusChanged) -> None:
     host().session.parts.bus.stream.tell(change)
+
+
+class LookItem(Object):
+    """A part of crucible's status line, without effect."""
+
+    METHODS = ("hl",)
+
+    def hl(self, _group: object = None) -> LookItem:
+        """The same in the colours of a group."""
+        return self
+
+
+def setup(_look: object = None) -> None:
+    """setup{...}: accepted, and without effect.
+
+    Example: cru.statusline.setup({bottom={cru.statusline.mode()}}) --> nil
+    """
+    note_call()
+
+
+def item(*_: object) -> LookItem:
+    """an item for cru.statusline.setup; item:hl(group) is the same item. Without effect.
+
+    Example: cru.statusline.when(true, cru.statusline.text("x")) ~= nil --> true
+    """
+    return LookItem()

@@ -7,7 +7,7 @@ Python gets an underscore: `emitter.global_()`.
 from __future__ import annotations
 
 from cru.core.api.host import HOST
-from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES
+from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, make_absent
 from cru.core.feature_table import load_target
 
 _TARGETS = {**CONSTANTS, **NAMES}
@@ -31,8 +31,6 @@ class Family:
         if full in _TARGETS:
             return load_target(_TARGETS[full])
         if full in ABSENT:
-            from cru.core.api.absent import make_absent
-
             return make_absent(full, *ABSENT[full])
         if path in INDEXED:
             return self[name]

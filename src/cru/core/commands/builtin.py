@@ -33,7 +33,7 @@ _ROWS = (
         "[TURN] [NAME]",
     ),
     CommandRow("help", "all commands, or one", "session:help", "[command]", reads=True),
-    CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "login:login", "[provider]", reads=True),
+    CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "session:login", "[provider]", reads=True),
     CommandRow(
         "mode", "what may be done without asking; with a name: another mode, for this session", "mode:mode", "[name]", at_once=True,
         complete="mode:complete",
@@ -54,8 +54,8 @@ _ROWS = (
     CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session:stop", at_once=True),
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks:tasks", TASKS_HINT, at_once=True),
     CommandRow(
-        "theme", "the colours of the chat: all themes; with a name: another one, for this chat", "theme:theme", "[name]", reads=True,
-        at_once=True, complete="theme:complete",
+        "theme", "the colours of the chat: all themes; with a name: another one, for this chat", "session:theme", "[name]", reads=True,
+        at_once=True, complete="session:complete_theme",
     ),
     CommandRow("tools", "what the model may call, and whose it is", "session:tools", reads=True),
     CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session:trace", "[N]", reads=True),

@@ -1,10 +1,9 @@
-"""Commands of a session: /clear, /compact, /stop, /pause, /resume, /quit, and those that show: /help, /tools, /trace."""
+"""Commands of a session: /clear, /compact, /stop, /pause, /resume, /quit, /login, /theme, and those that show: /help, /tools, /trace."""
 
 from __future__ import annotations
 
-from cru.core.commands.context import CommandContext
+from cru.core.commands.context import CommandContext, table_row
 from cru.core.commands.errors import BadCommand
-from cru.core.commands.table_row import table_row
 from cru.core.turn import TooFewMessages
 from cru.core.turn.commands import Command, CommandResult
 
@@ -122,3 +121,19 @@ async def trace(context: CommandContext, words: str) -> CommandResult:
             "`/trace` shows the last turn, `/trace 1` the oldest, `/trace -2` the one before the last",
         ) from error
     return CommandResult(context.face.trace(number))
+
+
+async def login(context: CommandContext, words: str) -> CommandResult:
+    """Ask for a key and keep it; used from the next request on. Raises NotHere, ListUnavailable and KeysUnusable."""
+    text = await context.face.login(words.strip())
+    context.models.renew_keys()
+    return CommandResult(text)
+
+
+async def theme(context: CommandContext, words: str) -> CommandResult:
+    """List them, or use another one in this chat. Raises NotHere, and CommandError if it cannot be used."""
+    return CommandResult(context.face.theme(words.strip()))
+
+
+async def complete_theme(context: CommandContext, typed: str) -> list[str]:
+    return [name for name in context.face.theme_names() if name.startswith(typed)]

@@ -77,7 +77,7 @@ def add_extensions(
     parts.lifecycle.opening += [bind_saved_state, partial(check_rules, strict=start.strict_hooks)]
     places = card_places(start)
     if places.has_own():
-        from cru.core.compose.agent_cards import tell_cards
+        from cru.core.agents.discovery import tell_cards
 
         parts.lifecycle.opening.append(partial(tell_cards, places))
     if start.agent:

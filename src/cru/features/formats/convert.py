@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from cru.core.api import plain_data
-from cru.core.api.bounded import run_bounded
 from cru.core.api.host import BadArgument
+from cru.core.api.jq import run_bounded
 
 MOST_NODES = 1_000_000
 SMALL = 8000

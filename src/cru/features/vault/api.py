@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cru.core.api.absent import tell_absent
 from cru.core.api.arguments import number, options, table, text, whole
 from cru.core.api.host import BadArgument, NamespaceError, NotAvailable, host
+from cru.core.api.names import tell_absent
 from cru.core.base.values.errors import CruError
 
 if TYPE_CHECKING:

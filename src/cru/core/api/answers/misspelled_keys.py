@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cru.core.api.answers.words import ADDING, BESIDE, DECIDING, REFUSING
+from cru.core.api.answers.values import ADDING, BESIDE, DECIDING, REFUSING
 from cru.core.api.event_table.lazy import raw_items
 from cru.core.api.event_table.table import alias_of, field_of
 from cru.core.events.catalog import EventRow

@@ -10,8 +10,19 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from cru.core.api.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
-from cru.core.api.answers.words import BESIDE, CANCEL, DECIDING, LISTED, REFUSING, WORDS
+from cru.core.api.answers.values import (
+    BESIDE,
+    CANCEL,
+    DECIDING,
+    LISTED,
+    REFUSING,
+    WORDS,
+    check_true,
+    describe_type,
+    limit_texts,
+    read_inject,
+    read_text,
+)
 from cru.core.api.event_table.lazy import Lazy, LazyDict, raw_items
 from cru.core.api.event_table.table import SentFields, field_of
 from cru.core.api.host import BadArgument, Values

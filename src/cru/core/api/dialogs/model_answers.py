@@ -8,8 +8,14 @@ from typing import Any
 import msgspec
 
 from cru.core.api.dialogs.ask import AskResponse, Batch, ChoiceAnswer, check_batch, question_data
-from cru.core.api.host import NamespaceError
-from cru.core.api.side_request import request_text
+from cru.core.api.host import NamespaceError, host
+from cru.core.base.values.messages import Message, Request, Span
+from cru.core.events.bus import purpose
+from cru.core.models.protocol import ModelError
+from cru.core.turn import round
+from cru.core.turn.fallback import ask_beside
+from cru.core.turn.parts import Parts, ResolvedModel
+from cru.core.turn.round import ModelReply
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _PROMPT = """Answer these questions by choosing. Reply with JSON only, one entry a question, indices counted from 0:
@@ -75,3 +81,29 @@ def _read_answer(question: dict[str, Any], answer: Any) -> ChoiceAnswer:
         return ChoiceAnswer(tuple(valid if question["multi_select"] else valid[:1]))
     other = answer.get("other")
     return ChoiceAnswer(other=other) if isinstance(other, str) and other else ChoiceAnswer((0,))
+
+
+async def request_text(where: str, prompt: str, system: str = "", model: str = "") -> str:
+    """What the model answers; "" is the configured one. `where`: the name that was called. Raises NamespaceError."""
+    here = host()
+    parts = here.parts
+    with purpose("ask", here.plugin.name):
+        try:
+            resolved = await parts.choose(model)
+            reply = await ask_beside(parts, resolved, lambda chosen: _ask(where, parts, chosen, prompt, system))
+        except ModelError as error:
+            raise NamespaceError(f"{where}: {error.message}", error.hint) from error
+    return reply.content
+
+
+async def _ask(where: str, parts: Parts, resolved: ResolvedModel, prompt: str, system: str) -> ModelReply:
+    reply = ModelReply()
+    spans = (Span("base", where, system),) if system else ()
+    request = Request(resolved.model.name, spans, (Message("user", prompt),), (), resolved.parameters)
+    announced = await round.announce_request(parts, request, "", 0)
+    if announced.answer.stops:
+        raise NamespaceError(f"{where}: the request was cancelled: {announced.answer.reason}")
+    entries = parts.store.entries()
+    facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
+    await round.send_request(parts, resolved, announced.request, reply, **facts)
+    return reply

@@ -7,9 +7,9 @@ from typing import Any
 
 from cru.core.api.arguments import number, options, text, whole
 from cru.core.api.context import check_between_prompts, locked
+from cru.core.api.dialogs.model_answers import request_text
 from cru.core.api.host import NamespaceError, Values
 from cru.core.api.sessions.open_sessions import open_sessions
-from cru.core.api.side_request import request_text
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.entries import UNDO
 from cru.core.conversations.store import ContextStore

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from cru.core.api.answers.misspelled_keys import writable_keys
 from cru.core.api.answers.parse import KNOWN
-from cru.core.api.answers.words import DECIDING
+from cru.core.api.answers.values import DECIDING
 from cru.core.api.event_table.lazy import raw_items
 from cru.core.api.handlers import PluginHandler
 from cru.core.api.host import Host

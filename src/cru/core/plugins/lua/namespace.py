@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from cru.core.api.host import BadArgument, Object
-from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer
+from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer, make_absent
 from cru.core.feature_table import load_target
 from cru.core.plugins.lua.convert import HostFunction, WithNull
 from cru.core.plugins.lua.runtime import INSTALL, LuaVM
@@ -55,7 +55,7 @@ def install(
     def resolve(name: str) -> object:
         """The function or value behind a name."""
         target = targets[name]
-        value = load_target(target) if target else _make_absent(name, *absent[name])
+        value = load_target(target) if target else make_absent(name, *absent[name])
         return HostFunction(value, name in DIALOGS) if callable(value) and not isinstance(value, Object) else value
 
     tree = _name_tree(targets)
@@ -80,12 +80,6 @@ def _name_tree(names: Iterable[str]) -> dict[str, list[str]]:
                 members.append(leaf)
             name = parent
     return tree
-
-
-def _make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., object]:
-    from cru.core.api.absent import make_absent
-
-    return make_absent(name, answer, reason)
 
 
 def _key_functions(path: str, read: str, assign: str) -> dict[str, object]:
