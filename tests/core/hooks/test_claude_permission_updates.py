@@ -13,7 +13,7 @@ from cru.core.events import payloads as p
 from cru.core.events.answers import Answer, GrantKind, GrantScope, PermissionUpdate, UpdateKind
 from cru.core.hooks.dialects.claude.permission_updates import BadUpdates, read_updates
 from cru.core.hooks.model.result import HookResult
-from cru.core.hooks.trust.updates import NARROWED, UNACCEPTED, limit_updates
+from cru.core.hooks.run.command import NARROWED, UNACCEPTED, limit_updates
 
 ADD, REPLACE, REMOVE, MODE = UpdateKind.ADD, UpdateKind.REPLACE, UpdateKind.REMOVE, UpdateKind.MODE
 SESSION, LOCAL, PROJECT, USER = GrantScope.SESSION, GrantScope.LOCAL, GrantScope.PROJECT, GrantScope.USER

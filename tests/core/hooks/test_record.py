@@ -11,7 +11,6 @@ import pytest
 from tests.core.hooks.crush_world import Made, config
 from tests.kit.closing import closed_later
 
-from cru.core.base.values.masking import masked
 from cru.core.conversations.line_file import LineFile, make_redactor
 from cru.core.events.bus import Bus
 from cru.core.events.journal import JournalLine
@@ -21,6 +20,7 @@ from cru.core.hooks import records
 from cru.core.hooks.model.mapping import Matching
 from cru.core.hooks.model.result import HookRun
 from cru.core.hooks.records import RECORDED_BYTES, FiringRecord, LoadRecord, masked_json
+from cru.core.tools.secret_variables import masked
 
 CALL = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
 

@@ -68,7 +68,7 @@ def shown(value: object) -> tuple[str, OilNode | UnsetType]:
         return tostring(value), UNSET
     from cru.core.api.oil.nodes import Node
     from cru.core.api.oil.view import view_of
-    from cru.core.base.values.oil.plain import plain_text
+    from cru.core.base.values.oil.layout import plain_text
 
     if not isinstance(value, Node):
         return tostring(value), UNSET

@@ -36,7 +36,7 @@ async def view(context: CommandContext, words: str) -> CommandResult:
     opened = OpenView(views[name])
     if context.face.draws and context.session.parts.services.dialogs is not None:
         return await _open(opened)
-    from cru.core.base.values.oil.plain import plain_text
+    from cru.core.base.values.oil.layout import plain_text
     from cru.core.events.stream import CommandSaid
 
     drawn = await opened.draw(COLUMNS, ROWS)

@@ -214,15 +214,15 @@ def find_guides(start: Start, settings: GuideSettings, gate: "Gate", root: Path,
     gemini = [folder / ".gemini" / "settings.json" for folder in dict.fromkeys((user, root))]
 
     def load() -> "GuideReader":
-        from cru.core.compose.guides import make_reader
+        from cru.core.turn.guides import make_reader
 
         return make_reader(places, settings, gate)
 
     def more_names() -> Sequence[str]:
         if any(map(os.path.lexists, gemini)):
-            from cru.core.compose.guides import gemini_names
+            from cru.core.hooks.dialects.gemini.config import read_context_names
 
-            return gemini_names(gemini)
+            return read_context_names(gemini)
         return ()
 
     return Guides(places, settings, load, more_names)
@@ -258,7 +258,7 @@ def user_home(start: Start) -> Path:
     """The home folder of the person who runs cru; services, and `env -i`, have no HOME."""
     if (home := start.env.get("HOME", "")).startswith("/"):
         return Path(home)
-    from cru.core.base.files.login_home import login_home
+    from cru.core.base.files import login_home
 
     return Path(login_home())
 

@@ -348,7 +348,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
 
     def web_rules() -> WebRules:
-        from cru.core.compose.fetch_leave import FetchLeave
+        from cru.core.tools.web_leave import FetchLeave
 
         return FetchLeave(gate)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.core.base.values.masking import masked
 from cru.core.events.answers import Answer
 from cru.core.events.stamp import Event
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.model.status import Activation, EntryStatus
+from cru.core.tools.secret_variables import masked
 
 CANCELLED = "cancelled"
 """Why a hook failed that was running when the run was interrupted."""

@@ -17,7 +17,7 @@ from cru.core.events.stamp import Event, Stamp
 from cru.core.events.stream import Notice, StatusChanged
 from cru.core.hooks import records
 from cru.core.hooks.agents import AgentRecords
-from cru.core.hooks.deferred import DeferredContext
+from cru.core.hooks.deferred import DeferredContext, HookWaker
 from cru.core.hooks.lines import count
 from cru.core.hooks.model.entry import LAYERS, HookEntry
 from cru.core.hooks.model.facts import SessionFacts
@@ -29,7 +29,6 @@ from cru.core.hooks.run.command import CommandHook, RevokedGuard
 from cru.core.hooks.trust.guard import GUARDED, GuardSnapshot, find_revoked, snapshot_guards
 from cru.core.hooks.trust.imports import NO_CACHES
 from cru.core.hooks.trust.store import HookTrust
-from cru.core.hooks.waker import HookWaker
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.base.files.private import private_opener
-from cru.core.base.files.regular import make_private_folder
+from cru.core.base.files.regular import make_private_folder, private_opener
 from cru.core.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from cru.core.base.values.masking import masked
 from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.tools.secret_variables import masked
 
 LINES, FIRST_LINES, COLUMNS = 30, 20, 200
 """What a question shows of a preview: so many lines, so many of them from its beginning, and so much of each."""

@@ -1,4 +1,5 @@
-"""Variables with keys, which what the model runs gets only if the person says so; and what is told where one of them may be missed."""
+"""Secrets: variables with keys, which what the model runs gets only if the person says so, the hint where one of them may be missed, and
+texts that are shown without what looks like a secret."""
 
 from __future__ import annotations
 
@@ -67,3 +68,17 @@ def tell_model(missed: list[str]) -> str:
 def _setting(missed: list[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in missed)
     return f"`tools.env_pass = [{listed}]`"
+
+
+# What looks like a secret: a prefix that stays readable, and what is hidden.
+SECRETS = re.compile(
+    r"""(\b(?:sk-|ghp_|gho_|ghs_|github_pat_|xox[abprs]-|AKIA|glpat-))[A-Za-z0-9_-]{8,}
+    |((?i:\bbearer)\s+)[A-Za-z0-9._~+/=-]{8,}
+    |((?i:password|passwd|secret|token|api[_-]?key)\\*["']?\s*[=:]\s*\\*["']?)(?!\[secret\])[^\s"',;&}\\]{3,}""",
+    re.VERBOSE,
+)
+
+
+def masked(text: str) -> str:
+    """The text without what looks like a secret. Records themselves are whole, but for the keys that cru knows."""
+    return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3]}[hidden]", text)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cru.core.base.net import BadUrl
 from cru.core.base.net.web_url import WebUrl, parse_web_url, why_address_not_public, why_not_public
 from cru.core.tools.protocol import ArgumentError, ToolError, ToolServices
+
+if TYPE_CHECKING:
+    from cru.core.guard.rules.gate import Gate
 
 _CALL = "call `fetch` with that address if it is meant"
 
@@ -52,3 +57,25 @@ class WebLeave:
         asked = self._asked
         to_tls = asked.origin == ("http", asked.host, 80) and other.origin == ("https", asked.host, 443)
         return other.origin == asked.origin or to_tls
+
+
+class FetchLeave:
+    """The rules for web addresses that no call names: where a redirect leads, and what a name leads to. They are those of the moment."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def why_not(self, url: str) -> str:
+        """The rule that denies an address or wants a question for it, "" if none does."""
+        verdict = self._gate.judge("fetch", "fetch", url)
+        return verdict.reason if verdict.decision == "deny" or (verdict.decision == "ask" and verdict.explicit) else ""
+
+    def why_not_origin(self, url: str) -> str:
+        """Why a call with this address would not run without a question."""
+
+        verdict = self._gate.judge("fetch", "fetch", url, why_ask=why_not_public(url))
+        return verdict.reason if verdict.decision != "allow" else ""
+
+    def is_named(self, url: str) -> bool:
+        """Whether an allow rule, or a kept answer, names the host."""
+        return self._gate.judge("fetch", "fetch", url, why_ask="its address is not public").decision == "allow"

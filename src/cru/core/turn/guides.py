@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.core.base.values.messages import Span
+from cru.core.guard.rules.gate import Gate
+from cru.core.guard.rules.paths import PathRoots, is_protected, locate, resolve
 from cru.core.turn.system_prompt import ELSEWHERE, GuidePlaces, GuideSettings, ImportJudge, guide_span, read_guide
 
 if TYPE_CHECKING:
@@ -102,3 +105,18 @@ class _Imported(Struct):
 
     seen: set[str] = set()
     size: int = 0
+
+
+def make_reader(places: GuidePlaces, settings: GuideSettings, gate: Gate) -> GuideReader:
+    """Return a reader that imports neither protected files nor what a rule denies."""
+    roots = replace(
+        PathRoots(resolve(places.root), resolve(places.home), resolve(places.user_home)), secrets=gate.places.secrets
+    )
+
+    def why_not(path: str) -> str:
+        if is_protected(locate(roots, "read", path), roots):
+            return "this place is protected"
+        verdict = gate.judge("read", "read", path, [("read", path)])
+        return verdict.reason if verdict.decision == "deny" or (verdict.explicit and verdict.decision == "ask") else ""
+
+    return GuideReader(places, settings, why_not)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.base.files.private import write_private
-from cru.core.base.files.regular import make_private_folder, read_regular
+from cru.core.base.files.regular import make_private_folder, read_regular, write_private
 from cru.core.base.files.search_path import find_program, own_path
 from cru.core.base.process.capture import ByteCapture, TextCapture
 from cru.core.base.process.child import Program

@@ -40,7 +40,7 @@ class Node(Object):
     def to_text(self, columns: int | None = None) -> str:
         """The node and all below it as plain text, at most that many columns wide (80). Raises BadArgument."""
         from cru.core.api.oil.view import view_of
-        from cru.core.base.values.oil.plain import COLUMNS, plain_text
+        from cru.core.base.values.oil.layout import COLUMNS, plain_text
 
         return plain_text(view_of(self), COLUMNS if columns is None else whole("node:to_text", "columns", columns, 1))
 

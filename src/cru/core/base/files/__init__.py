@@ -3,6 +3,7 @@ TOML are read, within limits of size, depth and count."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -73,3 +74,13 @@ def parse_toml(text: str, *, most_values: int = MAX_VALUES) -> dict[str, Any]:
         from cru.core.base.files.nesting import describe_error
 
         raise describe_error(error, text) from error
+
+
+def login_home() -> str:
+    """Return the home folder that the system has for the user, regardless of HOME; "/" for a user whom the system does not know."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir or "/"
+    except KeyError:
+        return "/"

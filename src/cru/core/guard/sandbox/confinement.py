@@ -29,9 +29,8 @@ from cru.core.guard.sandbox.backends import (
 from cru.core.guard.sandbox.caches import SessionCaches
 from cru.core.guard.sandbox.detect import CallFilter, command_line, detect, with_variables
 from cru.core.guard.sandbox.guard_records import GuardState, RecordedGuards, runs_elsewhere
-from cru.core.guard.sandbox.instruction_files import changed_guides, look_at_guides
 from cru.core.guard.sandbox.own_places import agent_sockets, session_folders, writable_folders
-from cru.core.guard.sandbox.planted import is_accepted, look
+from cru.core.guard.sandbox.planted import changed_guides, is_accepted, look, look_at_guides
 from cru.core.guard.sandbox.profile import Profile, make_profile
 from cru.core.guard.sandbox.programs import runtime_paths
 from cru.core.guard.sandbox.refusals import looks_refused

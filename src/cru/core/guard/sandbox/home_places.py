@@ -9,8 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, iglob
 
-from cru.core.base.files import is_inside
-from cru.core.base.files.login_home import login_home
+from cru.core.base.files import is_inside, login_home
 from cru.core.guard.places.git_runs import user_places
 from cru.core.guard.rules.paths import PathRoots
 

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from cru.core.base.files import is_inside
-from cru.core.base.files.login_home import login_home
+from cru.core.base.files import is_inside, login_home
 from cru.core.conversations.home import private_parents
 from cru.core.guard.rules.paths import SECRET_AT_HOME, PathRoots
 from cru.core.guard.sandbox import SandboxSettings

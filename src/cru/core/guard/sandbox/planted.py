@@ -1,4 +1,5 @@
-"""Guards' files that were not there before a command: no mount can hold a place that does not exist, so what was put there goes aside."""
+"""Guards' files that were not there before a command: no mount can hold a place that does not exist, so what was put there goes aside.
+Instruction files that git tracks stay: commands may change them, as branches do, and the person sees a notice."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from itertools import islice
 from cru.core.base.files import is_inside
 from cru.core.base.files.folder_handle import open_without_links
 from cru.core.base.files.regular import read_regular
-from cru.core.guard.sandbox.instruction_files import is_tracked_guide
+from cru.core.guard.places.gitlinks import is_tracked
+from cru.core.guard.sandbox.profile import GUIDES
 from cru.core.guard.sandbox.repositories import Risks, without_lines
 
 SUFFIX = ".from-sandbox"
@@ -147,3 +149,29 @@ def _exists(name: str, handle: int) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def is_tracked_guide(path: str) -> bool:
+    """Return whether this is an instruction file that git tracks, in any folder that is a work tree."""
+    name = next((name for name in GUIDES if path.endswith(f"/{name}")), "")
+    return bool(name) and is_tracked(path[: -len(name) - 1], name)
+
+
+def look_at_guides(roots: Iterable[str]) -> dict[str, str]:
+    """Return the state of each instruction file below these roots, whether or not git tracks it; "" if it is missing."""
+    return {path: _describe(path) for root in roots for name in GUIDES for path in [f"{root}/{name}"]}
+
+
+def changed_guides(before: dict[str, str]) -> list[str]:
+    """Return the tracked ones that have changed since then."""
+    return [
+        path for path, state in before.items() if (now := _describe(path)) and now != state and is_tracked_guide(path)
+    ]
+
+
+def _describe(path: str) -> str:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return ""
+    return f"{status.st_ino} {status.st_size} {status.st_ctime_ns}"

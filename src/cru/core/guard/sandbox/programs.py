@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from cru.core.base.files import is_inside
-from cru.core.base.files.login_home import login_home
+from cru.core.base.files import is_inside, login_home
 from cru.core.base.files.search_path import own_path
 from cru.core.guard.rules.paths import PathRoots, contains_secrets
 from cru.core.guard.sandbox.own_places import SHAPES, lies_in

@@ -1,8 +1,9 @@
-"""What dialects have in common: reading an output, the usual fields of a payload, and long texts: a file in the context's
-folder, and the beginning of it for the model."""
+"""What dialects have in common: reading an output, the usual fields of a payload, todos as lists, and long texts: a file in the
+context's folder, and the beginning of it for the model."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -165,3 +166,29 @@ def save_text(text: str, facts: SessionFacts) -> Path:
     path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
     replace_file(path, data, keep_mode=False, make_folders=True)
     return path
+
+
+_MARK = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[([ xX~>-])\]\s+)?")
+_MARKS = {"completed": "x", "in_progress": "-", "pending": " "}
+"""`status` of a todo → what stands between its brackets."""
+_STATUS = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress", ">": "in_progress"}
+
+
+def to_todo_list(text: object, names: tuple[str, ...]) -> object:
+    """Return our todos, which are one text, as the list that scripts of other programs read: one for each line that is not empty. What
+    is no text is returned as it is. names: the keys of what a todo says, beside `status`."""
+    if not isinstance(text, str):
+        return text
+    todos = []
+    for line in filter(str.strip, text.splitlines()):
+        mark = _MARK.match(line)
+        status = _STATUS.get((mark and mark[1]) or " ", "pending")
+        todos.append({**dict.fromkeys(names, line[mark.end() if mark else 0 :].strip()), "status": status})
+    return todos
+
+
+def to_todo_text(todos: object, name: str) -> object:
+    """Return a list of todos as our text. What is no list of todos is returned as it is. name: the key of what a todo says."""
+    if not isinstance(todos, list) or not all(isinstance(todo, dict) for todo in todos):
+        return todos
+    return "\n".join(f"- [{_MARKS.get(str(todo.get('status')), ' ')}] {todo.get(name, '')}" for todo in todos)

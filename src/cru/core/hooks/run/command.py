@@ -10,7 +10,7 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from cru.core.events.answers import STRENGTH, Answer, strength
+from cru.core.events.answers import STRENGTH, Answer, GrantScope, PermissionUpdate, strength
 from cru.core.events.journal import SkipKind, SkipReason
 from cru.core.events.stamp import Event
 from cru.core.hooks.model.entry import HookEntry
@@ -19,7 +19,6 @@ from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.records import CANCELLED, SLOW_MS, make_firing
 from cru.core.hooks.run.port import HookRuntime
 from cru.core.hooks.trust.guard import GuardSnapshot, deny_answer
-from cru.core.hooks.trust.updates import limit_updates
 
 AFTER_CALLS = ("tool:completed", "tool:failed")
 """Events of calls that have run."""
@@ -223,3 +222,31 @@ def _may_repeat_keys(output: str) -> bool:
 
 def _join(*texts: str) -> str:
     return "; ".join(filter(None, texts))
+
+
+UNACCEPTED = "it permits more for later calls, which does not count: nobody has accepted this hook (`cru hooks review`)"
+NARROWED = "a hook of a project permits and forbids in that project only, not everywhere"
+
+
+def limit_updates(entry: HookEntry, result: HookResult, *, is_accepted: bool) -> HookResult:
+    """Limit what a hook permits for later calls, and warn of the rest (docs/decisions/0035): a hook of a project permits nothing beyond its
+    project, one that nobody has accepted permits nothing at all, and both may always forbid."""
+    updates, warnings = result.answer.updates, []
+    if not updates:
+        return result
+    if not is_accepted:
+        tightening = [update.tightening for update in updates]
+        if tuple(tightening) != updates:
+            warnings.append(UNACCEPTED)
+        updates = tuple([replace(update, scope=GrantScope.SESSION) for update in tightening if update is not None])
+    elif entry.of_project:
+        narrowed = tuple([_within_project(update) for update in updates])
+        if narrowed != updates:
+            warnings.append(NARROWED)
+        updates = narrowed
+    text = "; ".join(filter(None, (result.warning, *warnings)))
+    return replace(result, answer=replace(result.answer, updates=updates), warning=text)
+
+
+def _within_project(update: PermissionUpdate) -> PermissionUpdate:
+    return replace(update, scope=GrantScope.LOCAL) if update.scope is GrantScope.USER else update

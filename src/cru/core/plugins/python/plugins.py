@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -26,7 +27,6 @@ from cru.core.plugins.effects import CODE
 from cru.core.plugins.errors import PluginFailed
 from cru.core.plugins.plugin_files import FileCopy
 from cru.core.plugins.python.forks import leave_if_forked
-from cru.core.plugins.python.interpreter import InterpreterGuard
 from cru.core.plugins.python.stray_tasks import StrayTasks
 from cru.core.plugins.tools import add_tools
 from cru.core.plugins.views import add_views
@@ -241,3 +241,28 @@ def _place_of_error(error: BaseException, folder: str, otherwise: str) -> str:
 def _where(function: object) -> str:
     code = getattr(function, "__code__", None) or getattr(function, "cr_code", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+
+
+class InterpreterGuard:
+    """What a plugin can remove from the whole process, as a rule by mistake: modules, without which nothing of cru can be loaded, and
+    hooks for exceptions. They are put back, and the person sees what it was."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, ModuleType] = {}
+        self.remember()
+
+    def remember(self) -> None:
+        self._modules = dict(sys.modules)
+
+    def put_back(self, count: int) -> str:
+        """What was taken, in words; "" if nothing was. `count`: how many modules there were before the plugin's code ran."""
+        if len(sys.modules) >= count and sys.excepthook is not None and threading.excepthook is not None:
+            return ""
+        lost = {name: module for name, module in self._modules.items() if name not in sys.modules}
+        sys.modules.update(lost)
+        texts = [f"{len(lost)} modules out of sys.modules ({next(iter(lost))} …)"] if lost else []
+        for owner, name in ((sys, "excepthook"), (threading, "excepthook")):
+            if getattr(owner, name) is None:
+                setattr(owner, name, getattr(owner, f"__{name}__"))
+                texts.append(f"{owner.__name__}.{name} away")
+        return f"it took {' and '.join(texts)}" if texts else ""

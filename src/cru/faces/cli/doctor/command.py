@@ -10,9 +10,9 @@ import msgspec
 
 from cru.core.base.config.layers import ConfigError, Settings
 from cru.core.base.values.errors import CruError
-from cru.core.base.values.masking import masked
 from cru.core.compose import load_settings
 from cru.core.compose.start import Start
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.doctor import chat, extensions, models, surroundings

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from cru.core.base.config.layers import Layer
-from cru.core.base.values.masking import masked
 from cru.core.compose import load_settings, plugin_places
 from cru.core.compose.project_settings import SettingsLost
 from cru.core.compose.start import Start
@@ -25,6 +24,7 @@ from cru.core.hooks.report.lint import Finding, Level, find_problems, finding_of
 from cru.core.hooks.report.plugins import PluginReport, check_plugins
 from cru.core.plugins.lost_guards import LostGuard
 from cru.core.tools.builtin import TABLE
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from cru.core.base.values.masking import masked
 from cru.core.compose import load_settings
 from cru.core.compose.sandbox import project_sandbox
 from cru.core.events.journal import SkipKind
@@ -18,6 +17,7 @@ from cru.core.hooks.model.status import EntryStatus
 from cru.core.hooks.records import masked_json
 from cru.core.hooks.report import query as spoken
 from cru.core.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.event_loop import run_interruptible

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.core.base.values.masking import masked
 from cru.core.hooks.model.entry import HookFileProblem
 from cru.core.hooks.model.status import EntryStatus
 from cru.core.hooks.records import masked_json
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from cru.core.base.values.masking import masked
 from cru.core.conversations.home import Home
 from cru.core.hooks.records import FiringRecord, masked_json, read_lines
 from cru.core.hooks.report.wording import describe_firing
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

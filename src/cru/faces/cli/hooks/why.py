@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from cru.core.base.values.masking import masked
 from cru.core.conversations.reported import report_once
 from cru.core.hooks.records import masked_json
 from cru.core.hooks.report import query as spoken
 from cru.core.hooks.report import turn_history, why
 from cru.core.hooks.report.why import DispatchExplanation, HookExplanation, TurnExplanation
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed

@@ -12,9 +12,8 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
-from cru.core.base.values.oil.layout import lay_out
+from cru.core.base.values.oil.layout import COLUMNS, lay_out
 from cru.core.base.values.oil.model import PLAIN, OilNode, OilStyle
-from cru.core.base.values.oil.plain import COLUMNS
 from cru.core.base.values.oil.wrap import StyledText
 from cru.faces.cli.console import erase_prompt, takes_styles, write_error
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, json
 
 from cru.core.api.host import PluginSession
-from cru.core.base.values.masking import masked
 from cru.core.compose import SessionBundle
 from cru.core.plugins.loaded_plugin import LoadedPlugin
 from cru.core.plugins.manager import Extensions
 from cru.core.plugins.testing.health import HealthCheck, check
+from cru.core.tools.secret_variables import masked
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.plugin.chibi_link import check_link

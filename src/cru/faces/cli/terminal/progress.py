@@ -9,7 +9,7 @@ from typing import Any
 
 from cru.core.base.values.delays import Delayed
 from cru.core.base.values.messages import CallPart
-from cru.core.base.values.oil.bar import bar
+from cru.core.base.values.oil import bar
 from cru.core.events.payloads import AgentThinking
 from cru.core.events.stream import StatusChanged
 from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, takes_escapes, takes_styles, write_error

@@ -314,3 +314,12 @@ def _framed(lines: Lines, border: str, columns: int, style: OilStyle) -> Lines:
         *((edge, *line, edge) for line in lines),
         (StyledText(f"{bottom_left}{bar}{bottom_right}", style),),
     ]
+
+
+COLUMNS = 80
+
+
+def plain_text(node: OilNode, columns: int = COLUMNS) -> str:
+    """Its lines, without blanks at their ends."""
+    lines = ("".join(span.text for span in line).rstrip() for line in lay_out(node, columns))
+    return "\n".join(lines).strip("\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
-from cru.core.base.values.oil.bar import bar
+from cru.core.base.values.oil import bar
 from cru.core.base.values.oil.model import (
     BadgeNode,
     BulletListNode,

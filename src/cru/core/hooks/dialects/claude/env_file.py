@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.core.base.files.private import write_private
-from cru.core.base.files.regular import make_private_folder
+from cru.core.base.files.regular import make_private_folder, write_private
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event

@@ -10,7 +10,7 @@ import msgspec
 
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import MILLISECONDS, ArgumentMapping, ToolMapping
-from cru.core.hooks.parsing.todos import to_todo_list, to_todo_text
+from cru.core.hooks.parsing.common import to_todo_list, to_todo_text
 from cru.core.tools.protocol import AGENT_ALIASES
 
 NO_OUTPUT = "(no output)"

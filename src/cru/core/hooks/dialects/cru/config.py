@@ -4,6 +4,7 @@ handler; Claude Code's nested groups are read as several."""
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -102,7 +103,6 @@ def _flat(
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         yield place
         return
-    from cru.core.hooks.dialects.cru.nested import flatten_handler
 
     mappings = events.get(canonical(str(group.get("event") or place.event)), ())
     has_subject = any(mapping.subject is not None for mapping in mappings)
@@ -247,3 +247,34 @@ def _bad_rule(rule: str, mappings: Sequence[EventMapping]) -> str:
     except BadRule as error:
         return f"`if`: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return ""
+
+
+UNHEARD = ("type", "statusMessage")
+"""Keys of a handler that change nothing here."""
+_NAMES = re.compile(r"[A-Za-z0-9_\-,| ]*")
+
+
+def flatten_handler(group: dict[str, Any], handler: dict[str, Any], *, has_subject: bool) -> dict[str, Any]:
+    """Return the handler of a group as a flat entry. has_subject: whether its event has something for a matcher to look at; elsewhere
+    Claude Code ignores matchers."""
+    around = {key: value for key, value in group.items() if key != "hooks" and (key != "matcher" or has_subject)}
+    entry = {**around, **{key: value for key, value in handler.items() if key not in UNHEARD}}
+    if isinstance(entry.get("matcher"), str):
+        entry["matcher"] = to_pattern(entry["matcher"])
+    if entry.get("onFailure") == "block":
+        del entry["onFailure"]
+        entry["on_error"] = "deny"
+    return entry
+
+
+def to_pattern(matcher: str) -> str:
+    """Return a matcher of Claude Code as the regular expression that fits the same tools by our names."""
+    if matcher in ("", "*"):
+        return ""
+    if not _NAMES.fullmatch(matcher):
+        return matcher
+    from cru.core.hooks.dialects.claude.tools import TOOLS  # few files have the nested form
+
+    words = [word.strip() for word in re.split("[|,]", matcher)]
+    names = dict.fromkeys(name for word in words if word for name in (TOOLS.own_name(word), word))
+    return f"^({'|'.join(map(re.escape, names))})$"

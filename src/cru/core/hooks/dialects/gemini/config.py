@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.files import decode_json
+from cru.core.base.files.regular import read_regular
 from cru.core.hooks.dialects.gemini.permissions import read_excluded
 from cru.core.hooks.model.entry import HookEntry, HookSource
 from cru.core.hooks.model.mapping import Events, FolderOf, ForeignSettings, ParsedFile
 from cru.core.hooks.parsing.common import project_folder
 from cru.core.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
+from cru.core.hooks.parsing.positions import without_comments
 from cru.core.hooks.parsing.reading import MOST_SECONDS, Reading, check_regex_cost, describe_mistyped, typed_value
 
 TIMEOUT = 60_000
@@ -148,3 +153,23 @@ def quote_folders(command: str) -> str:
         out.append(char)
         at += length
     return "".join(out)
+
+
+LIMIT_BYTES = 1 << 20
+
+
+def read_context_names(files: Iterable[Path]) -> tuple[str, ...]:
+    """Return `context.fileName` of these settings: what Gemini CLI calls its instruction files. What is no plain name of a file is left
+    out, and so is a file that cannot be read: reading its hooks reports that."""
+    names: list[str] = []
+    for file in files:
+        try:
+            text = without_comments(read_regular(file, LIMIT_BYTES).decode("utf-8", "replace"))
+            settings = decode_json(text, dict[str, Any])
+        except (OSError, msgspec.DecodeError):
+            continue
+        context = settings.get("context")
+        value = context.get("fileName") if isinstance(context, dict) else None
+        listed = value if isinstance(value, list) else [value]
+        names += [name for name in listed if isinstance(name, str) and name and "/" not in name and "\0" not in name]
+    return tuple(dict.fromkeys(names))

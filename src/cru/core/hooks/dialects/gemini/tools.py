@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.core.hooks.model.mapping import ArgumentMapping, ToolMapping
-from cru.core.hooks.parsing.todos import to_todo_list, to_todo_text
+from cru.core.hooks.parsing.common import to_todo_list, to_todo_text
 
 _TODO_LIST = ArgumentMapping(
     "todos", lambda text: to_todo_list(text, ("description",)), lambda todos: to_todo_text(todos, "description")
