@@ -19,7 +19,7 @@ from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.core.events.stamp import Event
 from cru.core.tools.arguments import Bash, TaskCancel, TaskOutput
-from cru.core.tools.background import task_cancel, task_output
+from cru.core.tools.conversation import task_cancel, task_output
 from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions
 from cru.core.tools.shell import bash
 

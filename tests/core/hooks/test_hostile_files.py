@@ -10,12 +10,11 @@ from tests.core.hooks.crush_world import about
 from tests.core.hooks.dialect_world import parsed
 from tests.core.hooks.test_load import where
 
-from cru.core.base.values.visible import visible
+from cru.core.base.values.visible import LINE, in_a_line, visible
 from cru.core.hooks import MAX_CONFIG_BYTES, loader
 from cru.core.hooks.dialects import load_dialects
 from cru.core.hooks.dialects.gemini.config import quote_folders
 from cru.core.hooks.discovery import find_dialects, stamp_files
-from cru.core.hooks.lines import LINE, in_a_line
 from cru.core.hooks.model.entry import ProblemKind
 from cru.core.hooks.parsing import regex_cost
 from cru.core.hooks.parsing.positions import DEPTH, locate_values, without_comments

@@ -11,10 +11,10 @@ import pytest
 from tests.features.mcp.scripted_http import Exchange, Rule, ScriptedServer, call, connected, scripted
 from tests.kit.waiting import PATIENCE
 
-from cru.features.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood
+from cru.features.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, limits
 from cru.features.mcp import http as mcp_http
 from cru.features.mcp.connection import ServerConnection
-from cru.features.mcp.facts import ServerState
+from cru.features.mcp.listing import ServerState
 
 Work = Callable[[ServerConnection, ScriptedServer], Awaitable[None]]
 
@@ -286,7 +286,7 @@ def test_a_flood_without_end_ends_the_connection_and_says_why(tmp_path: Path, mo
         assert connection.facts.state is ServerState.FAILED and "notifications without end" in connection.facts.why
         assert await call(connection) == "worked"  # it is started again when somebody wants it
 
-    monkeypatch.setattr(flood, "LONGEST", 0.3)
+    monkeypatch.setattr(limits, "LONGEST", 0.3)
     use(tmp_path, rule, work)
 
 

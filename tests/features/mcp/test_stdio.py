@@ -13,9 +13,9 @@ import pytest
 from tests.features.mcp.scripted_http import call, connected
 from tests.kit.waiting import PATIENCE
 
-from cru.features.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, flood, stdio
+from cru.features.mcp import CallTimeout, McpError, McpServer, RequestFailed, ServerUnavailable, limits, stdio
 from cru.features.mcp.connection import ServerConnection
-from cru.features.mcp.facts import ServerState
+from cru.features.mcp.listing import ServerState
 
 PROGRAM = """
 import json, os, sys, time
@@ -123,5 +123,5 @@ def test_a_flood_without_end_ends_the_connection_and_says_why(tmp_path: Path, mo
         assert connection.facts.state is ServerState.FAILED and "notifications without end" in connection.facts.why
         assert await call(connection) == "worked"
 
-    monkeypatch.setattr(flood, "LONGEST", 0.3)
+    monkeypatch.setattr(limits, "LONGEST", 0.3)
     use(tmp_path, "while True: send(method='notifications/message', params={'level': 'info', 'data': 'x'})", work)

@@ -1,15 +1,19 @@
-"""A FIFO in the context's folder through which other processes ask for a task's end. Nobody reads it once its session is gone."""
+"""How other processes end a task: through a FIFO in the context's folder while its session runs, which nobody reads afterwards; then
+a command that has outlived its session is ended directly."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from cru.core.agents import FOLDER, TaskError
+from cru.core.agents.record import CancelledBy, TaskRecord, TaskStatus, write_record
 from cru.core.base.files.regular import make_private_folder
+from cru.core.base.process.identity import end_process
 
 LONGEST = 200
 """Bytes of a line, far below what a pipe takes whole."""
@@ -62,3 +66,11 @@ def ask_to_cancel(context: Path, owner: int, task_id: str) -> None:
         raise TaskError(f"the session of task {task_id} cannot be asked: {error.strerror}") from error
     finally:
         os.close(fd)
+
+
+def end_detached(folder: Path, record: TaskRecord) -> None:
+    """End a command that has outlived its session, with all that it started, and record that. Raises TaskError if it is gone, OSError."""
+    if not (record.detached and record.pid and end_process(record.pid, record.identity)):
+        raise TaskError(f"the command of task {record.id} runs no more")
+    record.status, record.ended, record.cancelled_by = TaskStatus.CANCELLED, time.time(), CancelledBy.PERSON
+    write_record(folder, record)

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from cru.core.agents import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
 from cru.core.agents.completion import SHORT, Completion, Completions, first_line, save_result
 from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
-from cru.core.agents.room import TaskRoom
-from cru.core.agents.task import Task, TaskOutcome, TaskRequest, Work
+from cru.core.agents.task import Task, TaskOutcome, TaskRequest, TaskRoom, Work
 from cru.core.agents.untold import clear_untold, mark_untold
 from cru.core.base.process.identity import process_identity
 from cru.core.base.values.errors import CruError

@@ -1,14 +1,17 @@
-"""A task of this process: what is asked for, what does it, and what comes of it."""
+"""A task of this process: what is asked for, what does it, what comes of it, and how many tasks run at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from cru.core.agents import TaskSettings
 from cru.core.agents.record import MAIN, TaskKind, TaskRecord
+from cru.core.base.files.glob import matches_text, parse_glob
 
 
 class TaskOutcome(Struct, frozen=True):
@@ -82,3 +85,27 @@ class Task(Struct, eq=False):
 
 Work = Callable[[Task], Awaitable[TaskOutcome]]
 """Does a task. It sets `task.cancel`; what it raises is the task's error."""
+
+
+class TaskRoom:
+    """The limit of tasks that run at once; the others wait. Agents of one depth share room, so that those that wait for agents below
+    cannot keep these from running."""
+
+    def __init__(self, settings: TaskSettings) -> None:
+        self._settings = settings
+        self._slots: dict[tuple[str, int], asyncio.Semaphore] = {}
+
+    @asynccontextmanager
+    async def entered(self, record: TaskRecord, model: str) -> AsyncIterator[None]:
+        """Wait for room, and hold it for the block. `model`: provider:model that a sub-agent asks, if it has a limit. Who waits for a model
+        takes no room from those of other models."""
+        depth = record.depth if record.kind is TaskKind.SUBAGENT else 0
+        async with AsyncExitStack() as room:
+            for pattern, most in self._settings.per_model.items() if model else ():
+                if matches_text(parse_glob(pattern), model):
+                    await room.enter_async_context(self._slot(f"model {pattern}", depth, most))
+            await room.enter_async_context(self._slot(record.kind.value, depth, self._settings.max_concurrent))
+            yield
+
+    def _slot(self, what: str, depth: int, most: int) -> asyncio.Semaphore:
+        return self._slots.setdefault((what, depth), asyncio.Semaphore(most))

@@ -63,8 +63,8 @@ SETTINGS: tuple[type[Struct], ...] = (
 )  # fmt: skip
 RARE_SETTINGS = {
     "undo": "cru.core.undo:UndoTable",
-    "keys": "cru.core.compose.chat_keys:KeyTable",
-    "theme": "cru.core.compose.chat_theme:ThemeTable",
+    "keys": "cru.core.compose.chat_settings:KeyTable",
+    "theme": "cru.core.compose.chat_settings:ThemeTable",
     "sandbox": "cru.core.guard.sandbox:SandboxTable",
     "prompt_files": "cru.core.commands.prompt_files:PromptFilesTable",
     "contexts": "cru.core.conversations.scope:ContextsTable",

@@ -138,7 +138,7 @@ def tell_lost_tasks(parts: Parts, settings: TaskSettings) -> None:
 
     async def tell() -> None:
         if os.path.isdir(untold):
-            from cru.core.turn.lost_tasks import tell_lost_tasks
+            from cru.core.turn.unfinished import tell_lost_tasks
 
             await tell_lost_tasks(parts)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from cru.core.base.values.visible import in_a_line, limit_by_file
 from cru.core.hooks import HookOptions
 from cru.core.hooks.errors import Untrusted
 from cru.core.hooks.inventory import HookInventory
-from cru.core.hooks.lines import in_a_line, limit_by_file
 from cru.core.hooks.model.entry import HookFileProblem, ProblemKind
 from cru.core.hooks.model.status import (
     AWAITING_REVIEW,

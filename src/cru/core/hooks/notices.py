@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from cru.core.base.values.visible import SHOWN, count, in_a_line, limit_by_file
 from cru.core.events.stream import Notice, StatusChanged
 from cru.core.hooks import HookOptions, SessionHookOptions
 from cru.core.hooks.discovery import HookPolicy
 from cru.core.hooks.inventory import HookInventory
-from cru.core.hooks.lines import SHOWN, count, in_a_line, limit_by_file
 from cru.core.hooks.lost_hooks import find_left_out
 from cru.core.hooks.model.entry import HookFileProblem, ProblemKind
 from cru.core.hooks.model.facts import SessionFacts

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cru.core.base.config.positions import shorten
+from cru.core.base.values.visible import count, in_a_line
 from cru.core.conversations.line_file import LineFile
 from cru.core.events.stream import Notice
 from cru.core.hooks import HookSetup
@@ -15,7 +16,6 @@ from cru.core.hooks.dialects import claude_folder
 from cru.core.hooks.dialects.transcript import Transcript, link_path
 from cru.core.hooks.foreign_settings import accept_settings, find_lost_rules
 from cru.core.hooks.inventory import HookInventory, session_facts, take_inventory
-from cru.core.hooks.lines import count, in_a_line
 from cru.core.hooks.lost_hooks import find_lost_hooks, require_none, untrusted
 from cru.core.hooks.model.entry import HookEntry, HookFileProblem, ProblemKind
 from cru.core.hooks.model.facts import SessionFacts

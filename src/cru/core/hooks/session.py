@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from cru.core.base.values.visible import count
 from cru.core.conversations.line_file import LineFile
 from cru.core.events.answers import Answer
 from cru.core.events.bus import Bus
@@ -18,7 +19,6 @@ from cru.core.events.stream import Notice, StatusChanged
 from cru.core.hooks import records
 from cru.core.hooks.agents import AgentRecords
 from cru.core.hooks.deferred import DeferredContext, HookWaker
-from cru.core.hooks.lines import count
 from cru.core.hooks.model.entry import LAYERS, HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import Dialect, EventMapping

@@ -78,8 +78,8 @@ TABLE: dict[str, ToolRow] = {
         },
         receiver="input_to",
     ),
-    "task_output": ToolRow(a.TaskOutput, "background.task_output", "flow", "id", parallel=True),
-    "task_cancel": ToolRow(a.TaskCancel, "background.task_cancel", "flow", "id"),
+    "task_output": ToolRow(a.TaskOutput, "conversation.task_output", "flow", "id", parallel=True),
+    "task_cancel": ToolRow(a.TaskCancel, "conversation.task_cancel", "flow", "id"),
     "fetch": ToolRow(a.Fetch, "web.fetch", "fetch", "url", parallel=True),
     "update_todos": ToolRow(a.Content, "conversation.update_todos", "memory"),
     "update_goals": ToolRow(a.Content, "conversation.update_goals", "memory"),
@@ -89,7 +89,7 @@ TABLE: dict[str, ToolRow] = {
     ),
     "send_message": ToolRow(a.SendMessage, "conversation.send_message", "message", "to"),
     "task": ToolRow(
-        AgentRequest, "delegation.task", "flow", "agent", parallel=True, aliases=AGENT_ALIASES, model="model"
+        AgentRequest, "conversation.task", "flow", "agent", parallel=True, aliases=AGENT_ALIASES, model="model"
     ),
     "call_user": ToolRow(a.CallUser, "conversation.call_user", "flow"),
     "recurse": ToolRow(a.Recurse, "conversation.recurse", "flow", hidden=True),

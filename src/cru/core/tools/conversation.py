@@ -1,13 +1,13 @@
 """Tools that act on conversations: what the model is reminded of (todos, goals, reflection), what other contexts hold and are sent,
-and the end of a turn."""
+work for sub-agents and what tasks have printed, and the end of a turn."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from cru.core.base.values.errors import CruError
-from cru.core.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
-from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
+from cru.core.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage, TaskCancel, TaskOutput
+from cru.core.tools.protocol import AgentRequest, ToolContext, ToolError, ToolOptions, ToolResult, require
 
 # What read_context reads of another context.
 READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")
@@ -93,3 +93,22 @@ async def call_user(args: CallUser, running: ToolContext, options: ToolOptions) 
 async def recurse(args: Recurse, running: ToolContext, options: ToolOptions) -> ToolResult:
     """The engine starts the next round when it sees a call of this name, whoever provides the tool."""
     return ToolResult("recursion requested")
+
+
+async def task_output(args: TaskOutput, running: ToolContext, options: ToolOptions) -> ToolResult:
+    """Return what a task has printed or said since the last call for it, and its status."""
+    from cru.core.tools.shell import tasks_of
+
+    return await tasks_of(running.services).read_output(args.id, args.wait, args.lines)
+
+
+async def task_cancel(args: TaskCancel, running: ToolContext, options: ToolOptions) -> ToolResult:
+    """End a task and everything that it started."""
+    from cru.core.tools.shell import tasks_of
+
+    return await tasks_of(running.services).cancel(args.id)
+
+
+async def task(args: AgentRequest, running: ToolContext, options: ToolOptions) -> ToolResult:
+    """Have a sub-agent do something."""
+    return await require(running.services.spawner, "spawner")().delegate(args, running.call_id)

@@ -1,14 +1,17 @@
-"""Reading the trace over all its files: which turns there are, and the lines of one. Only what is asked for is decoded and kept."""
+"""Reading the trace and the journal over all their files: which turns there are, the lines of one, and the dispatches of a run, the newest
+first. Only what is asked for is decoded and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from cru.core.conversations.entries import BROKEN, LogProblem, line_key, short_error
 from cru.core.conversations.record_files import RecordFiles
+from cru.core.events.journal import JournalLine
 from cru.core.turn.rebuild import NotInTrace, TraceLine, decode_trace_line
 
 FILE = "trace.jsonl"
@@ -158,3 +161,26 @@ def _decode(line: bytes) -> TraceLine | None:
         return decode_trace_line(line)
     except BROKEN:
         return None  # it is among the problems
+
+
+JOURNAL = "journal.jsonl"
+
+
+def read_dispatches(folder: Path, runs: Collection[str], problems: list[LogProblem]) -> Iterator[JournalLine]:
+    """Yield the dispatches of these runs from the journal in this context's folder. Adds lines that are none to `problems`. Raises
+    StoreUnreadable."""
+    decoder = msgspec.json.Decoder(JournalLine)
+    names = [run.encode() for run in runs]
+    with RecordFiles(folder / JOURNAL) as files:
+        for place, line in files.backward_with_places():
+            is_whole = line.startswith(b'{"') and line.endswith(b"}")
+            if is_whole and not any(name in line for name in names):
+                continue
+            try:
+                dispatch = decoder.decode(line) if line.strip() else None
+            except BROKEN as error:
+                path, number = files.line_number(place)
+                problems.append(LogProblem(path.name, number, f"{short_error(error)} (skipped)", line_key(line)))
+                continue
+            if dispatch is not None and dispatch.run in runs:
+                yield dispatch

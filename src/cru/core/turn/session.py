@@ -151,11 +151,11 @@ class Session:
 
     async def resume(self) -> LegResult:
         """Go on with the last prompt that is not done, and with tasks that a kill has cut off. Raises NothingToResume."""
-        from cru.core.turn import lost_tasks
+        from cru.core.turn.unfinished import find_unfinished_work
 
         with self.locked():
             self._refresh()
-            prompt, following = await self._work.run(lost_tasks.find_unfinished_work(self.parts))
+            prompt, following = await self._work.run(find_unfinished_work(self.parts))
             if following is not None:
                 self._queue.put(following)
             result = await self._run_turns(prompt, "resume")

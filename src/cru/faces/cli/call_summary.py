@@ -1,13 +1,15 @@
-"""A call, or a value, in a few words on one line of a terminal."""
+"""A call, or a value, in a few words on one line of a terminal, and the result of a call that is a view, drawn below it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.events.payloads import ToolCompleted
+from cru.core.events.stream import ToolDrew
 from cru.faces.cli.console import one_line
 
 if TYPE_CHECKING:
@@ -56,3 +58,25 @@ def describe_failure(call: ToolFailed | AgentCallFailed) -> str:
     from cru.core.base.process.confined import IN_SANDBOX, PERSONS_WAY
 
     return f"{text}; the sandbox may be why: {PERSONS_WAY}" if f"[{IN_SANDBOX}" in call.error else text
+
+
+MARK = "  "
+
+
+class ToolViews:
+    """The results of tools that are views, in one face. say: shows a drawn text"""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._drawn: dict[str, ToolDrew] = {}
+
+    def take(self, drew: ToolDrew) -> None:
+        self._drawn[drew.call_id] = drew
+
+    def show(self, call: ToolCompleted) -> None:
+        """Show the view, unless a handler has replaced the result."""
+        drew = self._drawn.pop(call.call_id, None)
+        if drew is not None and call.result == drew.text:
+            from cru.faces.cli.oil.drawing import draw
+
+            self._say(draw(drew.view, 2, MARK))

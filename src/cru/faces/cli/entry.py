@@ -95,7 +95,7 @@ def _run_guarded(argv: Sequence[str]) -> int:
             raise
         code = _report(failure, as_json)
     if as_request:
-        from cru.faces.cli.json_mode.outcome import report_outcome
+        from cru.faces.cli.json_mode.face import report_outcome
 
         report_outcome(code, error)
     return code
@@ -211,7 +211,8 @@ def _run_command(parsed: Parsed) -> int | None:
     from importlib import import_module
 
     refuse_before_command(parsed)
-    module = import_module(COMMANDS[name].module)
+    module, _, function = COMMANDS[name].module.partition(":")
+    command = getattr(import_module(module), function or "command")
     end_startup()
-    code: int = module.command(parsed, parsed.words[1:])
+    code: int = command(parsed, parsed.words[1:])
     return code

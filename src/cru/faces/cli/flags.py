@@ -170,7 +170,7 @@ class Parsed:
 class ManagementCommand:
     """A management command.
 
-    module: what is loaded; it has a function `command(parsed, words) -> exit status`
+    module: what is loaded; its function `command(parsed, words) -> exit status` is called, or the one that is named behind a colon
     help: what it does, one line
     verbs: the words that may follow its name
     flags: names of flags that it takes itself, behind its name
@@ -193,7 +193,7 @@ COMMANDS: dict[str, ManagementCommand] = {
         "cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it", shows_runs=True
     ),
     "login": ManagementCommand("cru.faces.cli.setup.login", "keep the key of a provider, once it is seen to work"),
-    "logout": ManagementCommand("cru.faces.cli.setup.logout", "forget a key that `cru login` has kept"),
+    "logout": ManagementCommand("cru.faces.cli.setup.login:logout", "forget a key that `cru login` has kept"),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
     "permissions": ManagementCommand(
         "cru.faces.cli.permissions.command",

@@ -114,7 +114,7 @@ class TextFace:
             self._on(AgentThinking, self._show_thinking)
 
     def _tell_of_handlers(self) -> None:
-        from cru.faces.cli.journal_notes import TellingJournal
+        from cru.faces.cli.verdicts import TellingJournal
 
         self._bus.sink = TellingJournal(self._bus.sink, self.say)
 
@@ -339,7 +339,7 @@ class TextFace:
         self._show_running()
 
     def _watch_tool_views(self) -> None:
-        from cru.faces.cli.oil.tool_views import ToolViews
+        from cru.faces.cli.call_summary import ToolViews
 
         if not self._hides_tools:
             views = ToolViews(self._say_drawn)

@@ -10,7 +10,7 @@ import msgspec
 
 from cru.core.events.answers import Change
 from cru.core.events.bus import Bus
-from cru.core.events.journal import HandlerRecord, JournalLine, JournalSink
+from cru.core.events.journal import LOOKS_ON, HandlerRecord, JournalLine, JournalSink
 from cru.core.events.payloads import (
     AgentResponded,
     InjectionPending,
@@ -24,7 +24,7 @@ from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import find_context_file
 from cru.faces.cli.call_summary import summarize_value
 from cru.faces.cli.console import one_line
-from cru.faces.cli.journal_notes import OWN
+from cru.faces.cli.trace.moments import describe_handlers
 
 TEXT = 60
 """Characters that are shown of a text, on each side of an arrow."""
@@ -178,3 +178,20 @@ def _decode(arguments: str) -> Mapping[str, object]:
     except msgspec.DecodeError:
         return {}
     return decoded if isinstance(decoded, dict) else {}
+
+
+OWN = ("cru", "hooks")
+"""Owners of handlers that are cru's own."""
+
+
+class TellingJournal:
+    """A journal that shows, with -v, which handlers each dispatch called and what they answered, before it is written."""
+
+    def __init__(self, sink: JournalSink, say: Callable[[str], None]) -> None:
+        self._sink, self._say = sink, say
+
+    def write(self, line: JournalLine) -> None:
+        for heard, text in describe_handlers(line):
+            if heard.owner not in OWN and not heard.skipped and not heard.where.endswith(LOOKS_ON):
+                self._say(f"[{one_line(text)}]")
+        self._sink.write(line)

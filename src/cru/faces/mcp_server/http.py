@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.faces.mcp_server.errors import ServeError
+from cru.faces.mcp_server.stdio import ServeError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -8,7 +8,12 @@ import json
 import os
 from collections.abc import AsyncIterator
 
-from cru.faces.mcp_server.errors import ServeError
+from cru.core.base.values.errors import CruError
+
+
+class ServeError(CruError):
+    """The server cannot be started."""
+
 
 PIECE = 64 << 10
 PARSE_ERROR = -32700

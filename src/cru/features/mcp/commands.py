@@ -7,7 +7,7 @@ from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
 from cru.features.mcp.connection import ServerConnection
-from cru.features.mcp.facts import ServerState, count_tools
+from cru.features.mcp.listing import ServerState, count_tools
 from cru.features.mcp.pool import ServerPool, server_pool
 
 NONE = "no MCP server is configured: `cru mcp add` adds one"

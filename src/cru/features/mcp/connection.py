@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cru.core.base.files.glob import matches_text, parse_glob
 from cru.features.mcp import CallTimeout, RequestFailed, ServerUnavailable, SessionForgotten
-from cru.features.mcp.attempt import ATTEMPT, Attempt
 from cru.features.mcp.callbacks import Callbacks
-from cru.features.mcp.clocks import CallClocks
 from cru.features.mcp.content import RemoteResult, SaveFile, contents_text, join_blocks, read_result
 from cru.features.mcp.definition import ServerDefinition
 from cru.features.mcp.errors import ConnectionFailure, describe_failure, is_lost, translate_call_error
-from cru.features.mcp.facts import ServerFacts, ServerState
-from cru.features.mcp.listing import RemotePrompt, RemoteResource
+from cru.features.mcp.limits import CallClocks
+from cru.features.mcp.listing import RemotePrompt, RemoteResource, ServerFacts, ServerState
 from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.ports import ServerRequests
-from cru.features.mcp.requests import hear_changes, list_prompts, list_resources, list_tools
-from cru.features.mcp.sdk import load_sdk
-from cru.features.mcp.tasks import call_as_task
+from cru.features.mcp.requests import call_as_task, hear_changes, list_prompts, list_resources, list_tools
+from cru.features.mcp.sdk import ATTEMPT, Attempt, load_sdk
 from cru.features.mcp.transport import ServerTransport, make_transport
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from cru.features.mcp import BadServer, McpServer, RequestFailed, ServerUnavailable
-from cru.features.mcp.attempt import ATTEMPT
-from cru.features.mcp.flood import NotificationGate
+from cru.features.mcp.limits import NotificationGate
 from cru.features.mcp.listing import screen_result
+from cru.features.mcp.sdk import ATTEMPT
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,7 +1,8 @@
-"""What a server offers, as it was read: names, texts and schemas are a stranger's."""
+"""What is known of a server: its state, and what it offers, as it was read: names, texts and schemas are a stranger's."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -152,3 +153,32 @@ def _is_tool(tool: object) -> bool:
     schema.setdefault("type", "object")
     properties, required = schema.get("properties", {}), schema.get("required", [])
     return schema["type"] == "object" and isinstance(properties, dict) and isinstance(required, list)
+
+
+class ServerState(StrEnum):
+    OFF = "off"
+    IDLE = "not started"
+    STARTING = "starting"
+    READY = "ready"
+    LOST = "lost"
+    FAILED = "failed"
+
+
+class ServerFacts(Struct):
+    """What is known of a server; `why`: why it does not work, and the next step."""
+
+    state: ServerState = ServerState.IDLE
+    why: str = ""
+    hint: str = ""
+    tools: tuple[RemoteTool, ...] = ()
+    prompts: tuple[RemotePrompt, ...] = ()
+    left_out: tuple[str, ...] = ()
+    version: str = ""
+    title: str = ""
+    seconds: float = 0.0
+    starts: int = 0
+
+
+def count_tools(number: int) -> str:
+    """Return the number of tools in words."""
+    return "1 tool" if number == 1 else f"{number} tools"

@@ -17,7 +17,7 @@ from cru.features.mcp.definition import ServerDefinition
 from cru.features.mcp.listing import RemoteTool
 
 if TYPE_CHECKING:
-    from cru.features.mcp.facts import ServerFacts
+    from cru.features.mcp.listing import ServerFacts
 
 FOLDER = "mcp_tools"
 """Below cru's home."""

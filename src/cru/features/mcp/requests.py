@@ -1,4 +1,4 @@
-"""What a server offers, page by page, and when that changes."""
+"""Requests to a server: what it offers, page by page, and when that changes; and calls of tools as tasks of the protocol."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cru.features.mcp.listing import (
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
+    from mcp_types import CallToolResult
 
 PAGES = 100
 """A server that never comes to an end comes to one here."""
@@ -86,3 +87,34 @@ async def hear_changes(client: Client, changed: asyncio.Event) -> None:
                 changed.set()
     except (ListenNotSupportedError, SubscriptionLost, MCPError):
         return  # it tells by notifications, or not at all
+
+
+CANCEL_SECONDS = 2.0
+
+
+async def call_as_task(client: Client, tool: str, args: dict[str, Any]) -> CallToolResult:
+    """Call a tool that can be called as a task of the protocol only (its version 2025-11-25 has tasks): start it, wait for it, and cancel
+    it with the caller. Raises what the SDK does."""
+    import mcp_types as types
+
+    params = types.CallToolRequestParams(name=tool, arguments=args, task=types.TaskMetadata())
+    begun = await client.session.send_request(types.CallToolRequest(params=params), types.CreateTaskResult)
+    task = begun.task.task_id
+    request = types.GetTaskPayloadRequest(params=types.GetTaskPayloadRequestParams(task_id=task))
+    try:
+        return await client.session.send_request(request, types.CallToolResult)  # it answers when the task has ended
+    except asyncio.CancelledError:
+        await _cancel(client, task)
+        raise
+
+
+async def _cancel(client: Client, task: str) -> None:
+    import mcp_types as types
+    from mcp.shared.exceptions import MCPError
+
+    request = types.CancelTaskRequest(params=types.CancelTaskRequestParams(task_id=task))
+    try:
+        async with asyncio.timeout(CANCEL_SECONDS):
+            await client.session.send_request(request, types.CancelTaskResult)
+    except (MCPError, TimeoutError):
+        pass  # it had ended, or nobody hears it any more

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -38,3 +39,17 @@ def _load() -> None:
         logger = logging.getLogger(name)
         logger.propagate = False
         logger.addHandler(logging.NullHandler())
+
+
+class Attempt:
+    """What a transport has seen of one request and the SDK's errors do not tell.
+
+    is_forgotten: the server did not look at the request, since it does not know the session any more
+    """
+
+    def __init__(self) -> None:
+        self.is_forgotten = False
+
+
+ATTEMPT: ContextVar[Attempt | None] = ContextVar("mcp_attempt", default=None)
+"""The attempt of the request that is being sent: the SDK runs a transport in the context of its caller."""

@@ -19,7 +19,7 @@ from cru.features.mcp import McpSettings
 from cru.features.mcp.configured import ConfiguredServers, find_configured
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.definition import ServerDefinition
-from cru.features.mcp.facts import ServerState
+from cru.features.mcp.listing import ServerState
 from cru.features.mcp.listing_cache import ListingCache
 from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.pool import ServerPool

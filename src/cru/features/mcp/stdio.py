@@ -12,7 +12,7 @@ from cru.core.base.process.child import Child, Program
 from cru.core.base.process.pipes import PipeReader, PipeWriter
 from cru.core.base.process.run import end
 from cru.features.mcp import RequestFailed, ServerUnavailable
-from cru.features.mcp.flood import NotificationGate
+from cru.features.mcp.limits import NotificationGate
 from cru.features.mcp.listing import screen_result
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 FILLERS = frozenset(
@@ -154,3 +155,35 @@ def whole_lines(text: str) -> list[str]:
 
 def _count(number: int, noun: str) -> str:
     return f"⟨{number:,} {noun}{'' if number == 1 else 's'}⟩"
+
+
+SHOWN = 5
+"""Problems of one file that the start of a session shows."""
+LINE = 500
+"""Characters of a line that is shown."""
+
+
+def limit_by_file(texts: Iterable[tuple[str, str]], command: str) -> list[str]:
+    """Return the first few texts about each file, each on one line, and for the rest their number and the command that shows them.
+
+    texts: pairs of a file and a text
+    """
+    by_file: dict[str, list[str]] = {}
+    for file, text in texts:
+        by_file.setdefault(file, []).append(text)
+    lines: list[str] = []
+    for file, of_file in by_file.items():
+        lines += [in_a_line(text) for text in of_file[:SHOWN]]
+        if len(of_file) > SHOWN:
+            lines.append(in_a_line(f"{file}: and {len(of_file) - SHOWN} more: `{command}`"))
+    return lines
+
+
+def in_a_line(text: str) -> str:
+    """Return a stranger's words as one line that a terminal shows as it is."""
+    plain = visible(text[: LINE + 1])
+    return plain if len(text) <= LINE and len(plain) <= LINE else plain[: LINE - 1] + "…"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -16,8 +16,7 @@ from cru.core.events.journal import JournalLine
 from cru.core.hooks import records
 from cru.core.hooks.records import FiringRecord, LoadRecord
 from cru.core.turn.rebuild import TraceLine
-from cru.core.turn.recorded_journal import read_dispatches
-from cru.core.turn.recorded_trace import RecordedTrace, pick_turn
+from cru.core.turn.recorded_trace import RecordedTrace, pick_turn, read_dispatches
 
 
 class RecordedCall(Struct):

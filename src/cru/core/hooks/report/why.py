@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from cru.core.base.values.visible import SHOWN, in_a_line
 from cru.core.events.answers import strength
 from cru.core.events.catalog import BY_NAME
 from cru.core.events.journal import HandlerRecord, JournalLine, SkipKind, SkipReason
 from cru.core.hooks.inventory import HookInventory
-from cru.core.hooks.lines import SHOWN, in_a_line
 from cru.core.hooks.model.entry import HookEntry, hook_id
 from cru.core.hooks.model.status import Activation, EntryStatus
 from cru.core.hooks.records import FiringRecord, effects_of

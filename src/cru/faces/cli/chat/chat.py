@@ -129,7 +129,7 @@ class Chat:
         self._own: asyncio.Future[str] | None = None
 
     def _open_screen(self, live: LiveRegion, settings: Settings, start: Start) -> Screen:
-        from cru.core.compose.chat_keys import ChatKeys, KeyTable
+        from cru.core.compose.chat_settings import ChatKeys, KeyTable
         from cru.faces.cli.chat.call_results import SHOWN, CallResults, styled
         from cru.faces.cli.chat.completion import ChatCompleter
         from cru.faces.cli.chat.history import open_history

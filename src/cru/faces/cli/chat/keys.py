@@ -11,7 +11,7 @@ from prompt_toolkit.filters import Condition, FilterOrBool, has_completions, is_
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 
-from cru.core.compose.chat_keys import ChatKeys
+from cru.core.compose.chat_settings import ChatKeys
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent

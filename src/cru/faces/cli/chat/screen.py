@@ -40,7 +40,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import BaseStyle
 from prompt_toolkit.widgets import SearchToolbar
 
-from cru.core.compose.chat_keys import ChatKeys
+from cru.core.compose.chat_settings import ChatKeys
 from cru.faces.cli.chat.completion import reference
 from cru.faces.cli.chat.first_prompt import PROMPT
 from cru.faces.cli.chat.hidden_marks import HiddenMarks

@@ -19,7 +19,7 @@ from cru.core.base.files import parse_toml
 from cru.core.base.files.nesting import BadToml
 from cru.core.base.files.regular import read_regular
 from cru.core.commands.errors import CommandError
-from cru.core.compose.chat_theme import ThemeTable
+from cru.core.compose.chat_settings import ThemeTable
 from cru.faces.cli.console import complain
 
 STYLES = {

@@ -15,7 +15,7 @@ from cru.core.compose.start import Start
 from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
-from cru.faces.cli.doctor import chat, extensions, models, surroundings
+from cru.faces.cli.doctor import extensions, models, surroundings
 from cru.faces.cli.doctor.findings import DoctorFinding, Patient
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
@@ -32,7 +32,7 @@ SECONDS = 25.0
 Probe = Callable[[Patient], Awaitable[list[DoctorFinding]]]
 PROBES: MappingProxyType[str, Probe] = MappingProxyType({
     "installation": surroundings.installation, "keys": models.keys, "model": models.model, "hooks": extensions.hooks,
-    "plugins": extensions.plugins, "mcp": extensions.mcp, "sandbox": surroundings.sandbox, "chat": chat.chat,
+    "plugins": extensions.plugins, "mcp": extensions.mcp, "sandbox": surroundings.sandbox, "chat": surroundings.chat,
     "terminal": surroundings.terminal, "programs": surroundings.programs,
 })  # fmt: skip
 """In the order in which they are told, behind the settings."""

@@ -1,4 +1,4 @@
-"""Probes of what is around cru: its installation, its home, the terminal, programs, and what could confine commands."""
+"""Probes of what is around cru: its installation, its home, the terminal and the chat, programs, and what could confine commands."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cru.core.base.files.search_path import find_program, own_path
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.run import run_program
+from cru.core.compose.chat_settings import ChatKeys, KeyTable, ThemeTable
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 
 EXTRAS = {
@@ -144,3 +145,22 @@ async def _program(patient: Patient, name: str, without: FindingLevel, why: str)
         how = f"does not answer within {VERSION_SECONDS:g} s" if ended.timed_out else f"ends with {ended.exit_status}"
         return DoctorFinding("programs", "warn", f"{path} --version {how}", f"does `{name} --version` work in a shell?")
     return DoctorFinding("programs", "ok", f"{ended.output.strip().partition(chr(10))[0]} ({path})")
+
+
+async def chat(patient: Patient) -> list[DoctorFinding]:
+    """Check what the chat reads at its start: its theme and its keys."""
+    settings = patient.settings
+    if settings is None:
+        return [DoctorFinding("chat", "warn", "not looked at: the settings cannot be used")]
+    from cru.faces.cli.chat.keys import unknown_keys
+    from cru.faces.cli.chat.themes import ThemeError, Themes
+
+    theme = settings.of(ThemeTable).theme if settings.has(ThemeTable) else ThemeTable().theme
+    keys = settings.of(KeyTable).keys if settings.has(KeyTable) else ChatKeys()
+    themes, findings = Themes(patient.home), []
+    try:
+        themes.use(theme)
+    except ThemeError as error:
+        findings.append(DoctorFinding("chat", "warn", error.message, error.hint))
+    findings += [DoctorFinding("chat", "warn", text) for text in unknown_keys(keys)]
+    return findings or [DoctorFinding("chat", "ok", f"theme {themes.name}; its keys are there")]

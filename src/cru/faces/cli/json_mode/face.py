@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -27,7 +28,7 @@ from cru.core.events.stream import (
     ToolOutput,
 )
 from cru.core.turn.turn import Cause, LegResult
-from cru.faces.cli.console import TerminalOutput, say
+from cru.faces.cli.console import ExitStatus, TerminalOutput, say
 
 if TYPE_CHECKING:
     from cru.core.compose import FaceSettings
@@ -137,3 +138,31 @@ class JsonFace:
 
     def _write(self, line: dict[str, Any]) -> None:
         self._output.write(self._encode(line) + b"\n")
+
+
+# Classes of errors, by name so that none of their modules is loaded, and exit statuses → chibi's words. The rest is internal_error.
+BY_ERROR = {
+    "NoSuchContext": "not_found", "FileNotFoundError": "not_found", "NameTaken": "already_exists", "FileExistsError": "already_exists",
+    "NotConfirmed": "permission_denied", "PermissionError": "permission_denied", "ConfigError": "invalid_data",
+    "StoreUnreadable": "invalid_data", "MigrationFailed": "invalid_data",
+}  # fmt: skip
+BY_CODE = {
+    ExitStatus.USAGE: "invalid_input",
+    ExitStatus.DENIED: "permission_denied",
+    ExitStatus.NO_MODEL: "not_found",
+}
+
+
+def report_outcome(code: int, error: BaseException | None) -> None:
+    """Write the last line of a `--json-config` run to standard error: {"type": "done", "ok"}, after a failure "code", "message" too."""
+    line: dict[str, object] = {"type": "done", "ok": code == ExitStatus.DONE}
+    if code:
+        names = [kind.__name__ for kind in type(error).__mro__]
+        word = next((BY_ERROR[name] for name in names if name in BY_ERROR), BY_CODE.get(code, "internal_error"))
+        result = JsonFace.last
+        reason = (result.error or result.reason) if result is not None else ""
+        line |= {"code": word, "message": getattr(error, "message", "") or reason or f"exit status {code}"}
+    try:
+        os.write(2, msgspec.json.encode(line) + b"\n")
+    except OSError:
+        pass  # nobody can be told

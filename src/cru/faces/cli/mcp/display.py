@@ -10,7 +10,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.mcp.servers import KnownServers
 from cru.features.mcp.definition import ServerDefinition
-from cru.features.mcp.facts import count_tools
+from cru.features.mcp.listing import count_tools
 from cru.features.mcp.listing_cache import CachedListing
 
 

@@ -15,7 +15,7 @@ from cru.faces.cli.mcp.servers import KnownServers
 from cru.features.mcp import BadServer, McpError
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.definition import ServerDefinition
-from cru.features.mcp.facts import ServerState, count_tools
+from cru.features.mcp.listing import ServerState, count_tools
 from cru.features.mcp.ports import NoRequests
 
 LOGIN_SECONDS = 330.0

@@ -130,7 +130,7 @@ def _first(error: Exception) -> Exception:
 def _require_sdk() -> None:
     from importlib.util import find_spec
 
-    from cru.faces.mcp_server.errors import ServeError
+    from cru.faces.mcp_server.stdio import ServeError
 
     if find_spec("mcp") is None:
         raise ServeError("MCP is not available: its library is not installed", 'pip install "cru[mcp]"')

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
+from cru.core.base.values.errors import CruError
 from cru.core.commands import permissions as texts
 from cru.core.compose import SessionBundle, build
 from cru.core.events.bus import Bus
@@ -18,9 +19,9 @@ from cru.core.tools.builtin import TABLE
 from cru.core.turn.parts import Parts
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, complain, show
+from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
-from cru.faces.cli.sandbox_view import open_sandbox
 
 HELP = """\
 cru permissions                     every rule in force: what it decides, whose it is, file and line (--json)
@@ -149,3 +150,14 @@ def _encodable(parts: Parts, trial: texts.CallTrial) -> dict[str, object]:
         ],
         "unclear": judged.unclear if judged else "",
     }  # fmt: skip
+
+
+def open_sandbox(parts: Parts) -> None:
+    """Find the sandbox as a run would, for what is shown of a session that has not begun; warn if it does not work."""
+    opening = parts.services.open_sandbox
+    if opening is None:
+        return
+    try:
+        run_interruptible(opening(parts))
+    except CruError as error:
+        complain(f"{error.message} ({error.hint})" if error.hint else error.message)

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from cru.core.agents import FOLDER, NoSuchTask, TaskError
 from cru.core.agents.completion import first_line
-from cru.core.agents.control import ask_to_cancel
-from cru.core.agents.detached import end_detached
+from cru.core.agents.control import ask_to_cancel, end_detached
 from cru.core.agents.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
 from cru.core.agents.usage import own_usage
 from cru.core.base.config.closest import did_you_mean

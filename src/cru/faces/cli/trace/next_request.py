@@ -12,7 +12,7 @@ from cru.core.turn.history import BYTES_PER_TOKEN, History, weight
 from cru.core.turn.parts import Parts
 from cru.core.turn.recorded_trace import last_request
 from cru.faces.cli.console import one_line, show
-from cru.faces.cli.sandbox_view import open_sandbox
+from cru.faces.cli.permissions.command import open_sandbox
 
 
 def show_next(start: Start, as_json: bool) -> int:

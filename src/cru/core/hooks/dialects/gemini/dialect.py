@@ -11,7 +11,7 @@ from cru.core.events.stamp import Event
 from cru.core.hooks.dialects import FOOTPRINTS
 from cru.core.hooks.dialects.gemini.config import FOLDERS, read_entries
 from cru.core.hooks.dialects.gemini.events import EVENTS
-from cru.core.hooks.dialects.gemini.tools import TOOLS
+from cru.core.hooks.dialects.gemini.permissions import TOOLS
 from cru.core.hooks.model.entry import HookEntry, HookSource
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile

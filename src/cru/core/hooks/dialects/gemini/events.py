@@ -14,7 +14,7 @@ from cru.core.events.payloads import MessageBeforeSend, ToolsSelect
 from cru.core.events.stamp import Event
 from cru.core.hooks.dialects.gemini import model
 from cru.core.hooks.dialects.gemini.output import GeminiOutput, parse_output, stop_answer, to_result
-from cru.core.hooks.dialects.gemini.tools import TOOLS
+from cru.core.hooks.dialects.gemini.permissions import TOOLS
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import EventMapping, Events

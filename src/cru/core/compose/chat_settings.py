@@ -1,8 +1,14 @@
-"""Which keys do what in the chat: the settings of the table `keys`."""
+"""Settings of the chat: its colours, and which keys do what."""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+
+class ThemeTable(Struct, frozen=True):
+    """The setting of the chat's theme: a built-in one, or the name of a file in the home's `themes`."""
+
+    theme: str = "dark"
 
 
 class ChatKeys(Struct, frozen=True):
@@ -25,6 +31,7 @@ class KeyTable(Struct, frozen=True):
 
 
 DOCS: dict[str, str] = {
+    "theme": "colours of the chat: `dark`, `light`, `plain`, or NAME of a file `~/.cru/themes/NAME.toml`",
     "keys": "keys of the chat, as `ctrl-g`, `alt-enter`, `f2` or `escape escape`; `[]` = no key. Each of these tells which keys",
     "keys.new_line": "start a new line",
     "keys.editor": "open the line in `$VISUAL` or `$EDITOR`",

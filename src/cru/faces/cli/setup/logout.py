@@ -1,5 +1,0 @@
-"""`cru logout`."""
-
-from cru.faces.cli.setup.login import logout as command
-
-__all__ = ["command"]
