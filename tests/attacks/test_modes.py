@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 
-from cru.core.base.files.regular import make_private_folder, private_opener, write_private
+from cru.core.base.files.atomic import private_opener, write_private
+from cru.core.base.files.regular import make_private_folder
 
 PLUGIN = 'cru.storage.set("a", "b", "c")\ncru.state.set("x", 1)\ncru.paths.state("p")\n'
 PROGRAM = """#!/bin/sh

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.core.turn.support import MadeTool, World
 
-from cru.core.base.values.delays import Delayed
+from cru.core.base.values.interruptions import Delayed
 from cru.core.base.values.messages import CallPart
 from cru.core.compose import FaceSettings
 from cru.core.events.payloads import AgentThinking

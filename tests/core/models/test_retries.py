@@ -22,7 +22,7 @@ from tests.core.models.wire import (
 )
 
 from cru.core.base.net import CertificateUntrusted, NetError, Response, TimedOut, TimeLimits, UnknownEncoding
-from cru.core.base.values.delays import Delayed
+from cru.core.base.values.interruptions import Delayed
 from cru.core.base.values.messages import Delta, Text
 from cru.core.models.exchange import ReplyLimits
 from cru.core.models.protocol import BrokenReply, ModelRefused, ModelUnavailable

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.core.turn.support import World
 
-from cru.core.events.interrupted import CallInterrupted
+from cru.core.base.values.interruptions import CallInterrupted
 from cru.core.events.stream import Published, ToolOutput
 from cru.core.turn.call_outcomes import why_not_run
 from cru.core.turn.partial_output import MARK

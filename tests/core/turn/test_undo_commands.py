@@ -16,8 +16,8 @@ from tests.core.turn.test_undo import write
 
 from cru.core.events.stream import CommandSaid
 from cru.core.guard.shell.readers import only_reads
-from cru.core.undo.git_output import read_batch, read_sizes
-from cru.core.undo.work_tree import find_git, read_head
+from cru.core.undo.git_repository import find_git, read_head
+from cru.core.undo.work_tree import read_batch, read_sizes
 
 MINE = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": os.environ["PATH"], "HOME": "/nowhere"}
 

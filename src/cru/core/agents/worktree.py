@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from cru.core.agents import TaskError
 from cru.core.agents.record import PATCH, WorktreeRecord
 from cru.core.base.files import is_inside
-from cru.core.base.files.atomic import replace_file
-from cru.core.base.files.regular import make_private_folder, read_regular, write_private
+from cru.core.base.files.atomic import replace_file, write_private
+from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.base.files.search_path import find_program, own_env
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program

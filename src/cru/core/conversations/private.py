@@ -36,7 +36,7 @@ class HeldFolder:
 
     def keep_for(self, pid: int) -> None:
         """It stays as long as this process lives. Raises OSError."""
-        from cru.core.base.files.regular import private_opener
+        from cru.core.base.files.atomic import private_opener
 
         with open(self.path / KEPT, "a", encoding="ascii", opener=private_opener) as file:
             file.write(f"{pid} {process_identity(pid)}\n")

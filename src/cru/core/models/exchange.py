@@ -168,7 +168,7 @@ class Exchange:
                 raise failure from (cause if cause is not failure else cause.__cause__)
             from random import random
 
-            from cru.core.base.values.delays import Delayed
+            from cru.core.base.values.interruptions import Delayed
 
             seconds = delay_before_retry(attempt, failure.retry_after, random())
             self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {tries})")

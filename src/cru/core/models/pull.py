@@ -7,7 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.base.files.regular import make_private_folder, private_opener
+from cru.core.base.files.atomic import private_opener
+from cru.core.base.files.regular import make_private_folder
 from cru.core.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.core.base.files import MAX_BYTES
-from cru.core.base.files.regular import make_private_folder, read_regular, write_private
+from cru.core.base.files.atomic import write_private
+from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.plugins.discovery.files import DiscoveredPlugin
 
 SKIPPED = ("__pycache__", "node_modules")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cru.core.base.values.interruptions import CallInterrupted
 from cru.core.base.values.messages import ToolCall
-from cru.core.events.interrupted import CallInterrupted
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.tools.protocol import ToolResult
 from cru.core.turn.parts import Parts

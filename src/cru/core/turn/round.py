@@ -36,7 +36,7 @@ from cru.core.turn.prompts import context_texts, place_inject
 from cru.core.turn.turn import stop_for
 
 if TYPE_CHECKING:
-    from cru.core.base.values.delays import Delayed
+    from cru.core.base.values.interruptions import Delayed
     from cru.core.turn.fallback import FailedTry
 
 CUT_REASONS = ("length", "content_filter", "refusal")

@@ -10,21 +10,22 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.core.base.files.regular import make_private_folder, read_regular, write_private
+from cru.core.base.files.atomic import write_private
+from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.base.files.search_path import find_program, own_path
 from cru.core.base.process.capture import ByteCapture, TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import AT_ONCE, run_program
 from cru.core.undo import RevisionError
-from cru.core.undo.git_output import read_batch, read_entries, read_sizes
+from cru.core.undo.git_repository import GitPlaces, may_convert, read_settings
 
 PREFIX, LIVE = "git-", "live"
 MOST_LISTED = 64 << 20
 LONGEST_WORDS = 64 << 10
 """Characters of file names that are handed to git as arguments."""
-LARGEST_INDEX, LARGEST_SETTINGS = 512 << 20, 4 << 20
-"""Bytes of a file of a repository that is read."""
+LARGEST_INDEX = 512 << 20
+"""Bytes of an index that is read."""
 _CONFIG = """\
 [core]
 \trepositoryformatversion = {version}
@@ -52,14 +53,6 @@ class LookFailed(RevisionError):
     """The work tree could not be looked through; the message says why, for people."""
 
 
-class GitPlaces(Struct, frozen=True):
-    """Where a project's repository keeps what is looked at. own: of this work tree; common: of all of them"""
-
-    top: Path
-    own: Path
-    common: Path
-
-
 class IndexedFile(Struct, frozen=True):
     """A file that is not as it was.
 
@@ -73,44 +66,6 @@ class IndexedFile(Struct, frozen=True):
     mode: int = 0
     object: str = ""
     folders: int = 0
-
-
-def find_git(root: Path) -> GitPlaces | None:
-    """The repository around a folder; nothing is run. None if there is none that can be used."""
-    real = Path(os.path.realpath(root))
-    for top in (real, *real.parents):
-        mark = top / ".git"
-        if mark.is_dir():
-            return GitPlaces(top, mark, mark)
-        if mark.is_file():
-            return _linked(top, mark)
-    return None
-
-
-def _linked(top: Path, mark: Path) -> GitPlaces | None:
-    """A worktree, or a submodule."""
-    try:
-        own = (top / _read_line(mark).removeprefix("gitdir:").strip()).resolve()
-        named = own / "commondir"
-        common = (own / _read_line(named)).resolve() if named.exists() else own
-    except (OSError, UnicodeDecodeError):
-        return None
-    return GitPlaces(top, own, common) if (common / "objects").is_dir() else None
-
-
-def read_head(places: GitPlaces) -> str:
-    """What HEAD leads to, as far as that is to be seen without git; "" if not."""
-    try:
-        head = _read_line(places.own / "HEAD")
-        name = head.removeprefix("ref: ")
-        if name == head:
-            return head
-        if (places.common / name).exists():
-            return f"{name} {_read_line(places.common / name)}"
-        packed = read_regular(places.common / "packed-refs", MOST_LISTED).decode()
-        return f"{name} {next((line for line in packed.splitlines() if line.endswith(f' {name}')), '')}"
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 class PrivateIndex:
@@ -258,12 +213,12 @@ class PrivateIndex:
             make_private_folder(self._folder / part)
         self._lock = _hold(self._folder / LIVE)
         common = self.places.common
-        is_sha256 = b"sha256" in _read(common / "config")
+        is_sha256 = b"sha256" in read_settings(common / "config")
         for name, data in {
             "config": (_CONFIG.format(version=int(is_sha256)) + (_FORMAT if is_sha256 else "")).encode(),
             "HEAD": b"ref: refs/heads/none\n",
             "info/attributes": _AS_IT_IS.encode(),
-            "info/exclude": _read(common / "info/exclude"),
+            "info/exclude": read_settings(common / "info/exclude"),
             "objects/info/alternates": os.fsencode(common / "objects") + b"\n",
         }.items():
             write_private(self._folder / name, data)
@@ -278,7 +233,7 @@ class PrivateIndex:
         copy = self._folder / "index"
         write_private(copy, data)
         os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
-        self._may_convert = _may_convert(self.places, data)
+        self._may_convert = may_convert(self.places, data)
 
     async def _git(self, *words: str, stdin: bytes = b"", most: int = MOST_LISTED) -> bytes:
         output, errors = ByteCapture(most, most), TextCapture(limit=2_000)
@@ -309,42 +264,6 @@ def _is_loop(link: str) -> bool:
 
 def _count_folders(name: bytes, folders: Iterable[bytes]) -> int:
     return next((name[len(folder) :].count(b"/") + 1 for folder in folders if name.startswith(folder)), 0)
-
-
-def _may_convert(places: GitPlaces, index: bytes) -> bool:
-    """Whether contents in that index may be stored in another form than they have in the work tree."""
-    if b".gitattributes" in index or index[4:8] == b"\0\0\0\4":  # names are packed in version 4
-        return True
-    home = Path(os.environ.get("HOME", "/"))
-    own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git"
-    configs = (
-        places.common / "config",
-        places.own / "config.worktree",
-        home / ".gitconfig",
-        own / "config",
-        Path("/etc/gitconfig"),
-    )
-    attributes = (
-        places.top / ".gitattributes",
-        places.common / "info/attributes",
-        own / "attributes",
-        Path("/etc/gitattributes"),
-    )
-    words = (b"autocrlf", b"attributesfile", b"include")
-    return any(file.exists() for file in attributes) or any(w in _read(file).lower() for file in configs for w in words)
-
-
-def _read(path: Path) -> bytes:
-    """Settings and the like of a repository that may be anybody's; "" if there are none. Raises OSError."""
-    try:
-        return read_regular(path, LARGEST_SETTINGS)
-    except FileNotFoundError:
-        return b""
-
-
-def _read_line(path: Path) -> str:
-    """Raises OSError, UnicodeDecodeError."""
-    return read_regular(path, LARGEST_SETTINGS).decode().strip()
 
 
 def _hold(path: Path) -> int:
@@ -378,3 +297,36 @@ def _remove_dead(folder: Path) -> None:
             pass  # its session lives
         finally:
             os.close(handle)
+
+
+def read_entries(listed: bytes) -> Sequence[tuple[bytes, int, bytes]]:
+    """Return the tag, the mode and the name of each entry of an index, from `ls-files -z -v --stage`."""
+    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry]
+    return [(about[:1], int(about[2:].partition(b" ")[0], 8), name) for about, _, name in entries]
+
+
+def read_sizes(listed: bytes) -> dict[str, int]:
+    """Return the size of each file when it was taken in, from `ls-files --debug`."""
+    sizes: dict[str, int] = {}
+    name, _, rest = listed.partition(b"\0")
+    while rest:
+        _, _, after = rest.partition(b"  size: ")
+        size, _, _ = after.partition(b"\t")
+        sizes[os.fsdecode(name)] = int(size)
+        _, _, tail = after.partition(b"\n")
+        name, _, rest = tail.partition(b"\0")
+    return sizes
+
+
+def read_batch(batch: bytes) -> dict[str, bytes]:
+    """Return the content of each blob that exists, from `cat-file --batch`."""
+    objects: dict[str, bytes] = {}
+    at = 0
+    while at < len(batch):
+        end = batch.index(b"\n", at)
+        name, kind, *size = batch[at:end].split(b" ")
+        at = end + 1
+        if kind == b"blob":
+            objects[name.decode()] = batch[at : at + int(size[0])]
+            at += int(size[0]) + 1
+    return objects

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cru.core.base.files import unsynced
-from cru.core.base.files.regular import make_private_folder, private_opener
+from cru.core.base.files.atomic import private_opener
+from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.mcp_names import join_names
 from cru.core.base.values.messages import ToolSpec
 from cru.core.tools.arguments import decode_object

@@ -1,4 +1,5 @@
-"""Whole files replaced at once: a reader sees the old content or the new, never a part, and a power cut keeps one of them."""
+"""Whole files replaced at once: a reader sees the old content or the new, never a part, and a power cut keeps one of them. And files that
+only the user may read, whatever the umask lets through."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from cru.core.base.files import unsynced
-from cru.core.base.files.regular import NOT_REGULAR, PRIVATE, make_private_folder, open_folder, write_all
+from cru.core.base.files.regular import NOT_REGULAR, PRIVATE, make_private_folder, open_folder, open_regular, write_all
 
 STALE = 60.0
 """Seconds after which nobody writes a temporary file any more."""
@@ -264,3 +265,18 @@ def _sync_path(path: str) -> None:
         _sync_folder(handle)
     finally:
         os.close(handle)
+
+
+def write_private(path: str | os.PathLike[str], data: bytes, mode: int = PRIVATE) -> None:
+    """Write a file that only the user may read, whatever the umask lets through; one that exists keeps its mode. Raises OSError, also for a
+    link."""
+    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        write_all(fd, data)
+    finally:
+        os.close(fd)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for `open(…, opener=private_opener)`: a new one is the user's alone."""
+    return os.open(path, flags | os.O_CLOEXEC, PRIVATE)

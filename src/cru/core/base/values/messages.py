@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from cru.core.base.values.delays import Delayed
+    from cru.core.base.values.interruptions import Delayed
 
 Role = Literal["user", "assistant", "tool"]
 

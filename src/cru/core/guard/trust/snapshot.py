@@ -10,7 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.core.base.files.regular import make_private_folder, open_regular, write_private
+from cru.core.base.files.atomic import write_private
+from cru.core.base.files.regular import make_private_folder, open_regular
 from cru.core.guard import NotAccepted
 
 LIMIT_BYTES = 16 * 1024 * 1024

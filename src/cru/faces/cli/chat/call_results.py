@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from cru.core.events.interrupted import CallInterrupted
+from cru.core.base.values.interruptions import CallInterrupted
 from cru.core.events.payloads import FailureKind, ToolCompleted, ToolFailed
 from cru.core.turn.parts import Parts
 from cru.faces.cli.chat.todos import parse_todo

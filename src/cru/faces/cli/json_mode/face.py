@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from cru.core.base.values.delays import Delayed
+from cru.core.base.values.interruptions import CallInterrupted, Delayed
 from cru.core.base.values.messages import CallPart
 from cru.core.events.bus import Bus
 from cru.core.events.catalog import BY_TYPE
-from cru.core.events.interrupted import CallInterrupted
 from cru.core.events.payloads import ToolCalled
 from cru.core.events.stream import (
     AgentActivity,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cru.core.base.files.regular import make_private_folder, write_private
+from cru.core.base.files.atomic import write_private
+from cru.core.base.files.regular import make_private_folder
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import UsageProblem

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cru.core.base.values.delays import Delayed
+from cru.core.base.values.interruptions import Delayed
 from cru.core.base.values.messages import CallPart
 from cru.core.base.values.oil import bar
 from cru.core.events.payloads import AgentThinking

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.core.base.files.regular import make_private_folder, write_private
+from cru.core.base.files.atomic import write_private
+from cru.core.base.files.regular import make_private_folder
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event

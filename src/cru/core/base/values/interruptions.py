@@ -1,4 +1,4 @@
-"""A pause between two tries of a request. A module of its own, since few runs need it."""
+"""What faces hear when something was held up or cut short. A module of its own, since few runs need it."""
 
 from __future__ import annotations
 
@@ -14,3 +14,14 @@ class Delayed(Struct, frozen=True):
 
     until: float = 0.0
     is_rate_limited: bool = False
+
+
+class CallInterrupted(Struct, frozen=True):
+    """A call of a tool that Ctrl-C, /stop or the end of the process cut short.
+
+    output: what it had printed until then
+    """
+
+    name: str
+    call_id: str
+    output: str
