@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from inspect import iscoroutinefunction
 
@@ -11,9 +12,6 @@ from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES
 from cru.core.base.config.reference import markdown
 from cru.core.commands.builtin import TABLE
-from cru.core.commands.prompt_files import DOCS as PROMPT_FILES
-from cru.core.compose import start as faces
-from cru.core.compose.chat_settings import DOCS as CHAT
 from cru.core.compose.start import every_struct
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
@@ -142,18 +140,9 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs: dict[str, str] = {
-        **VAULT,
-        **MCP_DOCS,
-        **UNDO,
-        **SANDBOX,
-        **CHAT,
-        **PROMPT_FILES,
-        **SCOPE,
-        **TOOLS,
-    }
-    for room in (conversations, models, rules, engine, tools, agents, faces, plugins, hooks):
-        docs |= room.DOCS
+    docs: dict[str, str] = {}
+    for struct in every_struct():
+        docs |= sys.modules[struct.__module__].DOCS
     return markdown(every_struct(), docs)
 
 
