@@ -14,7 +14,7 @@ from tests.kit.faults import SPACE, Disk, Fault, run_with
 from tests.kit.run import program
 from tests.kit.sandbox import needs_mounts
 
-from cru.core.undo.store import find_stores
+from cru.core.revisions.store import find_stores
 
 SCRIPT = (
     'call: write {"file_path": "a", "content": "one\\n"}\n---\ntext: done\n---\n'

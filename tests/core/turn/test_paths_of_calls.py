@@ -11,8 +11,8 @@ from tests.core.turn.support import Ext, Person, World
 from cru.core.events.answers import Answer, Change
 from cru.core.events.stamp import Event
 from cru.core.guard.rules import PermissionReply, PermissionSubject
+from cru.core.revisions.keeper import ChangeKeeper
 from cru.core.turn.parts import FileChanges
-from cru.core.undo.keeper import ChangeKeeper
 
 # case: (what the model wrote, what guards read); ROOT and HOME stand for the project's root and the user's home
 SPELLINGS: dict[str, tuple[str, str]] = {

@@ -16,8 +16,8 @@ from tests.core.turn.test_undo import write
 
 from cru.core.events.stream import CommandSaid
 from cru.core.guard.shell.readers import only_reads
-from cru.core.undo.git_repository import find_git, read_head
-from cru.core.undo.work_tree import read_batch, read_sizes
+from cru.core.revisions.git_repository import find_git, read_head
+from cru.core.revisions.work_tree import read_batch, read_sizes
 
 MINE = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": os.environ["PATH"], "HOME": "/nowhere"}
 
@@ -146,8 +146,8 @@ def test_between_commands_and_tools_the_first_state_counts(tmp_path: Path) -> No
 def test_whatever_needs_to_know_what_commands_changed_does_not_wait_for_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cru.core.undo.commands.PAUSE", 3600.0)
-    monkeypatch.setattr("cru.core.undo.commands.LONGEST", 3600.0)
+    monkeypatch.setattr("cru.core.revisions.commands.PAUSE", 3600.0)
+    monkeypatch.setattr("cru.core.revisions.commands.LONGEST", 3600.0)
     root = repository(tmp_path / "project")
     first = bash("echo 1 >> kept") + bash("echo 2 >> kept") + write("fresh", "f\n") + bash("rm fresh; echo 3 >> kept")
     desk = Desk(tmp_path, script(first, bash("echo 4 >> kept")))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cru.core.undo import commands
+from cru.core.revisions import commands
 
 
 @pytest.fixture(autouse=True)

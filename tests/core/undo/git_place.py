@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cru.core.undo import StoreFailed
-from cru.core.undo.commands import CommandWatcher, make_watcher
-from cru.core.undo.keeper import ChangeKeeper
-from cru.core.undo.records import ChangedBy, ChangeOrigin
-from cru.core.undo.restore import StepKind, apply, plan, summarize
-from cru.core.undo.store import RevisionStore
+from cru.core.revisions import StoreFailed
+from cru.core.revisions.commands import CommandWatcher, make_watcher
+from cru.core.revisions.keeper import ChangeKeeper
+from cru.core.revisions.records import ChangedBy, ChangeOrigin
+from cru.core.revisions.restore import StepKind, apply, plan, summarize
+from cru.core.revisions.store import RevisionStore
 
 Command = Callable[[Path], object]
 MINE = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": os.environ["PATH"], "HOME": "/nowhere"}

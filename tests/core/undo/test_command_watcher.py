@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.core.undo.git_place import Command, Place, append, git, mode, origin, remove, write
 
-from cru.core.undo import StoreFailed, commands
-from cru.core.undo.commands import LONG_LIST, MOST_FILES, CommandWatcher
-from cru.core.undo.records import ChangedBy, ChangeOrigin, CommandLook, PathState
+from cru.core.revisions import StoreFailed, commands
+from cru.core.revisions.commands import LONG_LIST, MOST_FILES, CommandWatcher
+from cru.core.revisions.records import ChangedBy, ChangeOrigin, CommandLook, PathState
 
 TAKE_IN, LOOK, DETAILS, FLAGS = ["add", "ls-files"], ["ls-files"], ["diff-files", "cat-file"], ["ls-files"]
 
@@ -312,7 +312,7 @@ def test_a_status_proves_nothing_of_a_file_that_was_changed_just_now(
     file.write_text("x")
     changed = os.lstat(file).st_ctime
     for age, proves in ((0.0, False), (1.9, False), (2.1, True), (100.0, True), (-5.0, False)):
-        monkeypatch.setattr("cru.core.undo.commands.time.time", lambda age=age: changed + age)
+        monkeypatch.setattr("cru.core.revisions.commands.time.time", lambda age=age: changed + age)
         assert (commands._stamp(str(file)) is not None) is proves, age
     assert commands._stamp(str(tmp_path / "missing")) is None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cru.core.undo.diff import Version, render_diff
-from cru.core.undo.records import MISSING, FileKind, PathState
+from cru.core.revisions.diff import Version, render_diff
+from cru.core.revisions.records import MISSING, FileKind, PathState
 
 
 def side(data: bytes | None, mode: int = 0o644) -> Version:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.core.undo.git_place import Command, Place, append, link, mode, origin, remove, write
 
-from cru.core.undo import commands
-from cru.core.undo.records import ChangedBy, ChangeOrigin
-from cru.core.undo.restore import StepKind, apply, plan, summarize
+from cru.core.revisions import commands
+from cru.core.revisions.records import ChangedBy, ChangeOrigin
+from cru.core.revisions.restore import StepKind, apply, plan, summarize
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 from tests.core.undo.git_place import Command, Place, append, link, mode, origin, remove, write
 
-from cru.core.undo import commands
-from cru.core.undo.records import ChangedBy, ChangeOrigin
-from cru.core.undo.restore import StepKind, apply, plan, summarize
-from cru.core.undo.work_tree import _is_loop
+from cru.core.revisions import commands
+from cru.core.revisions.records import ChangedBy, ChangeOrigin
+from cru.core.revisions.restore import StepKind, apply, plan, summarize
+from cru.core.revisions.work_tree import _is_loop
 
 NAMES = ("kept", "draft", "folder", "folder/inner", "new", "new/a", "new/b/c", "link", "real")
 UNDO = ChangeOrigin(ChangedBy.UNDO)

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cru.core.undo import NotKept, StoreFailed, UndoSettings
-from cru.core.undo.keeper import ChangeKeeper
-from cru.core.undo.records import (
+from cru.core.revisions import NotKept, StoreFailed, UndoSettings
+from cru.core.revisions.keeper import ChangeKeeper
+from cru.core.revisions.records import (
     MISSING,
     UNKNOWN,
     ChangedBy,
@@ -25,9 +25,9 @@ from cru.core.undo.records import (
     encode_records,
     make_change,
 )
-from cru.core.undo.restore import StepKind, apply, plan, summarize
-from cru.core.undo.retention import DAY, select_kept
-from cru.core.undo.store import RevisionStore, project_folder
+from cru.core.revisions.restore import StepKind, apply, plan, summarize
+from cru.core.revisions.retention import DAY, select_kept
+from cru.core.revisions.store import RevisionStore, project_folder
 
 BY = ChangeOrigin(ChangedBy.TOOL, "session", "main", "prompt-1", "write", "call_1")
 UNDO = ChangeOrigin(ChangedBy.UNDO)
@@ -324,13 +324,13 @@ def test_what_killed_runs_have_left_is_cleaned_by_the_next_one(bench: Bench, mon
     for number in range(40):
         bench.write("a", b"%d" % number)
     assert len(bench.store.changes()) == 40
-    monkeypatch.setattr("cru.core.undo.store.OVERFULL", 1000)
+    monkeypatch.setattr("cru.core.revisions.store.OVERFULL", 1000)
     ChangeKeeper(bench.store, bench.told.append)
     assert len(bench.store.changes()) == 11
 
 
 def test_the_number_of_changes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cru.core.undo.retention.MOST_CHANGES", 3)
+    monkeypatch.setattr("cru.core.revisions.retention.MOST_CHANGES", 3)
     kept = select_kept([changed(f"f{n}", 1) for n in range(5)], UndoSettings(), 1)
     assert [change.path for change in kept] == ["/f2", "/f3", "/f4"]
 

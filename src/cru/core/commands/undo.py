@@ -10,6 +10,9 @@ from cru.core.base.values.visible import visible
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.guard.rules.gate import PermissionSubject
+from cru.core.revisions.diff import diff_summary
+from cru.core.revisions.restore import summarize
+from cru.core.revisions.store import RevisionStore
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.parts import Parts
 from cru.core.turn.undo import (
@@ -24,9 +27,6 @@ from cru.core.turn.undo import (
     settle_changes,
     turn_starts,
 )
-from cru.core.undo.diff import diff_summary
-from cru.core.undo.restore import summarize
-from cru.core.undo.store import RevisionStore
 
 LEAVE = "--leave"
 MOST_DIFF = 200_000

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from cru.core.events.bus import Extension
     from cru.core.feature_table import SessionPart
     from cru.core.plugins.manager import Extensions
-    from cru.core.undo.keeper import ChangeKeeper
+    from cru.core.revisions.keeper import ChangeKeeper
 
 
 class SessionBundle(Struct):
@@ -137,15 +137,15 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
     changes = parts.services.changes
     changes.context = parts.store.name
     if settings.is_set("undo"):
-        from cru.core.undo import UndoTable
+        from cru.core.revisions import UndoTable
 
         if not settings.of(UndoTable).undo.enabled:
             return
 
     def make() -> ChangeKeeper:
-        from cru.core.undo import UndoTable
-        from cru.core.undo.keeper import ChangeKeeper
-        from cru.core.undo.store import RevisionStore, project_folder
+        from cru.core.revisions import UndoTable
+        from cru.core.revisions.keeper import ChangeKeeper
+        from cru.core.revisions.store import RevisionStore, project_folder
 
         chosen = settings.of(UndoTable) if settings.has(UndoTable) else UndoTable()
         keeper = ChangeKeeper(

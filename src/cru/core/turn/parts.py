@@ -27,9 +27,9 @@ from cru.core.turn.system_prompt import Guides, GuideSettings
 if TYPE_CHECKING:
     from cru.core.base.net.transport import Transport
     from cru.core.base.process.confined import ConfineProject
+    from cru.core.revisions.keeper import ChangeKeeper
+    from cru.core.revisions.records import ChangedBy, ChangeOrigin
     from cru.core.turn.turn import TaskReport
-    from cru.core.undo.keeper import ChangeKeeper
-    from cru.core.undo.records import ChangedBy, ChangeOrigin
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 
@@ -169,7 +169,7 @@ class FileChanges(Struct):
         """What tools of this agent are about to replace is kept."""
 
         def keep(path: str, data: bytes, tool: str, call_id: str) -> None:
-            from cru.core.undo.records import ChangedBy
+            from cru.core.revisions.records import ChangedBy
 
             if keeper := self.keeper():
                 keeper.keep(path, data, self.origin(parts, ChangedBy.TOOL, tool, call_id))
@@ -179,7 +179,7 @@ class FileChanges(Struct):
 
     def origin(self, parts: "Parts", by: "ChangedBy", tool: str = "", call_id: str = "") -> "ChangeOrigin":
         """Who changes a file in this moment."""
-        from cru.core.undo.records import ChangeOrigin
+        from cru.core.revisions.records import ChangeOrigin
 
         agent = parts.bus.origin.agent_id if parts.bus.origin.depth else ""
         return ChangeOrigin(by, parts.bus.origin.session_id, self.context, self.prompt, tool, call_id, agent)

@@ -10,7 +10,7 @@ from cru.core.tools.protocol import Access, Tool, ToolContext, ToolResult
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
-    from cru.core.undo.keeper import ChangeKeeper
+    from cru.core.revisions.keeper import ChangeKeeper
 
 Arguments = dict[str, object]
 
@@ -37,7 +37,7 @@ async def run_recorded(
         return await _run_command(parts, keeper, tool, args, running, why)
     if getattr(tool, "keeps_files", False):
         return await tool.run(args, running)
-    from cru.core.undo.records import ChangedBy
+    from cru.core.revisions.records import ChangedBy
 
     files = [os.path.realpath(parts.root / os.path.expanduser(path)) for access, path in paths if access == "write"]
     begun = keeper.begin(files, parts.services.changes.origin(parts, ChangedBy.TOOL, tool.spec.name, running.call_id))
@@ -55,7 +55,7 @@ async def _run_command(
     watcher = keeper.watch_commands(parts.root, own.get("PATH", os.defpath))
     if watcher is None:
         return await tool.run(args, running)
-    from cru.core.undo.records import ChangedBy
+    from cru.core.revisions.records import ChangedBy
 
     changes = parts.services.changes
     origin = changes.origin(parts, ChangedBy.COMMAND, tool.spec.name, running.call_id)

@@ -11,14 +11,14 @@ from msgspec import Struct
 from cru.core.base.values.messages import MESSAGE, Entry
 from cru.core.conversations.entries import REDO, REDOES, UNDO
 from cru.core.conversations.store import ContextStore
+from cru.core.revisions.records import ChangedBy, CommandLook, FileChange
+from cru.core.revisions.restore import RestoreResult, Step, StepKind, apply, plan, summarize
+from cru.core.revisions.store import RevisionStore
 from cru.core.turn import NothingToUndo, UndoRefused, history
 from cru.core.turn.parts import Parts
 from cru.core.turn.turn import CONTINUATION_SOURCES, PromptSource
 from cru.core.turn.undo_journal import journal
 from cru.core.turn.unkept_calls import find_unkept
-from cru.core.undo.records import ChangedBy, CommandLook, FileChange
-from cru.core.undo.restore import RestoreResult, Step, StepKind, apply, plan, summarize
-from cru.core.undo.store import RevisionStore
 
 BEGINNINGS: tuple[PromptSource, ...] = ("user", "queue", "command", "inbox", "task")
 """Sources of prompts with which a turn begins."""

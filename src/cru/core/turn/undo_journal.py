@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import read_regular
 from cru.core.conversations import read_error, write_errors
+from cru.core.revisions import RevisionError
+from cru.core.revisions.records import ChangeOrigin, FileChange, decode_changes, encode_records, make_change
+from cru.core.revisions.restore import Step, StepKind, apply, plan, summarize
 from cru.core.turn import UndoRefused
 from cru.core.turn.parts import Parts
-from cru.core.undo import RevisionError
-from cru.core.undo.records import ChangeOrigin, FileChange, decode_changes, encode_records, make_change
-from cru.core.undo.restore import Step, StepKind, apply, plan, summarize
 
 JOURNAL = "undo.jsonl"
 """In the folder of the conversation."""

@@ -12,10 +12,10 @@ from cru.core.base.files import is_inside
 from cru.core.base.values.messages import TOOL_CALL, Entry
 from cru.core.base.values.visible import fold_blanks, visible
 from cru.core.guard.shell.readers import only_reads
+from cru.core.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.core.tools.protocol import Kind
 from cru.core.turn.call_outcomes import results_by_call, why_not_run
 from cru.core.turn.parts import Parts
-from cru.core.undo.records import ChangedBy, CommandLook, FileChange
 
 TEXTS: dict[Kind, str] = {
     "shell": "commands ran that cannot be taken back",

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from cru.core.compose.start import Start
 from cru.core.conversations.entries import format_time
-from cru.core.undo import NoRevision
-from cru.core.undo.diff import diff_summary
-from cru.core.undo.records import ChangedBy, ChangeOrigin, FileChange, FileKind, PathState
-from cru.core.undo.restore import FileSummary, Step, StepKind, apply
-from cru.core.undo.store import RevisionStore, find_stores, project_folder
+from cru.core.revisions import NoRevision
+from cru.core.revisions.diff import diff_summary
+from cru.core.revisions.records import ChangedBy, ChangeOrigin, FileChange, FileKind, PathState
+from cru.core.revisions.restore import FileSummary, Step, StepKind, apply
+from cru.core.revisions.store import RevisionStore, find_stores, project_folder
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem

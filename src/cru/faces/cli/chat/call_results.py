@@ -15,7 +15,7 @@ from cru.faces.cli.chat.todos import parse_todo
 from cru.faces.cli.console import one_line, printable
 
 if TYPE_CHECKING:
-    from cru.core.undo.records import ChangeOrigin
+    from cru.core.revisions.records import ChangeOrigin
 
 DIFF_LINES, OUTPUT_LINES, TODO_LINES = 40, 5, 20
 TODOS = "update_todos"
@@ -72,9 +72,9 @@ class CallResults:
         keeper = self._parts.services.changes.known
         if keeper is None:
             return
-        from cru.core.undo import StoreFailed
-        from cru.core.undo.diff import diff_summary
-        from cru.core.undo.restore import summarize
+        from cru.core.revisions import StoreFailed
+        from cru.core.revisions.diff import diff_summary
+        from cru.core.revisions.restore import summarize
 
         try:
             changes = [change for change in keeper.store.changes() if self._is_of(change.origin, call_id)]

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import visible
-from cru.core.undo import NotKept
-from cru.core.undo.records import ANY_MODE, FileKind, PathState
-from cru.core.undo.restore import FileSummary
-from cru.core.undo.store import RevisionStore
+from cru.core.revisions import NotKept
+from cru.core.revisions.records import ANY_MODE, FileKind, PathState
+from cru.core.revisions.restore import FileSummary
+from cru.core.revisions.store import RevisionStore
 
 MOST_LINES = 20_000
 """Of one file that is compared line by line."""

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from cru.core.base.files import unsynced
 from cru.core.base.files.atomic import replace_file
-from cru.core.undo import NotKept
-from cru.core.undo.records import ANY_MODE, ChangeOrigin, FileChange, FileKind, PathState, make_change
-from cru.core.undo.store import RevisionStore
+from cru.core.revisions import NotKept
+from cru.core.revisions.records import ANY_MODE, ChangeOrigin, FileChange, FileKind, PathState, make_change
+from cru.core.revisions.store import RevisionStore
 
 
 class FileSummary(Struct, frozen=True):

@@ -20,8 +20,8 @@ from cru.core.base.files.regular import (
     read_range,
     read_regular,
 )
-from cru.core.undo import FOLDER, NotKept, StoreFailed, UndoSettings
-from cru.core.undo.records import (
+from cru.core.revisions import FOLDER, NotKept, StoreFailed, UndoSettings
+from cru.core.revisions.records import (
     CommandLook,
     FileChange,
     FileKind,
@@ -30,7 +30,7 @@ from cru.core.undo.records import (
     decode_looks,
     encode_records,
 )
-from cru.core.undo.retention import contents_of, select_kept
+from cru.core.revisions.retention import contents_of, select_kept
 
 CHANGES, LOOKS, BLOBS, LOCK = "changes.jsonl", "commands.jsonl", "blobs", ".lock"
 MOST_LOOKS = 2_000

@@ -13,9 +13,9 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.undo import StoreFailed
-from cru.core.undo.git_repository import read_head
-from cru.core.undo.records import (
+from cru.core.revisions import StoreFailed
+from cru.core.revisions.git_repository import read_head
+from cru.core.revisions.records import (
     ANY_MODE,
     ChangeOrigin,
     CommandLook,
@@ -24,8 +24,8 @@ from cru.core.undo.records import (
     PathState,
     make_change,
 )
-from cru.core.undo.store import RevisionStore
-from cru.core.undo.work_tree import IndexedFile, LookFailed, PrivateIndex
+from cru.core.revisions.store import RevisionStore
+from cru.core.revisions.work_tree import IndexedFile, LookFailed, PrivateIndex
 
 MOST_FILES = 1000
 """New or newly changed files that a look keeps; a command that changes more is named by `/undo`."""
@@ -334,7 +334,7 @@ def make_watcher(
     """None if commands are not to be looked at, or the project is in no git work tree."""
     from pathlib import Path
 
-    from cru.core.undo.git_repository import find_git
+    from cru.core.revisions.git_repository import find_git
 
     places = find_git(Path(root)) if store.settings.commands else None
     if places is None:

@@ -17,8 +17,8 @@ from cru.core.base.process.capture import ByteCapture, TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import AT_ONCE, run_program
-from cru.core.undo import RevisionError
-from cru.core.undo.git_repository import GitPlaces, may_convert, read_settings
+from cru.core.revisions import RevisionError
+from cru.core.revisions.git_repository import GitPlaces, may_convert, read_settings
 
 PREFIX, LIVE = "git-", "live"
 MOST_LISTED = 64 << 20

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.core.base.files import unsynced
-from cru.core.undo import StoreFailed
-from cru.core.undo.records import ANY_MODE, UNKNOWN, ChangeOrigin, FileChange, FileKind, make_change
-from cru.core.undo.store import RevisionStore
+from cru.core.revisions import StoreFailed
+from cru.core.revisions.records import ANY_MODE, UNKNOWN, ChangeOrigin, FileChange, FileKind, make_change
+from cru.core.revisions.store import RevisionStore
 
 LEAST = 1024
 """Bytes that a change counts for at least."""
 
 if TYPE_CHECKING:
-    from cru.core.undo.commands import CommandWatcher
+    from cru.core.revisions.commands import CommandWatcher
 
 
 class ChangeKeeper:
@@ -81,7 +81,7 @@ class ChangeKeeper:
     def watch_commands(self, root: Path, path: str) -> CommandWatcher | None:
         """What looks behind commands; None if that cannot be. path: where git is looked for"""
         if self.watcher is None:
-            from cru.core.undo.commands import make_watcher
+            from cru.core.revisions.commands import make_watcher
 
             self.watcher = make_watcher(self.store, root, path, self._tell)
         return self.watcher

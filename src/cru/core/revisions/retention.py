@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from cru.core.undo import UndoSettings
-from cru.core.undo.records import ChangedBy, FileChange
+from cru.core.revisions import UndoSettings
+from cru.core.revisions.records import ChangedBy, FileChange
 
 DAY = 86_400.0
 MOST_CHANGES = 50_000
