@@ -62,7 +62,7 @@ SETTINGS: tuple[type[Struct], ...] = (
     HookSettings,
 )  # fmt: skip
 RARE_SETTINGS = {
-    "undo": "cru.core.undo:UndoTable",
+    "undo": "cru.core.revisions:UndoTable",
     "keys": "cru.core.compose.chat_settings:KeyTable",
     "theme": "cru.core.compose.chat_settings:ThemeTable",
     "sandbox": "cru.core.guard.sandbox:SandboxTable",
