@@ -10,7 +10,7 @@ import pytest
 from cru.core.agents.commands import describe_entry
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry, FailureKind
 from cru.core.conversations.entries import encode
-from cru.core.turn.call_outcomes import results_by_call
+from cru.core.undo.call_outcomes import results_by_call
 from cru.faces.cli.chat.opening import read_opening
 from cru.faces.cli.operations.listing import render_log
 

@@ -230,7 +230,7 @@ def test_nothing_of_it_is_loaded_by_a_turn_that_changes_no_file(desk: HomeDir) -
 import os, sys
 leave = os._exit
 def tell(status):
-    loaded = [n for n in sys.modules if n.startswith("cru.core.undo") or n == "cru.core.turn.undo"]
+    loaded = [n for n in sys.modules if n.startswith("cru.core.undo") or n == "cru.core.undo.turns"]
     os.write(2, str(loaded).encode())
     leave(status)
 os._exit = tell

@@ -11,8 +11,8 @@ from tests.core.turn.support import World
 
 from cru.core.base.values.interruptions import CallInterrupted
 from cru.core.events.stream import Published, ToolOutput
-from cru.core.turn.call_outcomes import why_not_run
 from cru.core.turn.partial_output import MARK
+from cru.core.undo.call_outcomes import why_not_run
 from cru.faces.cli.chat.call_results import CallResults
 from cru.faces.cli.chat.own_commands import run_own_command
 

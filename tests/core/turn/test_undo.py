@@ -23,7 +23,7 @@ from cru.core.revisions.records import PathState
 from cru.core.turn import NothingToUndo, UndoRefused
 from cru.core.turn.rebuild import decode_trace_line, rebuild_request
 from cru.core.turn.recorder import RequestLine
-from cru.core.turn.undo import carry_out, plan_undo
+from cru.core.undo.turns import carry_out, plan_undo
 
 
 def write(name: str, content: str) -> str:
@@ -369,7 +369,7 @@ def test_an_anchor_of_an_undo_that_nobody_knows_keeps_what_it_can() -> None:
 
 
 def test_scripts_take_turns_back_with_their_files_and_see_what_can_come_again(desk: Desk) -> None:
-    from cru.core.turn.undo import carry_out, plan_undo, undone_turns
+    from cru.core.undo.turns import carry_out, plan_undo, undone_turns
 
     carry_out(desk.session.parts, plan_undo(desk.session.parts, 2))
     assert desk.files() == {"a": "zero\n"}

@@ -16,8 +16,8 @@ from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.core.conversations.entries import LOG
 from cru.core.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
 from cru.core.tools.shell import END_OF_INPUT
-from cru.core.turn.call_outcomes import results_by_call, why_not_run
 from cru.core.turn.parts import Parts
+from cru.core.undo.call_outcomes import results_by_call, why_not_run
 
 PAGE = 24_000
 """Bytes of an output that a call of task_output gives at most."""

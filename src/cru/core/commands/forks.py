@@ -5,8 +5,8 @@ from __future__ import annotations
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult
-from cru.core.turn.conversation import ForkReport, fork
-from cru.core.turn.fork_tree import build_tree, render_tree
+from cru.core.undo.conversation import ForkReport, fork
+from cru.core.undo.fork_tree import build_tree, render_tree
 
 
 async def make_fork(context: CommandContext, words: str) -> CommandResult:

@@ -15,7 +15,7 @@ from cru.core.revisions.restore import summarize
 from cru.core.revisions.store import RevisionStore
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.parts import Parts
-from cru.core.turn.undo import (
+from cru.core.undo.turns import (
     UndoPlan,
     UndoReport,
     carry_out,

@@ -160,7 +160,7 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
 
     async def roll_back() -> None:
         if os.path.exists(parts.store.folder / "undo.jsonl"):
-            from cru.core.turn.undo_journal import roll_back
+            from cru.core.undo.journal import roll_back
 
             roll_back(parts)
 

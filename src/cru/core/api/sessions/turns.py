@@ -15,7 +15,7 @@ from cru.core.conversations.entries import UNDO
 from cru.core.conversations.store import ContextStore
 from cru.core.turn.parts import Parts
 from cru.core.turn.recorded_usage import read_requests, sum_up
-from cru.core.turn.undo import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
+from cru.core.undo.turns import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
 
 
 def undo(session_id: str | None = None, count: int = 1) -> Values:

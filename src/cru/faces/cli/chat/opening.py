@@ -14,9 +14,9 @@ from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.core.conversations.entries import LogProblem, anchor_keeps
 from cru.core.conversations.log_tail import newest_entries
-from cru.core.turn.call_outcomes import results_by_call, why_not_run
 from cru.core.turn.turn import TYPED_SOURCES
 from cru.core.turn.unfinished import find_unfinished
+from cru.core.undo.call_outcomes import results_by_call, why_not_run
 from cru.faces.cli.call_summary import LONGEST_ERROR, summarize_arguments
 from cru.faces.cli.console import one_line, printable
 from cru.faces.cli.terminal.size import terminal_size

@@ -11,7 +11,7 @@ from cru.core.conversations import ContextError
 from cru.core.conversations.entries import ANCHORS, summary_of
 from cru.core.conversations.home import Home
 from cru.core.conversations.store import FileContext
-from cru.core.turn.call_outcomes import why_not_run
+from cru.core.undo.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ class SessionBrowser:
         if typed is None:
             return
         from cru.core.commands.forks import describe_fork, parse_fork
-        from cru.core.turn.conversation import fork
+        from cru.core.undo.conversation import fork
 
         turn, new = parse_fork(typed.split())
         store = self._home.find(name)

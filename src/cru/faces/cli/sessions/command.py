@@ -89,7 +89,7 @@ def _browse(parsed: Parsed, home: Home, args: CommandArguments) -> int:
 def _show_tree(parsed: Parsed, home: Home, args: CommandArguments) -> int:
     if args.words or args.has("--all") or args.has("--json"):
         raise args.wrong("`cru sessions --tree` takes nothing else")
-    from cru.core.turn.fork_tree import build_tree, render_tree
+    from cru.core.undo.fork_tree import build_tree, render_tree
 
     name = context_name(parsed, home)
     if name != home.current:

@@ -28,7 +28,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     home = open_home(parsed)
     store = home.find(context_name(parsed, home))
     from cru.core.commands.forks import describe_fork
-    from cru.core.turn.conversation import fork
+    from cru.core.undo.conversation import fork
 
     with store.lock("cru fork"):
         report = fork(store, turn, args.value("--name", ""))

@@ -14,7 +14,7 @@ from cru.core.conversations.home import Home
 from cru.core.conversations.identity import known_session_id
 from cru.core.conversations.state import CONTEXTS
 from cru.core.conversations.store import FileContext
-from cru.core.turn.conversation import ConversationTurn, TurnState, list_turns
+from cru.core.undo.conversation import ConversationTurn, TurnState, list_turns
 
 WORDS = 72
 """Characters of a prompt in a row."""

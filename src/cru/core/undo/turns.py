@@ -17,8 +17,8 @@ from cru.core.revisions.store import RevisionStore
 from cru.core.turn import NothingToUndo, UndoRefused, history
 from cru.core.turn.parts import Parts
 from cru.core.turn.turn import CONTINUATION_SOURCES, PromptSource
-from cru.core.turn.undo_journal import journal
-from cru.core.turn.unkept_calls import find_unkept
+from cru.core.undo.journal import journal
+from cru.core.undo.unkept_calls import find_unkept
 
 BEGINNINGS: tuple[PromptSource, ...] = ("user", "queue", "command", "inbox", "task")
 """Sources of prompts with which a turn begins."""

@@ -12,7 +12,7 @@ from cru.core.conversations.entries import REDO, REDOES, UNDO, anchor_keeps, rol
 from cru.core.conversations.forks import ForkOrigin, create_fork
 from cru.core.conversations.store import ContextStore
 from cru.core.turn import NoSuchTurn
-from cru.core.turn.undo import is_beginning
+from cru.core.undo.turns import is_beginning
 
 COMPACTION = "compaction"
 WORDS = 200

@@ -14,8 +14,8 @@ from cru.core.base.values.visible import fold_blanks, visible
 from cru.core.guard.shell.readers import only_reads
 from cru.core.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.core.tools.protocol import Kind
-from cru.core.turn.call_outcomes import results_by_call, why_not_run
 from cru.core.turn.parts import Parts
+from cru.core.undo.call_outcomes import results_by_call, why_not_run
 
 TEXTS: dict[Kind, str] = {
     "shell": "commands ran that cannot be taken back",
