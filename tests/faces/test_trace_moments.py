@@ -9,7 +9,7 @@ import pytest
 from tests.core.turn.support import Person, World
 
 from cru.core.guard.rules.gate import PermissionReply
-from cru.core.turn.recorded_trace import RecordedTrace
+from cru.core.records.trace import RecordedTrace
 from cru.faces.cli.trace.moments import TurnMoment, read_moments
 
 

@@ -10,8 +10,8 @@ from tests.core.commands.test_builtin import typed
 from tests.core.turn.support import World
 
 from cru.core.commands.cost import NOTHING
-from cru.core.turn.recorded_trace import RecordedTrace
-from cru.core.turn.recorded_usage import describe_cost, describe_tokens, read_requests, requests_of, sum_up
+from cru.core.records.trace import RecordedTrace
+from cru.core.records.usage import describe_cost, describe_tokens, read_requests, requests_of, sum_up
 from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.trace.command import render_turn
 

@@ -13,8 +13,9 @@ from tests.core.turn.support import Ext, World, always
 from cru.core.conversations.line_file import RecordLimits
 from cru.core.events.answers import Answer
 from cru.core.models.scripted import ScriptedModel
-from cru.core.turn import rebuild, recorder
-from cru.core.turn.recorded_trace import RecordedTrace, last_request
+from cru.core.records import requests as rebuild
+from cru.core.records.trace import RecordedTrace, last_request
+from cru.core.turn import recorder
 from cru.core.turn.spans import sweep_spans
 
 LIMITS = {"record_file_mb": 0.004, "record_files": 3}

@@ -17,9 +17,10 @@ from cru.core.events.answers import Answer, Change, Inject, add_context, transfo
 from cru.core.events.stamp import Event
 from cru.core.models.protocol import RequestBody
 from cru.core.models.scripted import ScriptedModel
-from cru.core.turn import rebuild, recorder
-from cru.core.turn.rebuild import NotInTrace
-from cru.core.turn.recorded_trace import RecordedTrace
+from cru.core.records import requests as rebuild
+from cru.core.records.requests import NotInTrace
+from cru.core.records.trace import RecordedTrace
+from cru.core.turn import recorder
 from cru.core.turn.recorder import RequestLine
 
 FOUR = "loop: yes\ncall: ls {}\n---\ntext: looking\ncall: ls {}\ncall: nothing {}\n---\ntext: done\n"

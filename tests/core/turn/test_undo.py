@@ -18,10 +18,10 @@ from cru.core.conversations.entries import apply_anchor
 from cru.core.conversations.store import FileContext
 from cru.core.events.stream import CommandSaid
 from cru.core.guard.rules.gate import PermissionReply
+from cru.core.records.requests import decode_trace_line, rebuild_request
 from cru.core.revisions import restore
 from cru.core.revisions.records import PathState
 from cru.core.turn import NothingToUndo, UndoRefused
-from cru.core.turn.rebuild import decode_trace_line, rebuild_request
 from cru.core.turn.recorder import RequestLine
 from cru.core.undo.turns import carry_out, plan_undo
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.core.agents import FOLDER
 from cru.core.agents.record import TaskKind, TaskRecord, read_records
 from cru.core.conversations import ContextError
-from cru.core.turn.recorded_usage import Pricer, read_requests, sum_up, table_price
+from cru.core.records.usage import Pricer, read_requests, sum_up, table_price
 from cru.core.turn.spending import UsageTotals
 
 

@@ -6,9 +6,7 @@ from cru.core.agents.usage import of_turn, read_usages, sum_usages
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
 from cru.core.commands.context import CommandContext
-from cru.core.turn import compaction
-from cru.core.turn.commands import CommandResult
-from cru.core.turn.recorded_usage import (
+from cru.core.records.usage import (
     RecordedRequest,
     describe_cost,
     describe_tokens,
@@ -16,6 +14,8 @@ from cru.core.turn.recorded_usage import (
     read_requests,
     table_price,
 )
+from cru.core.turn import compaction
+from cru.core.turn.commands import CommandResult
 from cru.core.turn.spending import UsageTotals
 
 NOTHING = "nothing was asked of a model here yet"

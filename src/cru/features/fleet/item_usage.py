@@ -11,9 +11,9 @@ import msgspec
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry, Usage
 from cru.core.conversations.store import FileContext
+from cru.core.records.usage import read_requests, sum_up
 from cru.core.turn.history import INPUT_TOKENS
 from cru.core.turn.idempotency import KEY
-from cru.core.turn.recorded_usage import read_requests, sum_up
 from cru.core.turn.spending import UsageTotals
 
 

@@ -13,8 +13,8 @@ from cru.core.api.sessions.open_sessions import open_sessions
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.entries import UNDO
 from cru.core.conversations.store import ContextStore
+from cru.core.records.usage import read_requests, sum_up
 from cru.core.turn.parts import Parts
-from cru.core.turn.recorded_usage import read_requests, sum_up
 from cru.core.undo.turns import carry_out, plan_undo, refuse_conflicts, turn_starts, undone_turns
 
 

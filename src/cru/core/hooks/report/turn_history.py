@@ -15,8 +15,8 @@ from cru.core.conversations.store import FileContext
 from cru.core.events.journal import JournalLine
 from cru.core.hooks import records
 from cru.core.hooks.records import FiringRecord, LoadRecord
-from cru.core.turn.rebuild import TraceLine
-from cru.core.turn.recorded_trace import RecordedTrace, pick_turn, read_dispatches
+from cru.core.records.requests import TraceLine
+from cru.core.records.trace import RecordedTrace, pick_turn, read_dispatches
 
 
 class RecordedCall(Struct):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from cru.core.turn.recorded_usage import describe_cost
+from cru.core.records.usage import describe_cost
 from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.console import complain, one_line, show
 from cru.faces.cli.fleet.common import count_items, say_line

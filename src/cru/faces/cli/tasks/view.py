@@ -13,7 +13,7 @@ from cru.core.agents.output import FIRST, output_end, read_output
 from cru.core.agents.record import PATCH, TaskKind, TaskRecord, TaskStatus
 from cru.core.agents.usage import below, read_usages, sum_usages
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
-from cru.core.turn.recorded_usage import describe_cost, describe_tokens
+from cru.core.records.usage import describe_cost, describe_tokens
 from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.console import one_line, printable, show
 

@@ -13,10 +13,10 @@ from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.conversations.store import FileContext
 from cru.core.models.protocol import Model
-from cru.core.turn import rebuild
-from cru.core.turn.rebuild import TraceLine
-from cru.core.turn.recorded_trace import RecordedTrace, pick_turn
-from cru.core.turn.recorded_usage import describe_cost, describe_tokens, requests_of, sum_up
+from cru.core.records import requests as rebuild
+from cru.core.records.requests import TraceLine
+from cru.core.records.trace import RecordedTrace, pick_turn
+from cru.core.records.usage import describe_cost, describe_tokens, requests_of, sum_up
 from cru.core.turn.recorder import RequestLine
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show

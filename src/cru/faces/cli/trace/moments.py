@@ -10,9 +10,9 @@ from msgspec import Struct
 from cru.core.conversations.entries import LogProblem
 from cru.core.events.answers import Answer
 from cru.core.events.journal import HandlerRecord, JournalLine, SkipKind
-from cru.core.turn.rebuild import TraceLine
-from cru.core.turn.recorded_trace import read_dispatches
-from cru.core.turn.recorded_usage import decode_usage, describe_tokens
+from cru.core.records.requests import TraceLine
+from cru.core.records.trace import read_dispatches
+from cru.core.records.usage import decode_usage, describe_tokens
 from cru.core.turn.spending import format_cost
 
 SLACK_SECONDS = 0.05

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from cru.core.compose import Start, build
+from cru.core.records.trace import last_request
 from cru.core.turn.history import BYTES_PER_TOKEN, History, weight
 from cru.core.turn.parts import Parts
-from cru.core.turn.recorded_trace import last_request
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.permissions.command import open_sandbox
 

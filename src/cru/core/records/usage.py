@@ -14,8 +14,8 @@ from cru.core.base.values.messages import Usage
 from cru.core.conversations.entries import BROKEN
 from cru.core.conversations.record_files import RecordFiles
 from cru.core.models.prices import table_cost
-from cru.core.turn.rebuild import TraceLine
-from cru.core.turn.recorded_trace import FILE
+from cru.core.records.requests import TraceLine
+from cru.core.records.trace import FILE
 from cru.core.turn.spending import UsageTotals, format_cost
 
 _REQUEST, _REPLY = b'{"k":"request",', b'{"k":"reply",'

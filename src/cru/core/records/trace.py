@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.core.conversations.entries import BROKEN, LogProblem, line_key, short_error
 from cru.core.conversations.record_files import RecordFiles
 from cru.core.events.journal import JournalLine
-from cru.core.turn.rebuild import NotInTrace, TraceLine, decode_trace_line
+from cru.core.records.requests import NotInTrace, TraceLine, decode_trace_line
 
 FILE = "trace.jsonl"
 # How the recorder writes the beginning of each line: what begins a turn can be found without decoding, or looking at, the rest.
