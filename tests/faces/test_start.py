@@ -29,7 +29,7 @@ HEAVY = {"rich", "prompt_toolkit", "tomlkit", "typing_extensions", "lupa", "pyre
 NOT_BEFORE_A_CALL = {
     "ssl", "_ssl", "asyncio.sslproto", "inspect", "ast", "dis", "tokenize", "linecache", "ipaddress", "textwrap", "locale",
     "encodings.idna", "msgspec.inspect", "msgspec.toml", "msgspec.yaml", "termios", "concurrent.futures.thread",
-    "cru.core.turn.batch", "cru.core.turn.tool_call",
+    "cru.core.turn.calls.batch", "cru.core.turn.calls.tool_call",
     "cru.core.tools.output", "cru.core.base.process", "cru.core.turn.compaction", "cru.core.base.files.glob",
 }  # fmt: skip
 """What a run over HTTP without a call of a tool does without."""

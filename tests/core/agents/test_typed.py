@@ -16,7 +16,7 @@ from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event
-from cru.core.turn import tool_call
+from cru.core.turn.calls import tool_call
 
 
 class Typing(Background):

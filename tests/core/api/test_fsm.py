@@ -16,7 +16,7 @@ from tests.core.turn.support import World
 from cru.core.api.host import BadArgument
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import Custom, LegStarted, SessionCompacted, ToolBatchCompleted
-from cru.core.turn.tool_call import decide
+from cru.core.turn.calls.tool_call import decide
 from cru.features.workflows import api as fsm
 from cru.features.workflows import guard
 from cru.features.workflows.definition import Guard

@@ -11,7 +11,7 @@ from cru.core.api.host import BadArgument, NamespaceError
 from cru.core.base.values.messages import ToolCall
 from cru.core.tools.arguments import parse_arguments
 from cru.core.tools.protocol import AgentRequest, ArgumentError
-from cru.core.turn import tool_call
+from cru.core.turn.calls import tool_call
 from cru.core.turn.parts import Parts
 
 

@@ -18,7 +18,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import ToolsSelect
 from cru.core.events.stamp import Event
-from cru.core.turn import side_calls
+from cru.core.turn.calls import side_calls
 
 _ACTIVE = "active_tools"
 
@@ -57,7 +57,7 @@ async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None =
     """
     import asyncio
 
-    from cru.core.turn.batch import group_calls
+    from cru.core.turn.calls.batch import group_calls
 
     where = "cru.tools.batch"
     try:

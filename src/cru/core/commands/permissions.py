@@ -22,10 +22,10 @@ from cru.core.guard.rules.paths import PROTECTED_NAMES
 from cru.core.guard.rules.rules import OUTSIDE
 from cru.core.tools.builtin import TABLE, BuiltInTool
 from cru.core.tools.protocol import ArgumentError, Tool
-from cru.core.turn.call_arguments import normalize_paths
+from cru.core.turn.calls.call_arguments import normalize_paths
+from cru.core.turn.calls.permission import PermissionQuestion, judge
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.parts import Parts
-from cru.core.turn.permission import PermissionQuestion, judge
 
 VERBS = "test TOOL DETAIL, or revoke RULE"
 GUARDS = ("tool:before_call", "permission:requested")

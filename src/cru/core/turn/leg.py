@@ -16,9 +16,9 @@ from cru.core.turn.round import ModelReply, RequestPlan, ask_model
 from cru.core.turn.turn import USER, Cause, LegResult, LegState, Prompt, StateMachine, Turn, TurnStopped
 
 if TYPE_CHECKING:
+    from cru.core.turn.calls.tool_call import ToolOutcome
     from cru.core.turn.compaction import Compactor
     from cru.core.turn.log_sync import LogSync
-    from cru.core.turn.tool_call import ToolOutcome
 
 EMPTY_RETRIES = 2
 NO_MEMORY = "there is not enough memory for this turn"
@@ -267,7 +267,7 @@ class Leg:
     async def _check_budget(self) -> None:
         """Raises TurnStopped("halted") if a budget is used up, and no person gives more."""
         if self.parts.ledger.reached() is not None or self.parts.ledger.must_tell_unpriced:
-            from cru.core.turn import limits
+            from cru.core.turn.calls import limits
 
             await limits.check_budget(self.parts, self._pending)
 
@@ -276,7 +276,7 @@ class Leg:
             self.turn.guard.forget()
 
     async def _count_empty_reply(self) -> None:
-        from cru.core.turn import limits
+        from cru.core.turn.calls import limits
 
         await limits.check_calls(self.parts, self.turn, self._pending, (), "an empty reply")
 
@@ -309,7 +309,7 @@ class Leg:
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> bool:
         """Run the batch; True if the leg is over after it."""
-        from cru.core.turn import batch
+        from cru.core.turn.calls import batch
 
         parts, turn = self.parts, self.turn
         self._machine.to(LegState.TOOLING)
@@ -332,7 +332,7 @@ class Leg:
         if is_over:
             turn.fallback = USER  # the calls said where the leg goes
         elif turn.fuel == 0:
-            from cru.core.turn import limits
+            from cru.core.turn.calls import limits
 
             await limits.check_fuel(parts, turn, self._pending)
         return is_over

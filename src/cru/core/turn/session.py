@@ -34,7 +34,7 @@ from cru.core.turn.turn import (
 )
 
 if TYPE_CHECKING:
-    from cru.core.turn.tool_call import ToolOutcome
+    from cru.core.turn.calls.tool_call import ToolOutcome
 
 
 class Session:
@@ -192,7 +192,7 @@ class Session:
     ) -> ToolOutcome:
         """`cru -P`: a call by hand, beside the conversation; `make_arguments` gives its arguments (JSON) for the tool, which is known only
         now; `origin` is user, or script if a program asks. Raises Interrupted."""
-        from cru.core.turn import side_calls
+        from cru.core.turn.calls import side_calls
 
         await self._work.run(self.open())
         tool = self.parts.tools.find(name) or await self._work.run(self.parts.await_tool(name))

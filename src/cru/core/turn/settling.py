@@ -100,7 +100,7 @@ def wakers(parts: Parts) -> list[Waker]:
 
 async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:
     """Count one continuation after this reply; or which limit is reached that ends the turn."""
-    from cru.core.turn import limits
+    from cru.core.turn.calls import limits
 
     try:
         await limits.check_continuations(parts, turn, pending)

@@ -20,9 +20,9 @@ from cru.core.events.bus import Bus
 from cru.core.events.stream import Notice, Published
 from cru.core.guard.rules.modes import stricter
 from cru.core.tools.protocol import Tool
-from cru.core.turn import side_calls
 from cru.core.turn.background import run_to_end
-from cru.core.turn.tool_call import ToolOutcome
+from cru.core.turn.calls import side_calls
+from cru.core.turn.calls.tool_call import ToolOutcome
 from cru.core.turn.turn import LegResult
 from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement

@@ -10,7 +10,7 @@ from cru.core.api.arguments import table, text
 from cru.core.api.host import host
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.mcp_names import join_names
-from cru.core.turn import side_calls
+from cru.core.turn.calls import side_calls
 from cru.features.mcp import McpError
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.pool import ServerPool, server_pool

@@ -10,7 +10,8 @@ from cru.core.api.host import HOST, Host, Plugin, PluginSession
 from cru.core.base.values.messages import Message, Request, Span
 from cru.core.events.bus import purpose
 from cru.core.guard.rules.gate import PermissionSubject
-from cru.core.turn import permission, round
+from cru.core.turn import round
+from cru.core.turn.calls import permission
 from cru.core.turn.parts import Parts
 from cru.core.turn.round import ModelReply
 from cru.features.mcp import McpError

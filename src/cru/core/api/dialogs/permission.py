@@ -9,7 +9,7 @@ from cru.core.api.dialogs.ui import check_session
 from cru.core.api.host import BadArgument, Values, host
 from cru.core.base.values.errors import CruError
 from cru.core.guard.rules.gate import PermissionSubject
-from cru.core.turn import permission as engine
+from cru.core.turn.calls import permission as engine
 
 _SCOPES = {"once": "once", "session": "session", "project": "project", "always": "user"}
 

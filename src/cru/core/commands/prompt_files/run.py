@@ -23,7 +23,7 @@ from cru.core.hooks.dialects.claude.permissions import translate_rules
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.tools.protocol import SecretVariables
-from cru.core.turn import side_calls
+from cru.core.turn.calls import side_calls
 from cru.core.turn.parts import Parts
 
 ORIGIN = "command"

@@ -15,8 +15,8 @@ from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 
 if TYPE_CHECKING:
     from cru.core.tools.protocol import Tool
+    from cru.core.turn.calls.tool_call import ToolOutcome
     from cru.core.turn.session import Session
-    from cru.core.turn.tool_call import ToolOutcome
     from cru.faces.cli.operations.flag_run import FlagRun
 
 # Failures of calls that were not allowed to run; a timeout is one only before the tool ran.

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import FailureKind, ToolBatchCompleted
-from cru.core.turn import limits, log_writer, permission, tool_call
+from cru.core.turn import log_writer
+from cru.core.turn.calls import limits, permission, tool_call
+from cru.core.turn.calls.tool_call import PreparedCall, ToolOutcome
 from cru.core.turn.loop_guard import CallKey
 from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import PendingContext, context_texts
-from cru.core.turn.tool_call import PreparedCall, ToolOutcome
 from cru.core.turn.turn import Turn, TurnStopped
 
 T = TypeVar("T")

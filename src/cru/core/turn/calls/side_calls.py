@@ -13,10 +13,10 @@ from cru.core.base.values.messages import Entry, ToolCall
 from cru.core.conversations import ContextHeld, StoreUnwritable
 from cru.core.conversations.entries import new_id
 from cru.core.tools.protocol import Tool
-from cru.core.turn import tool_call
+from cru.core.turn.calls import tool_call
+from cru.core.turn.calls.tool_call import ToolOutcome
 from cru.core.turn.history import History
 from cru.core.turn.parts import Parts
-from cru.core.turn.tool_call import ToolOutcome
 
 BY_HAND = "command line"
 _NO_LIMIT = 1 << 60

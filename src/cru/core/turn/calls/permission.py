@@ -319,7 +319,7 @@ async def _decide_by_person(
         return PermissionDecision(
             "policy", FailureKind.POLICY, f"{verdict.reason}; a script may not answer for a person"
         )
-    from cru.core.turn.question_view import show_call, show_parts, working_folder
+    from cru.core.turn.calls.question_view import show_call, show_parts, working_folder
 
     is_kept = not (by_hook or handler_asks or verdict.explicit)
     subject = PermissionSubject(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cru.core.base.values.errors import CruError
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
-from cru.core.turn import permission
+from cru.core.turn.calls import permission
 from cru.core.turn.loop_guard import CallKey, LoopGuard, LoopStep
 from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import PendingContext

@@ -18,7 +18,7 @@ MOST_PARTS = 12
 
 
 class AskedCall(Protocol):
-    """A call, as cru.core.turn.permission.PermissionQuestion has it."""
+    """A call, as cru.core.turn.calls.permission.PermissionQuestion has it."""
 
     @property
     def name(self) -> str: ...

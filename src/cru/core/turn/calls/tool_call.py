@@ -33,14 +33,15 @@ from cru.core.events.payloads import (
 from cru.core.events.stream import ToolOutput
 from cru.core.tools.output import is_too_long, save_output
 from cru.core.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
-from cru.core.turn import log_writer, permission
+from cru.core.turn import log_writer
+from cru.core.turn.calls import permission
+from cru.core.turn.calls.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
 from cru.core.turn.parts import Parts
-from cru.core.turn.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
 from cru.core.turn.prompts import context_texts
 from cru.core.turn.system_prompt import guides_of_call
 
 if TYPE_CHECKING:
-    from cru.core.turn.call_arguments import CheckedArguments
+    from cru.core.turn.calls.call_arguments import CheckedArguments
 
 NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
 PATH_MOVED = "the path leads elsewhere now than when it was allowed"
@@ -116,7 +117,7 @@ async def decide(
     parts: Parts, call: ToolCall, origin: str = "model", file: dict[str, str] | None = None
 ) -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
-    from cru.core.turn import call_arguments
+    from cru.core.turn.calls import call_arguments
 
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
@@ -154,7 +155,7 @@ async def _decide_announced(
     checked: CheckedArguments,
 ) -> PreparedCall:
     """A call that the handlers of `tool:before_call` have heard of."""
-    from cru.core.turn.call_arguments import report_failure
+    from cru.core.turn.calls.call_arguments import report_failure
 
     answer, tool = outcome.answer, prepared.tool
     if answer.stops:
@@ -198,7 +199,7 @@ async def _decide_rewritten(
 ) -> PreparedCall:
     """A call that handlers of its question have put in the place of another one: it goes the whole road from the start, once
     (docs/decisions/0035). What was allowed or asked of the other one says nothing about it, but the leave that came with it."""
-    from cru.core.turn.call_arguments import CheckedArguments, check_again
+    from cru.core.turn.calls.call_arguments import CheckedArguments, check_again
 
     tool = prepared.tool
     earlier = replace(prepared.answer, decision="none", reason="", result=None, updates=())
@@ -253,7 +254,7 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
 
 
 async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
-    from cru.core.turn.call_arguments import report_failure
+    from cru.core.turn.calls.call_arguments import report_failure
 
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(prepared.call.id, text))  # noqa: E731
     secrets = SecretVariables() if prepared.origin == "user" else parts.secrets
@@ -261,7 +262,7 @@ async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[T
     context = ToolContext(prepared.call.id, parts.root, parts.store.folder, env, emit, parts.tool_services, secrets)
     try:
         if is_recorded := parts.services.changes.needs_record(tool, parts.root):
-            from cru.core.turn.recorded_changes import run_recorded, settle_commands
+            from cru.core.turn.calls.recorded_changes import run_recorded, settle_commands
 
             await settle_commands(parts, tool)
         # handlers and the records of earlier commands may have taken their time since the first look
