@@ -22,7 +22,7 @@ from msgspec import Struct
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    "core/turn/tool_call.py", "core/turn/batch.py", "core/turn/settling.py", "core/turn/loop_guard.py", "core/guard/rules/gate.py",
+    "core/turn/calls/tool_call.py", "core/turn/calls/batch.py", "core/turn/settling.py", "core/turn/loop_guard.py", "core/guard/rules/gate.py",
     "core/guard/rules/rules.py", "core/guard/trust/accepted_files.py", "core/events/answers.py", "core/events/chain.py",
     "core/conversations/lock.py", "core/conversations/log.py",
 )  # fmt: skip

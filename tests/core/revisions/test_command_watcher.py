@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
-from tests.core.undo.git_place import Command, Place, append, git, mode, origin, remove, write
+from tests.core.revisions.git_place import Command, Place, append, git, mode, origin, remove, write
 
 from cru.core.revisions import StoreFailed, commands
 from cru.core.revisions.commands import LONG_LIST, MOST_FILES, CommandWatcher

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.core.undo.git_place import Command, Place, append, link, mode, origin, remove, write
+from tests.core.revisions.git_place import Command, Place, append, link, mode, origin, remove, write
 
 from cru.core.revisions import commands
 from cru.core.revisions.records import ChangedBy, ChangeOrigin
