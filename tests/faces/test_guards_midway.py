@@ -26,7 +26,7 @@ def test_a_file_of_hooks_that_breaks_keeps_its_guards_and_one_that_goes_is_told(
     scripted(home, "first", "second", "third")
     file = home.cru / "hooks.json"
     file.write_text(DENY)
-    with pty(home=home) as terminal:
+    with pty(home=home, columns=120) as terminal:
         terminal.expect("> ")
         turn(terminal, "one", "ended first")
         file.write_text(DENY[:20])

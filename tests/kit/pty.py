@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import select
 import termios
 import time
@@ -86,20 +87,21 @@ class Terminal:
         return "\n".join(self._screen.lines())
 
     def expect(self, text: str, timeout: float = PATIENCE) -> None:
-        """Wait until the text is printed; AssertionError shows the screen. The chat's prompt counts once the line editor has drawn it:
-        then the chat is in its context."""
+        """Wait until the text is printed; AssertionError shows the screen. A blank between words may be a line break, because cru breaks
+        its lines at words. The chat's prompt counts once the line editor has drawn it: then the chat is in its context."""
         end = time.monotonic() + timeout
+        pattern = re.compile(re.sub(r"(?<=\S)\\ (?=\S)", r"(?: |\n *)", re.escape(text)))
         if text == self._awaited_prompt:
             while self._screen.editor_at is None and time.monotonic() < end and self._pump(0.05):
                 pass
             self._seen, self._awaited_prompt = max(self._seen, self._screen.editor_at or 0), ""
-        while (at := self._screen.plain.find(text, self._seen)) < 0:
+        while (match := pattern.search(self._screen.plain, self._seen)) is None:
             left = end - time.monotonic()
             if left <= 0 or not self._pump(min(left, 0.05)):
-                if (at := self._screen.plain.find(text, self._seen)) >= 0:
+                if match := pattern.search(self._screen.plain, self._seen):
                     break
                 raise AssertionError(f"no {text!r} on the terminal:\n" + "\n".join(self._screen.lines()))
-        self._seen = at + len(text)
+        self._seen = match.end()
 
     def expect_screen(self, text: str, timeout: float = PATIENCE) -> None:
         """Wait until the text stands on the screen (for programs that redraw parts of lines)."""

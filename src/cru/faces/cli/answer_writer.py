@@ -6,11 +6,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cru.faces.cli.console import TerminalOutput, print_above_prompt, printable
+from cru.faces.cli.console import StandardOutput, TerminalOutput, break_at_words, print_above_prompt, printable
 
 if TYPE_CHECKING:
     from cru.faces.cli.terminal.live import LiveRegion
     from cru.faces.cli.terminal.markdown_stream import MarkdownStream
+
+VERBATIM = ("diff", "idempotency-key", "trace", "vault")
+"""Commands that show files, answers and tables. Their lines are not broken at words."""
 
 
 class AnswerWriter:
@@ -71,6 +74,10 @@ class AnswerWriter:
         self.end_line()
         shown = (printable(text) if self.is_terminal and not is_drawn else text).rstrip()
         print_above_prompt(lambda: self.output.write(f"{shown}\n".encode("utf-8", "replace")))
+
+    def print_command(self, name: str, text: str) -> None:
+        """Print what a command shows, as `print_block` does."""
+        self.print_block(text if name in VERBATIM else break_at_words(text, StandardOutput.fd))
 
     def is_within_line(self) -> bool:
         """Whether an answer stands on the terminal whose last line is not whole."""

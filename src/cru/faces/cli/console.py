@@ -124,7 +124,20 @@ def write_error(text: str) -> None:
 def say(text: str) -> None:
     """A line on stderr."""
     erase_prompt()
-    write_error(f"{printable(text)}\n")
+    write_error(f"{break_at_words(printable(text), 2)}\n")
+
+
+def break_at_words(text: str, fd: int, hang: int = 0) -> str:
+    """Break lines that are longer than a row of the terminal `fd` at words (`wrap_words`). Anywhere else they stay whole."""
+    try:
+        columns = os.get_terminal_size(fd).columns
+    except OSError:  # no terminal
+        return text
+    if not columns or (text.isascii() and max(map(len, text.split("\n"))) <= columns):
+        return text
+    from cru.faces.cli.words import wrap_words
+
+    return wrap_words(text, columns, hang)
 
 
 def complain(message: str, hint: str = "") -> None:

@@ -296,7 +296,7 @@ class TextFace:
         elif text.is_error:
             self.say(f"cru: {text.text}")
         else:
-            self._answer.print_block(text.text)
+            self._answer.print_command(text.command, text.text)
 
     # everything else ------------------------------------------------------------------------------------------------------------------
 

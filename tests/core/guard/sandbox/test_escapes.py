@@ -308,7 +308,7 @@ def test_an_answer_about_a_run_outside_is_kept_for_runs_outside(surroundings: Su
             terminal.expect("bash: make x")
             terminal.expect("no > ")
             terminal.send("?")
-            terminal.expect("decided by files that commands in the sandbox can change")
+            terminal.expect("is decided by")
             terminal.expect("no > ")
             terminal.send("n")
             assert terminal.wait() == 0

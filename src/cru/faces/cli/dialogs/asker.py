@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from cru.core.base.values.visible import fold_blanks, visible, whole_lines
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject, ReplyScope
 from cru.core.tools.preview import cut_line, cut_preview
-from cru.faces.cli.console import is_dumb_terminal
+from cru.faces.cli.console import break_at_words, is_dumb_terminal
 from cru.faces.cli.dialogs.answers import (
     CHOICES,
     END_OF_INPUT,
@@ -36,6 +36,8 @@ from cru.faces.cli.dialogs.stray_input import StrayInput
 from cru.faces.cli.terminal.keyboard import foreground_group, hide_prompt, input_mode, typed_text
 
 T = TypeVar("T")
+HELP_HANG = 8
+"""Columns from a key to what it does, in the help."""
 LONG_DETAIL = 2_000
 """Characters from which a question says how long the command is: its beginning may have left the screen."""
 
@@ -102,14 +104,17 @@ class TerminalAsker:
 
     async def _ask(self, subject: PermissionSubject) -> PermissionReply | None:
         """Raises OSError if the terminal has gone."""
-        text = render_question(subject)
+        text = render_question(subject, self._own)
         while True:
             self._write(text)
             was_typing = await self._stray.settle()
             by_key = takes_keys(subject) and not was_typing  # who was typing ends an answer with Enter
-            hint = f"  {describe_choices(subject, by_key, _has_more(subject))} > "
+            # \0 is a blank at which no row ends: within a choice, and before the prompt
+            choices = describe_choices(subject, by_key, _has_more(subject)).replace(" ", "\0").replace(",\0", ", ")
+            hint = f"  {choices}\0> "
             if was_typing and takes_keys(subject):
                 hint = f"  {ENTER_ENDS}\n{hint}"
+            hint = self._own(hint).replace("\0", " ")
             answer = await (self._take_key(subject, hint) if by_key else self._take_line(subject, hint))
             if answer is None or isinstance(answer, PermissionReply):
                 return answer
@@ -130,7 +135,11 @@ class TerminalAsker:
         if line.strip().lower() == MORE and _has_more(subject):
             return await self._show_all(subject)
         self._stray.add(data if is_stray(line) else b"")
-        return _help(subject, False) if line.strip() == "?" else _not_understood(line, subject)
+        return (
+            self._own(_help(subject, False), HELP_HANG)
+            if line.strip() == "?"
+            else self._own(_not_understood(line, subject))
+        )
 
     async def _take_key(self, subject: PermissionSubject, hint: str) -> PermissionReply | str | None:
         """The same of one key."""
@@ -153,12 +162,12 @@ class TerminalAsker:
         if key == MORE and _has_more(subject):
             return await self._show_all(subject)
         if key == "?":
-            return _help(subject, True)
+            return self._own(_help(subject, True), HELP_HANG)
         reply = read_reply(key, bool(subject.rule))
         if reply is not None:
             return reply
         self._stray.add(b"" if key in CHOICES else data)
-        return _not_understood(typed_text(data), subject)
+        return self._own(_not_understood(typed_text(data), subject))
 
     async def _show_all(self, subject: PermissionSubject) -> str:
         """Show what the question leaves out, a screenful at a time; returns the question, to be put again."""
@@ -170,7 +179,7 @@ class TerminalAsker:
             from cru.faces.cli.dialogs.pager import show_paged
 
             await show_paged(LineEditor(self._fd), text, "plain")
-        return render_question(subject)
+        return render_question(subject, self._own)
 
     async def _edit(self, subject: PermissionSubject) -> PermissionReply | str | None:
         """The rule as the person wants it, and for how long; back to the question for Esc, and for what is none of that."""
@@ -183,14 +192,14 @@ class TerminalAsker:
             problem = subject.editing.why_not(text)
             if not problem:
                 break
-            self._write(f"  {_shown(problem)}\n")
+            self._write(self._own(f"  {_shown(problem)}\n"))
         choice = await self._read_scope()
         return "" if choice == "no" else PermissionReply(choice, rule=text)
 
     async def _read_scope(self) -> ReplyScope:
         """For how long an edited rule is kept; "no" for Esc, too."""
         while True:
-            self._write(f"  {KEEP_FOR} > ")
+            self._write(self._own(f"  {KEEP_FOR} > "))
             data = await self._stray.read_keys()
             word = data.decode("utf-8", "replace").strip().lower()
             choice = "no" if data in (ESCAPE, END_OF_INPUT) else CHOICES.get(word, "once")
@@ -207,6 +216,10 @@ class TerminalAsker:
         from cru.faces.cli.dialogs.line_editor import LineEditor
 
         return await LineEditor(self._fd).read(hint, default)
+
+    def _own(self, text: str, hang: int = 2) -> str:
+        """Break cru's own lines at words. Their further rows are indented more than any line of a question, so that none looks like one."""
+        return break_at_words(text, self._fd, hang)
 
     def _write(self, text: str) -> None:
         os.write(self._fd, text.encode("utf-8", "replace"))
@@ -236,14 +249,14 @@ class TerminalAsker:
         return data if b"\n" in data else None
 
 
-def render_question(subject: PermissionSubject) -> str:
+def render_question(subject: PermissionSubject, own: Callable[[str], str] = str) -> str:
     """What the person reads. Of every text of the model all is shown, by lines behind a mark or on one line, so that it can neither hide a
-    part of itself nor look like another question."""
+    part of itself nor look like another question. `own` prepares the lines that are cru's."""
     keep = f"\n  s, p and a keep the rule  {_shown(subject.rule)}" if subject.rule else ""
     seen = _preview(getattr(subject, "preview", ""))
     who = f"[sub-agent {_shown(subject.agent)}] " if subject.agent else ""
     head = f"{who}{_shown(subject.tool)}{_detail(subject.detail)}"
-    return f"\r\n{head}\n{seen}{_change(subject)}{_surroundings(subject)}  {_shown(subject.why)}{keep}\n"
+    return f"\r\n{head}\n{seen}{_change(subject)}{_surroundings(subject)}{own(f'  {_shown(subject.why)}{keep}')}\n"
 
 
 def _surroundings(subject: PermissionSubject) -> str:
