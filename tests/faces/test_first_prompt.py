@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.kit import HomeDir, Reply, Terminal, pty, server
 from tests.kit.scripts import shebang
+from tests.kit.waiting import wait_until
+
+from cru.faces.cli import entry
+from cru.faces.cli.flags import parse
 
 pytestmark = pytest.mark.real_start
 
@@ -38,7 +44,7 @@ sys.stderr = Stream(sys.stderr.detach(), "utf-8", write_through=True)
 from cru.faces.cli.main import main
 main()
 """
-BEFORE, MEANWHILE = "cru.faces.cli.main", "cru.faces.cli.chat.chat"
+BEFORE, LOADING, MEANWHILE = "cru.faces.cli.main", "cru.faces.cli.run", "cru.faces.cli.chat.chat"
 OWN, ALL = 34, 121
 
 
@@ -98,6 +104,38 @@ def read_by_the_chat(home: HomeDir, before: bytes, meanwhile: bytes, afterwards:
 def test_keys_typed_while_the_chat_is_loaded(home: HomeDir, kind: str) -> None:
     keys, expected = KEYS[kind]
     assert read_by_the_chat(home, b"", keys) == expected
+
+
+def test_what_is_typed_while_cru_starts_is_shown_at_the_prompt_alone(home: HomeDir) -> None:
+    with server([Reply("answered")]) as model:
+        home.configure(url=model.url)
+        with held(home, LOADING) as terminal:
+            wait_until(lambda: not terminal.is_cooked())
+            terminal.send_bytes(b"first words\r")
+            go(home, LOADING)
+            terminal.expect("answered")
+            assert terminal.eof() == 0
+            assert terminal.is_cooked()
+    assert prompts(home) == ["first words"]
+    assert terminal.text.count("> first words") == 1 and terminal.text.startswith("cru in the context")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_cru_starts_gives_the_terminal_back(home: HomeDir, number: signal.Signals) -> None:
+    with held(home, LOADING) as terminal:
+        wait_until(lambda: not terminal.is_cooked())
+        os.kill(terminal.pid, number)
+        assert terminal.wait() == (130 if number == signal.SIGINT else -number)
+        assert terminal.is_cooked()
+
+
+@pytest.mark.parametrize("argv", [("hi",), ("-x",), ("-d",), ("-c", "x", "-d"), ("--json",), ("--resume",)])
+def test_where_no_chat_opens_the_terminal_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
+) -> None:
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert entry._is_chat(parse(["-c", "x"])) and not entry._is_chat(parse(argv))
 
 
 # A terminal marks what is pasted when it was asked to: at the prompt.

@@ -7,6 +7,7 @@ import sys
 
 from cru.faces.cli.console import ExitStatus, StandardOutput, TerminalOutput, complain, end_startup, prepare_streams
 from cru.faces.cli.flags import (
+    CHAT_FLAGS,
     COMMANDS,
     Parsed,
     UsageProblem,
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 # What a run of cru above this one told one of its plugins is not for anybody here.
 INHERITED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE", "CHIBI_CONTEXT")
+
+# Flags after which no chat opens.
+NO_CHAT = ("no-llm", "resume", "json", "attach")
 
 
 class Failure:
@@ -142,7 +146,7 @@ def _report(failure: Failure, as_json: bool) -> int:
 
 def _run(parsed: Parsed) -> int:
     if parsed.has("json-config"):
-        import cru.core.base.values
+        import cru.core.base.values  # noqa: F401  see _run_loaded
         from cru.faces.cli.json_mode.request import read_request
 
         parsed = read_request(parsed)
@@ -155,6 +159,26 @@ def _run(parsed: Parsed) -> int:
     from cru.faces.cli.deferred_modules import defer_modules
 
     defer_modules()
+    if _is_chat(parsed):
+        from cru.faces.cli.chat.first_prompt import hide_typing
+
+        with hide_typing():
+            return _run_loaded(parsed)
+    return _run_loaded(parsed)
+
+
+def _is_chat(parsed: Parsed) -> bool:
+    """Whether this run is sure to open a chat, so that nothing before it asks on the terminal."""
+    return (
+        not parsed.words
+        and not any(parsed.has(name) for name in NO_CHAT)
+        and all(flag.short in CHAT_FLAGS for flag, _ in parsed.operations())
+        and _is_typed()
+        and sys.stderr.isatty()
+    )
+
+
+def _run_loaded(parsed: Parsed) -> int:
     import cru.core.base.values  # noqa: F401  before any module loads msgspec: it keeps typing_extensions out
 
     code = _run_command(parsed)

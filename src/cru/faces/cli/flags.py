@@ -120,6 +120,8 @@ FLAGS: tuple[Flag, ...] = (
 
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
 SANDBOX = frozenset({"sandbox", "no-sandbox"})
+RUN_OPTION_FLAGS = ("-C", "-U")  # they only say how this run works: a chat may follow them
+CHAT_FLAGS = (*RUN_OPTION_FLAGS, "-c")  # the same on a terminal; without one, -c has done its work
 PATHS = ("PATH", "FILE", "TEXT|FILE")
 _BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
 

@@ -41,6 +41,8 @@ def _leave_at_interrupts() -> None:
 def _leave(number: int = 0, frame: FrameType | None = None) -> None:
     import os
 
+    if keyboard := sys.modules.get("cru.faces.cli.terminal.keyboard"):
+        keyboard.restore_mode()
     os.write(2, b"cru: interrupted\n")
     os._exit(130)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.core.conversations.home import Home, private_parents
 from cru.core.models.providers import KEY_VARIABLES
 from cru.faces.cli.console import ExitStatus, await_input, say
-from cru.faces.cli.flags import Parsed, UsageProblem, flag_behind
+from cru.faces.cli.flags import CHAT_FLAGS, RUN_OPTION_FLAGS, Parsed, UsageProblem, flag_behind
 from cru.faces.cli.run_options import (
     config_text,
     context_name,
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from cru.core.compose.start import Start
     from cru.core.events.payloads import Attachment
 
-# Operations that only say how this run works: a chat may follow them.
-RUN_OPTION_FLAGS = ("-C", "-U")
-# The same on a terminal alone: without one it has done its work.
-CHAT_FLAGS = (*RUN_OPTION_FLAGS, "-c")
 # Of those after which the model is not asked, the ones that open the run's own context.
 CURRENT_FLAGS = ("-l", "-d", "-g", "-n", "-p", "-P")
 LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:", b"llamacpp:", b"vllm:")

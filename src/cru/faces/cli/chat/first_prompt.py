@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+from contextlib import ExitStack, contextmanager
 
 from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, is_dumb_terminal, say, write_error
-from cru.faces.cli.terminal.keyboard import LEAVE_PASTE, MARK_PASTE, has_typed, input_mode, read_typed_lines
+from cru.faces.cli.terminal.keyboard import (
+    LEAVE_PASTE,
+    MARK_PASTE,
+    has_typed,
+    input_mode,
+    read_typed_lines,
+    restore_mode,
+)
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType, TracebackType
 
 GREETING = "{where} Ctrl-C stops, Ctrl-D leaves, /help says more."
 WHERE, UNKEPT = "cru in the context {name}.", "cru: nothing of this chat is kept."
 PROMPT = "> "
+
+
+@contextmanager
+def hide_typing() -> Iterator[None]:
+    """Hide what is typed while the chat starts; the prompt shows it. A signal that ends the process restores the terminal."""
+    import signal
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        restore_mode()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+    with _hiding:
+        _hiding.enter_context(input_mode(0, "unshown"))
+        yield
+
+
+_hiding = ExitStack()
 
 
 class FirstPrompt:
@@ -40,6 +70,7 @@ class FirstPrompt:
         _raise_at_signals()
         self.typed = read_typed_lines(0)
         self._terminal.enter_context(input_mode(0, "keys"))
+        _hiding.close()  # so that the end of the prompt restores the terminal as it was found
         self.waits = has_typed(0)
         if self.waits:  # the beginning of a line, which the terminal showed
             write_error(ERASE_LINE)

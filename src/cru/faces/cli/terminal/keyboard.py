@@ -11,18 +11,20 @@ TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    InputMode = Literal["lines", "kept", "keys"]
+    InputMode = Literal["lines", "kept", "keys", "unshown"]
 
 INPUT_MODES = {
     "lines": (("ICRNL",), ("ICANON", "ECHO", "ISIG"), ()),
     "kept": ((), ("ISIG", "NOFLSH"), ("ICANON", "ECHO")),
     "keys": ((), ("NOFLSH",), ("ICANON", "ECHO", "ISIG")),
+    "unshown": (("ICRNL",), ("ICANON", "ISIG", "NOFLSH"), ("ECHO",)),
 }
 """What termios sets of input and local flags, and clears of local ones.
 
 lines: shown, line by line, for a question; Ctrl-C throws away what was typed there, and nothing else
 kept:  not shown, for whoever reads next; Ctrl-C and Ctrl-Z are signals, and leave what was typed before them
 keys:  not shown, for the line editor, which is about to read: Ctrl-C and Ctrl-Z are keys as the others
+unshown: line by line, not shown, while a chat starts
 """
 
 MARK_PASTE, LEAVE_PASTE = "\x1b[?2004h", "\x1b[?2004l"
@@ -55,7 +57,7 @@ def input_mode(fd: int, mode: InputMode) -> Iterator[None]:
         return
     input_flags, on, off = (sum(getattr(termios, name) for name in names) for names in INPUT_MODES[mode])
     local = before[3] & ~(off | termios.NOFLSH) | on
-    block = _ModeBlock(before)
+    block = _ModeBlock(fd, before)
     _blocks.append(block)
     termios.tcsetattr(
         fd, termios.TCSADRAIN, [before[0] & ~termios.ICRNL | input_flags, *before[1:3], local, *before[4:]]
@@ -77,11 +79,21 @@ def input_mode(fd: int, mode: InputMode) -> Iterator[None]:
 class _ModeBlock:
     """One that goes on. before: the mode to restore; there is one terminal."""
 
-    def __init__(self, before: list[Any]) -> None:
-        self.before = before
+    def __init__(self, fd: int, before: list[Any]) -> None:
+        self.fd, self.before = fd, before
 
 
 _blocks: list[_ModeBlock] = []
+
+
+def restore_mode() -> None:
+    """Restore the terminal in a process that ends inside an `input_mode` block."""
+    import termios
+    from contextlib import suppress
+
+    if _blocks:
+        with suppress(termios.error):  # the terminal has gone
+            termios.tcsetattr(_blocks[0].fd, termios.TCSADRAIN, _blocks[0].before)
 
 
 @contextmanager
