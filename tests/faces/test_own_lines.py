@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from tests.kit import Call, HomeDir, Reply, Status, cru, pty, server
+from tests.kit.growth import assert_linear
 
 from cru.faces.cli.words import wrap_words
 
@@ -39,6 +42,11 @@ def test_a_line_is_broken_at_words(line: str, rows: list[str]) -> None:
 
 def test_further_rows_are_indented_as_the_line_and_by_the_hang() -> None:
     assert wrap_words("  n  refuse the call\nnext", 12, 3) == "  n  refuse\n     the\n     call\nnext"
+
+
+@pytest.mark.parametrize("words", ["word ", "漢字漢字漢字 ", "/a/b ", "`a ", "cru: cru -c "])
+def test_long_lines_take_linear_time(words: str) -> None:
+    assert_linear(lambda size: partial(wrap_words, words * size, 10), 8_000)
 
 
 QUESTION = """\

@@ -30,14 +30,16 @@ def _rows(line: str, columns: int, hang: int) -> list[str]:
         return [line]
     indent = " " * (len(line) - len(line.lstrip(" ")) + hang)
     rows: list[str] = []
-    row = ""
+    row, used = "", 0
     for blanks, word in _WORD.findall(line):
-        is_long = _width(word) > columns - len(indent)
-        if row.strip() and not is_long and (_width(row) % columns or columns) + _width(blanks + word) > columns:
+        width = _width(word)
+        is_long = width > columns - len(indent)
+        if row and not is_long and (used % columns or columns) + len(blanks) + width > columns:
             rows.append(row)
-            row = indent + word
+            row, used = indent + word, len(indent) + width
         else:
             row += blanks + word
+            used += len(blanks) + width
     return [*rows, row + line[len(line.rstrip(" ")) :]]
 
 
