@@ -22,9 +22,9 @@ from msgspec import Struct
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    "core/turn/calls/tool_call.py", "core/turn/calls/batch.py", "core/turn/settling.py", "core/turn/loop_guard.py", "core/guard/rules/gate.py",
-    "core/guard/rules/rules.py", "core/guard/trust/accepted_files.py", "core/events/answers.py", "core/events/chain.py",
-    "core/conversations/lock.py", "core/conversations/log.py",
+    "core/turn/calls/tool_call.py", "core/turn/calls/batch.py", "core/turn/settling.py", "core/turn/loop_guard.py",
+    "core/guard/rules/gate.py", "core/guard/rules/rules.py", "core/guard/trust/accepted_files.py", "core/events/answers.py",
+    "core/events/chain.py", "core/conversations/lock.py", "core/conversations/log.py",
 )  # fmt: skip
 """What is changed, below src/cru; the tests of its room are run first, since they are most likely to notice."""
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {

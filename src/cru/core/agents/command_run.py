@@ -14,7 +14,7 @@ from cru.core.agents.manager import Task, TaskOutcome
 from cru.core.agents.output import FIRST, OutputLog, read_tail
 from cru.core.base.process.child import Child, Program
 from cru.core.base.process.confined import tell_put_aside
-from cru.core.base.process.identity import process_identity
+from cru.core.base.process.marks import process_identity
 from cru.core.base.process.pipes import PipeWriter
 from cru.core.base.process.run import end
 from cru.core.tools.protocol import CommandRequest

@@ -13,7 +13,7 @@ from pathlib import Path
 from cru.core.agents import FOLDER, TaskError
 from cru.core.agents.record import CancelledBy, TaskRecord, TaskStatus, write_record
 from cru.core.base.files.regular import make_private_folder
-from cru.core.base.process.identity import end_process
+from cru.core.base.process.descent import end_process
 
 LONGEST = 200
 """Bytes of a line, far below what a pipe takes whole."""

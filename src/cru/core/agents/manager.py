@@ -19,7 +19,7 @@ from cru.core.agents.completion import SHORT, Completion, Completions, first_lin
 from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, read_record, write_record
 from cru.core.agents.task import Task, TaskOutcome, TaskRequest, TaskRoom, Work
 from cru.core.agents.untold import clear_untold, mark_untold
-from cru.core.base.process.identity import process_identity
+from cru.core.base.process.marks import process_identity
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
 from cru.core.conversations.entries import new_id

@@ -207,7 +207,7 @@ def read_records(context: Path) -> Iterator[TaskRecord]:
 def _is_running(record: TaskRecord) -> bool:
     if not (record.detached and record.pid):
         return is_owner_alive(record)
-    from cru.core.base.process.identity import process_identity
+    from cru.core.base.process.marks import process_identity
 
     return process_identity(record.pid) == record.identity
 
@@ -216,7 +216,7 @@ def is_owner_alive(record: TaskRecord) -> bool:
     """Whether the process that ran it is there yet; one that got the same number later is not taken for it."""
     if not record.owner_identity:  # of an older version
         return _is_alive(record.owner)
-    from cru.core.base.process.identity import process_identity
+    from cru.core.base.process.marks import process_identity
 
     return process_identity(record.owner) == record.owner_identity
 

@@ -142,9 +142,8 @@ async def _end_left(record: TaskRecord) -> None:
     """A command that outlived not only cru but also what ends commands then."""
     if record.status is not TaskStatus.LOST or not record.mark:
         return
-    from cru.core.base.process.identity import is_of_this_boot
     from cru.core.base.process.left_running import end_marked
-    from cru.core.base.process.marks import is_given_by
+    from cru.core.base.process.marks import is_given_by, is_of_this_boot
 
     if not (is_given_by(record.mark, record.owner) and is_of_this_boot(record.owner_identity)):
         return

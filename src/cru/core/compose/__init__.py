@@ -128,7 +128,8 @@ def _add_extensions(
     plugins = wiring.add_extensions(parts, start, settings, extensions)
     hook_options = merge_options(settings.of(HookSettings).options, layers)
     wiring.add_hooks(parts, start, hook_options, redact, plugins)
-    _warn(parts.bus, (*parts.bus.registry.problems, *parts.tools.problems))
+    for text in (*parts.bus.registry.problems, *parts.tools.problems):
+        parts.bus.stream.warn(text)
     return plugins
 
 
@@ -276,11 +277,6 @@ def _careful_git(env: Mapping[str, str]) -> dict[str, str]:
     return {
         "GIT_CONFIG_COUNT": str(at + 1), f"GIT_CONFIG_KEY_{at}": "safe.bareRepository", f"GIT_CONFIG_VALUE_{at}": "explicit",
     }  # fmt: skip
-
-
-def _warn(bus: Bus, texts: Iterable[str]) -> None:
-    for text in texts:
-        bus.stream.warn(text)
 
 
 __all__ = [

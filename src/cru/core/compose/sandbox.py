@@ -224,7 +224,8 @@ class SandboxOnDemand:
         SandboxUnavailable."""
         detection = await (self.load().find() if self.settings.mode == "on" else self._recall())
         if detection.backend and not self._is_default:
-            self._warn_of_problems()
+            for problem in self._problems():
+                self._warn(problem)
         return detection
 
     async def _recall(self) -> Detection:
@@ -281,8 +282,5 @@ class SandboxOnDemand:
         elif self._is_default:
             if self._memory.is_news(text := describe_default(detection)):
                 self._warn(text)
-            self._warn_of_problems()
-
-    def _warn_of_problems(self) -> None:
-        for problem in self._problems():
-            self._warn(problem)
+            for problem in self._problems():
+                self._warn(problem)

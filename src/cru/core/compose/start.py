@@ -139,7 +139,12 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     """Return all layers in order. An untrusted project may only add ask and deny rules. Raises SettingsLost, NoSuchAgent and BadCard."""
     notices = [*start.notices]
     environment = environment_layer(start.env, tables=sandbox_table(start.env))
-    layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment]
+    own = read_layer("user", start.home / "config.toml")
+    layers = [
+        own,
+        read_layer("user", start.home / "models.toml"),
+        environment,
+    ]  # chibi's file adds to ours and wins over it
     layers.append(_project_layer(start, layers[0], notices))
     layers.append(read_layer("context", start.store / "contexts" / start.context / "local.toml"))
     layers += [_card_layer(start, layers), Layer(CONTEXT, start.request, "`config` of the request")]
@@ -169,11 +174,6 @@ def _card_layer(start: Start, below: Sequence[Layer | None]) -> Layer | None:
     from cru.core.compose.main_card import card_layer
 
     return card_layer(start.agent, card_places(start), below)
-
-
-def _models_layer(home: Path) -> Layer | None:
-    """chibi's models.toml (`[models."id"] context_window = N`); it adds to config.toml and wins over it."""
-    return read_layer("user", home / "models.toml")
 
 
 def parent_context(start: Start, most: int) -> str:

@@ -104,7 +104,7 @@ class Log:
         if size - self._offset <= _BLOCK:
             self._read_lines(read_range(self._fd, self._offset, size))
         else:
-            from cru.core.base.files.regular import blocks_forward
+            from cru.core.conversations.log_tail import blocks_forward
 
             for block in blocks_forward(self._fd, self._offset, size):
                 self._read_lines(block)

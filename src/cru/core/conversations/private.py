@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from cru.core.base.files.regular import read_regular
-from cru.core.base.process.identity import process_identity
+from cru.core.base.process.marks import process_identity
 from cru.core.conversations import StoreUnwritable, os_error_text
 from cru.core.conversations.home import private_parents
 from cru.core.conversations.lock import NO_FLOCK, close_locked, keep_from_forks

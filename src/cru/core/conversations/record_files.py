@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from cru.core.base.files.regular import blocks_forward, count_lines, lines_backward
 from cru.core.conversations import open_if_exists
 from cru.core.conversations.line_file import list_numbers, numbered_path
+from cru.core.conversations.log_tail import blocks_forward, count_lines, lines_backward
 
 
 class RecordFiles:

@@ -23,8 +23,7 @@ from cru.core.base.process.child import Child, Program
 from cru.core.base.process.descent import UNKNOWN, Root, members
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.guardian import Guardian, Listener, make_guardian
-from cru.core.base.process.identity import ticks_now
-from cru.core.base.process.marks import VARIABLE, new_mark, number_of, numbered, numbers_of, session_mark
+from cru.core.base.process.marks import VARIABLE, new_mark, number_of, numbered, numbers_of, session_mark, ticks_now
 from cru.core.base.process.sweep import Watched, read_table, sweep
 
 OWNER = """

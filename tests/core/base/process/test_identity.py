@@ -9,7 +9,8 @@ from pathlib import Path
 from tests.kit import wait_until
 from tests.kit.processes import is_running
 
-from cru.core.base.process.identity import end_process, process_identity
+from cru.core.base.process.descent import end_process
+from cru.core.base.process.marks import process_identity
 
 
 def test_a_process_is_itself_until_it_is_gone() -> None:

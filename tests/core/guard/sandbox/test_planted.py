@@ -13,7 +13,7 @@ from tests.core.guard.sandbox.test_escapes import runs
 from tests.kit import Call, Reply, cru, server, start, wait_until
 from tests.kit.sandbox import needs_sandbox
 
-from cru.core.base.process.identity import process_identity
+from cru.core.base.process.marks import process_identity
 
 DEEP = "python3 -c \"import os; [(os.mkdir(n), os.chdir(n)) for n in ['.husky', *['a'] * 950]]\""
 

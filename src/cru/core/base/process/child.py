@@ -19,8 +19,7 @@ from msgspec import Struct
 from cru.core.base.process.capture import PIECE
 from cru.core.base.process.errors import start_error
 from cru.core.base.process.guardian import Guardian, make_guardian
-from cru.core.base.process.identity import open_pidfd
-from cru.core.base.process.marks import VARIABLE, new_mark, numbered
+from cru.core.base.process.marks import VARIABLE, new_mark, numbered, open_pidfd
 from cru.core.base.values.cancellation import check
 
 LINGER = 0.2

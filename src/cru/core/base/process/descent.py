@@ -4,10 +4,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator
 
-from cru.core.base.process.marks import carries_variable, has_numbers, is_of_one_process, number_of, numbers_of
+from cru.core.base.process.marks import (
+    ask_ps,
+    carries_variable,
+    has_numbers,
+    is_of_one_process,
+    number_of,
+    numbers_of,
+    process_identity,
+    signal_all,
+)
 
 UNKNOWN = -1
 """In the place of the id of a leader that nobody knows."""
@@ -126,3 +136,27 @@ def _stat(name: str) -> _ProcessStat | None:
     if state in (b"Z", b"X"):
         return None
     return _ProcessStat(int(fields[0]), int(fields[1]), int(fields[2]), int(fields[18]), number_of(int(name)))
+
+
+def end_process(pid: int, identity: str, grace: float = 2.0) -> bool:
+    """End the leader of a session with all that it started: asked first, killed after the grace; False if it is gone already. It blocks."""
+    if not identity or process_identity(pid) != identity:
+        return False
+
+    roots = Root(pid)
+    signal_all(members(roots) or [-pid], signal.SIGTERM, signal.SIGCONT)
+    deadline = time.monotonic() + grace
+    while (alive := _alive(pid, roots)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    while alive:
+        signal_all(alive, signal.SIGKILL)
+        time.sleep(0.02)
+        alive = _alive(pid, roots) if time.monotonic() < deadline + grace else []
+    return True
+
+
+def _alive(pid: int, root: Root) -> list[int]:
+    running = members(root)
+    if running is not None:
+        return running
+    return [-pid] if ask_ps(pid) else []

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cru.core.base.process.errors import start_error
-from cru.core.base.process.identity import open_pidfd, ticks_now
+from cru.core.base.process.marks import open_pidfd, ticks_now
 from cru.core.base.values.errors import CruError
 
 SHELL = "/bin/sh"

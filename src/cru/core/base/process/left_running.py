@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.core.base.process.guardian import Guardian
-from cru.core.base.process.identity import signal_all
-from cru.core.base.process.marks import has_numbers, number_of, numbers_of
+from cru.core.base.process.marks import has_numbers, number_of, numbers_of, signal_all
 from cru.core.base.process.run import Ending
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""What everything below a child carries, wherever it moves: a variable of the environment, and a number.
+"""How a process is recognised: by when it started, and by what everything below a child carries, wherever it moves.
+
+A process id is given anew, so that it alone proves nothing later. What is carried is a variable of the environment, and a number.
 
 The variable is lost with the environment (`env -i`). The number is the soft limit of file locks (RLIMIT_LOCKS): Linux has asked nobody
 for it since 2.4.25 (getrlimit(2)), hands it on to children, keeps it across exec, and lets it be read of other processes. It is gone
@@ -8,6 +10,8 @@ where somebody sets that limit, as a login does (sudo, su). docs/decisions/0048.
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -132,3 +136,65 @@ def carries_variable(pid: int, mark: str) -> bool:
     variable = f"\0{VARIABLE}={mark}".encode("utf-8", "surrogateescape")
     at = environment.find(variable)
     return at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/", b".")
+
+
+BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+def process_identity(pid: int) -> str:
+    """What only this process has: when it started, of which start of the machine; "" if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except FileNotFoundError:
+        return "" if os.path.isdir("/proc/self") else ask_ps(pid)
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else f"{_boot()}.{fields[19].decode()}"
+
+
+def is_of_this_boot(identity: str) -> bool:
+    """Whether that process ran since the machine started; False where nobody can say."""
+    boot = _boot()
+    return bool(boot) and identity.startswith(f"{boot}.")
+
+
+def open_pidfd(pid: int) -> int:
+    """A descriptor that becomes readable when the process exits, or -1 where there is none."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+
+
+def ticks_now() -> int:
+    """Of the clock that says when a process started; 0 where there is none."""
+    return (
+        int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+        if hasattr(time, "CLOCK_BOOTTIME")
+        else 0
+    )
+
+
+def signal_all(pids: list[int], *numbers: signal.Signals) -> None:
+    """Those that are there yet, and ours."""
+    for pid in pids:
+        for number in numbers:
+            try:
+                os.kill(pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass
+
+
+def _boot() -> str:
+    try:
+        with open(BOOT, encoding="ascii") as file:
+            return file.read(8)
+    except OSError:
+        return ""
+
+
+def ask_ps(pid: int) -> str:
+    """Where there is no /proc."""
+    asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return "_".join(asked.stdout.split())

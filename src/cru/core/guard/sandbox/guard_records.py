@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cru.core.base.files import is_inside, read_json
 from cru.core.base.files.atomic import replace_file
-from cru.core.base.process.identity import process_identity
+from cru.core.base.process.marks import process_identity
 from cru.core.conversations.private import is_nobodys
 from cru.core.guard.sandbox.planted import put_aside, quarantine_risks
 from cru.core.guard.sandbox.repositories import Risks, find_risks, new_risks, overfull_roots

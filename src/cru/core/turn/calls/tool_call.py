@@ -13,8 +13,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from cru.core.base.values.cancellation import check
@@ -398,4 +397,4 @@ def _take_result(prepared: PreparedCall) -> PreparedCall:
 
 
 def _result_text(result: object) -> str:
-    return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
+    return result if isinstance(result, str) else json.encode(result, enc_hook=str).decode()
