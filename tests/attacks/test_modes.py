@@ -106,9 +106,9 @@ FOLDERS = {
     "core/api/fs.py": 2,  # what a plugin asks for
     "features/vault/rename.py": 2,  # the notes
     "faces/cli/vault/init.py": 1,  # the notes
-    "core/undo/restore.py": 1,  # the project
+    "core/revisions/restore.py": 1,  # the project
     "core/hooks/dialects/transcript.py": 1,  # in ~/.claude, one by one and private
-    "core/undo/store.py": 2,  # one by one and private
+    "core/revisions/store.py": 2,  # one by one and private
     "core/conversations/home.py": 1,  # the same
     "core/conversations/private.py": 2,  # the same
     "core/agents/worktree.py": 1,  # the same

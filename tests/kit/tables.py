@@ -142,7 +142,7 @@ def settings() -> str:
     """docs/configuration.md: every setting of every room."""
     docs: dict[str, str] = {}
     for struct in every_struct():
-        docs |= sys.modules[struct.__module__].DOCS
+        docs |= getattr(sys.modules[struct.__module__], "DOCS", {})
     return markdown(every_struct(), docs)
 
 
