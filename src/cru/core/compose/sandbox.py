@@ -58,6 +58,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     parts.services.sandbox = lend_environments
     if chosen.mode == "off":
         return
+    parts.services.sandbox_state = ""
     env = bwrap_env(start, chosen)
     memory = DetectionMemory(start.home, env, is_kept=start.private is None)
     readable = (str(parts.store.folder / ENV_FOLDER), str(parts.store.folder / TASK_FOLDER))

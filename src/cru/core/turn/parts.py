@@ -204,7 +204,7 @@ class SessionServices(Struct, kw_only=True):
     changes: of files, as far as they can be taken back
     sandbox: confines the commands of an agent, if that is wanted, and keeps cru's own programs apart from them
     open_sandbox: finds out whether anything can confine
-    sandbox_state: what confines commands: bubblewrap, sandbox-exec, none (nothing can) or off
+    sandbox_state: what confines commands: bubblewrap, sandbox-exec, none (nothing can) or off; "": not known yet
     confine_project: the same for programs that the project brings
     """
 

@@ -13,7 +13,7 @@ _WORD = re.compile(
     re.VERBOSE,
 )
 """What stays on one row: commands, paths with blanks and text in backquotes stay whole, because a person copies them."""
-_COMMANDS = ("resume with: ", "this conversation: ")
+_COMMANDS = ("resume with: ", "this conversation: ", "  s, p and a keep the rule  ")
 """How lines begin that are a command to their end. Pasted, the first half of a broken one would run."""
 
 

@@ -53,7 +53,8 @@ class StatusLine:
         yield f"{self._fill.percent:.0f} % full" if self._fill is not None and self._fill.limit else ""
         yield self._spent()
         yield self._plugins()
-        yield SANDBOX.get(self._parts.services.sandbox_state, "sandbox")
+        confined_by = self._parts.services.sandbox_state
+        yield SANDBOX.get(confined_by, "sandbox") if confined_by else ""
 
     def _context(self) -> str:
         """The context, if it is not the one that a project has by itself."""

@@ -87,13 +87,15 @@ _blocks: list[_ModeBlock] = []
 
 
 def restore_mode() -> None:
-    """Restore the terminal in a process that ends inside an `input_mode` block."""
+    """Restore the terminal in a process that is ended, and throw away what was typed for it: the shell would run it."""
     import termios
     from contextlib import suppress
 
-    if _blocks:
-        with suppress(termios.error):  # the terminal has gone
-            termios.tcsetattr(_blocks[0].fd, termios.TCSADRAIN, _blocks[0].before)
+    with suppress(termios.error):  # the terminal has gone
+        if _blocks:
+            termios.tcsetattr(_blocks[0].fd, termios.TCSAFLUSH, _blocks[0].before)
+        else:
+            termios.tcflush(0, termios.TCIFLUSH)
 
 
 @contextmanager
