@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import mcp_types as types
+from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.server.stdio import stdio_server
@@ -20,8 +21,6 @@ from tests.kit import HomeDir
 from tests.kit.forked import run_process
 from tests.kit.run import program
 from tests.kit.waiting import PATIENCE
-
-from mcp import StdioServerParameters
 
 ERAS = ("legacy", "2026-07-28")
 """The two forms of the protocol: with a handshake, and without."""
