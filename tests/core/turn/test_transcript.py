@@ -178,6 +178,19 @@ def test_a_transcript_that_cannot_be_written_is_reported_and_written_later(desk:
     assert desk.text() == A + B
 
 
+def test_a_turn_that_could_not_be_written_is_not_lost_if_the_file_comes_back_longer(desk: Desk) -> None:
+    desk.ask("a")
+    kept = desk.file.rename(desk.path / "kept.md")
+    world = desk.world()
+    desk.file.mkdir()
+    assert world.run("b").cause == "done"
+    desk.file.rmdir()
+    kept.rename(desk.file)
+    desk.answers = 2
+    desk.ask("c")
+    assert desk.text() == A + B + C
+
+
 def test_a_record_that_is_broken_counts_as_none(desk: Desk) -> None:
     desk.ask("a")
     (desk.file.parent / ".transcript.json").write_text("{")

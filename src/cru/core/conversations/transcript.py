@@ -50,8 +50,11 @@ def append_entries(folder: Path, entries: Iterable[Entry], remaining: Iterable[E
             known = tuple(entry.id for entry in remaining if entry.id in written)
             data = msgspec.json.encode(_Record(known, tuple(key for key, _ in new), size))
             replace_file(folder / RECORD, data, follow=False, keep_mode=False)
-        # synced: after an error the file is as long as before, so that the next append writes these entries, too
-        append_lines(path, "".join(text for _, text in new).encode("utf-8", "replace"), sync=True)
+        try:
+            append_lines(path, "".join(text for _, text in new).encode("utf-8", "replace"), sync=True)
+        except OSError:  # the file may have another length when the next append looks at it
+            _keep_record(folder, record)
+            raise
 
 
 def _read_record(folder: Path) -> _Record | None:
@@ -62,6 +65,14 @@ def _read_record(folder: Path) -> _Record | None:
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.decode(data, type=_Record)
     return _Record()
+
+
+def _keep_record(folder: Path, record: _Record | None) -> None:
+    with suppress(OSError):  # of a full disk: then the size tells
+        if record is None:
+            (folder / RECORD).unlink(missing_ok=True)
+        else:
+            replace_file(folder / RECORD, msgspec.json.encode(record), follow=False, keep_mode=False)
 
 
 def _written(record: _Record | None, size: int) -> frozenset[str]:
