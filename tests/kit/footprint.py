@@ -23,9 +23,12 @@ RECORDER = """
 import os, sys, threading, json
 import cru
 import cru.core.conversations.line_file
+import cru.core.turn.recorder
 from cru.core.events.bus import Bus
 # a busy machine may take so long that the age of the journal is looked at once more
 cru.core.conversations.line_file.LOOK_SECONDS = float("inf")
+# a text whose hash is low, as that of one prompt in 64, has old texts looked for
+cru.core.turn.recorder.SWEEPING = ""
 root = os.path.dirname(cru.__file__)
 begin, seen, on = Bus.dispatch.__code__, set(), WHOLE
 LOADING = os.path.join(root, "faces", "cli", "deferred_modules.py")
