@@ -32,6 +32,7 @@ class Server:
         self.requests: list[Received] = []
         self.closed: list[int] = []
         self.problems: list[Exception] = []
+        self._connections: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self.port = 0
         self.key = ""
         self.models = MODELS
@@ -86,6 +87,11 @@ class Server:
             self.closed.append(number)
             self._news.notify_all()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no connection is open."""
+        return all(task.done() for task in list(self._connections.values()))
+
     def failed(self, error: Exception) -> None:
         """The script or a request is wrong."""
         self.problems.append(error)
@@ -93,7 +99,7 @@ class Server:
     async def serve(self, ready: Callable[[Callable[[], object]], None]) -> None:
         """Serve until stopped; `ready` is given a function, good for any thread, that stops it."""
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        connections: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
+        connections = self._connections
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             connections[writer] = loop.create_task(Connection(reader, writer, self).run())

@@ -19,6 +19,7 @@ from tests.kit.home import home
 from tests.kit.run import cru
 from tests.kit.server import Server, server
 from tests.kit.steps import Call, Drop, Hang, Raw, Received, Reply, Status, Step
+from tests.kit.waiting import wait_until
 
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.messages import Delta, End, Image, Message, Request, Text, ToolCall
@@ -46,7 +47,10 @@ class Proxy(Struct):
         self.steps[:] = [step]
         self.upstream.requests.clear()
         harness = Harness(self.url, adapter, key=key)
-        return asyncio.run(harness.ask(replace(request or prompt("hi"), model=model)))
+        try:
+            return asyncio.run(harness.ask(replace(request or prompt("hi"), model=model)))
+        finally:  # the proxy may end its connection a moment after the answer, and what is open counts as left behind
+            wait_until(lambda: self.upstream.is_idle, what="the proxy has closed its connections")
 
     @property
     def messages(self) -> list[dict[str, Any]]:
