@@ -72,7 +72,7 @@ async def opened(case: str, folder: Path) -> Bus:
         path, "main", {"PATH": "/usr/bin:/bin", "HOME": str(path), "CRU_SANDBOX": "off"}, path, path, {"model": f"scripted:{path}/script.txt"}
     )
     parts = build(start).session.parts
-    for work in parts.lifecycle.opening:
+    for work in parts.services.lifecycle.opening:
         await work(parts)
     return parts.bus
 

@@ -60,7 +60,7 @@ async def main() -> None:
         start, extensions=[OneTool()], sources=[Folders()],
         watch=lambda bus: bus.stream.subscribe(show, StreamingDelta, ToolCalled, ToolCompleted),
     )  # fmt: skip
-    built.session.parts.offer_tools = True
+    built.session.parts.models.offer_tools = True
     await built.session.archive()
     built.session.submit("List the files in the folder docs.")
     result = await built.session.run()

@@ -84,7 +84,7 @@ def world_of(tmp_path: Path, plugins: tuple[str, ...], model: Undisciplined, don
     async def choose(name: str) -> ResolvedModel:
         return ResolvedModel(model, {})
 
-    parts.choose = choose
+    parts.models.choose = choose
     return world
 
 

@@ -40,7 +40,9 @@ class Background(World):
     @property
     def context(self) -> ToolContext:
         parts = self.session.parts
-        return ToolContext("call_1", parts.root, parts.store.folder, parts.env, lambda text: None, parts.tool_services)
+        return ToolContext(
+            "call_1", parts.place.root, parts.store.folder, parts.place.env, lambda text: None, parts.tool_services
+        )
 
     def task(self, number: int = -1) -> Task:
         return list(self.tasks.manager.tasks.values())[number]
@@ -65,7 +67,7 @@ class Background(World):
                 return await work
             finally:
                 assert self.tasks
-                for close in self.session.parts.lifecycle.closing:
+                for close in self.session.parts.services.lifecycle.closing:
                     await close()
 
         return asyncio.run(all_of_it())

@@ -29,7 +29,7 @@ def test_an_agent_hears_of_a_cancelled_task_whose_end_takes_a_handler_too_long(
     async def cancelled() -> str:
         world.session.submit("go")
         await world.session.run()
-        work = world.session.parts.services.background
+        work = world.session.parts.services.tasks.background
         assert isinstance(work, AgentTasks)
         (task,) = work.manager.tasks.values()
         await work.manager.cancel(task)

@@ -65,7 +65,10 @@ def test_changes_in_a_worktree_are_a_patch_however_a_person_looks_at_diffs(tmp_p
     world = world_with(tmp_path, call("general", child, isolation="worktree"), settings={"mode": "auto"})
     index = project / ".git" / "index"
     before = index.read_bytes()
-    world.session.parts.env = {**world.session.parts.env, "GIT_INDEX_FILE": str(index)}  # as a hook of git's has it
+    world.session.parts.place.env = {
+        **world.session.parts.place.env,
+        "GIT_INDEX_FILE": str(index),
+    }  # as a hook of git's has it
     world.run("go")
     assert index.read_bytes() == before
     patch = tmp_path / "home" / "contexts" / "main" / "tasks" / records(world)[0].id / "changes.patch"

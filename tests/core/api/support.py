@@ -21,7 +21,7 @@ class Room:
         self.path = tmp_path
         self.root = tmp_path / "project"
         self.parts = self.world.session.parts
-        self.parts.services.transport = None  # each call has a loop of its own, and so a transport of its own
+        self.parts.models.transport = None  # each call has a loop of its own, and so a transport of its own
         self.session = PluginSession(self.parts, tmp_path / "home")
         self.host = self.host_of("demo", config)
 

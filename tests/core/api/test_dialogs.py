@@ -34,7 +34,7 @@ class Face:
 
 def room_with(tmp_path: Path, answer: dict[str, Any] | None, seconds: float = 0) -> tuple[Room, Face]:
     room, face = Room(tmp_path), Face(answer, seconds)
-    room.parts.services.dialogs = face
+    room.parts.services.face.dialogs = face
     return room, face
 
 

@@ -109,7 +109,7 @@ def test_a_bad_definition_is_refused_with_a_reason(tmp_path: Path, what: str) ->
     error = raised.value
     assert words in f"{error.message}; {error.hint}".replace(" (plugin demo)", ""), error
     assert "plugin demo" in error.message
-    assert find_workflows(room.parts) is None and "workflow" not in room.parts.tools.names()
+    assert find_workflows(room.parts.services) is None and "workflow" not in room.parts.tools.names()
 
 
 @pytest.mark.parametrize("spec", [None, 5, "ship", [], [1]])
@@ -152,7 +152,9 @@ def test_with_its_plugin_it_goes_and_what_is_saved_stays(tmp_path: Path) -> None
         one()  # it may be called when the thing has gone
     assert room.parts.tools.names() == before
     assert {event: len(found) for event, found in room.parts.bus.registry.by_event.items()} == handlers
-    assert find_workflows(room.parts) is None and "ship" not in [one.name for one in room.parts.commands.all()]
+    assert find_workflows(room.parts.services) is None and "ship" not in [
+        one.name for one in room.parts.services.commands.all()
+    ]
     room(fsm.define, GOOD)
     found = room(fsm.status, "ship")
     assert (found["state"], found["task"]) == ("work", "x")
@@ -202,7 +204,7 @@ def test_an_agent_that_goes_on_by_itself_keeps_its_note(tmp_path: Path) -> None:
     made.run("/ship x")
     assert "remember the mast" in made.said()[-1][1]
     assert made.notices() == []
-    workflows = find_workflows(made.session.parts)
+    workflows = find_workflows(made.session.parts.services)
     assert workflows is not None and workflows.machines["ship"].record is not None
     assert workflows.machines["ship"].record.total_legs == 2
 
@@ -221,7 +223,7 @@ def test_a_plugin_that_is_loaded_anew_holds_the_agent_where_it_was(tmp_path: Pat
     assert parts.tools.names().count("workflow") == 1
     asyncio.run(extensions.disable("ships"))
     assert "no plugin that is loaded defines it" in asyncio.run(denied())
-    assert "ship" not in [one.name for one in parts.commands.all()]
+    assert "ship" not in [one.name for one in parts.services.commands.all()]
 
 
 def test_stop_pauses_it_until_the_next_prompt(tmp_path: Path) -> None:
@@ -249,7 +251,7 @@ def test_a_gate_that_cannot_decide_denies(tmp_path: Path) -> None:
         tmp_path, 'call: call_user {"message": "ok"}\n---\ncall: read {"file_path": "x"}\n---\ntext: hm\nrepeat: 9\n'
     )
     made.run("/ship x")
-    workflows = find_workflows(made.session.parts)
+    workflows = find_workflows(made.session.parts.services)
     assert workflows is not None
     workflows.machines["ship"].refresh = lambda: None  # type: ignore[method-assign]
     workflows.running = lambda: 1 / 0  # type: ignore[method-assign, assignment, return-value]

@@ -130,7 +130,7 @@ def test_the_sessions_own_transport_is_used_if_it_is_lent(tmp_path: Path) -> Non
             await lent[0].close()
             return found
 
-    room.parts.services.transport = transport
+    room.parts.models.transport = transport
     assert room(main)["body"] == "x"
     assert len(lent) == 1
     assert "transport" not in room.session.shared

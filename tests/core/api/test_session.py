@@ -85,7 +85,7 @@ def test_tools_are_listed_with_their_schemas(tmp_path: Path) -> None:
 
 def test_the_active_tools_only_narrow(tmp_path: Path) -> None:
     room = Room(tmp_path, TALK)
-    room.parts.offer_tools = True
+    room.parts.models.offer_tools = True
     assert room(tools.set_active, None, ["re*", "nope"]) == (True, None)
     assert room(tools.get_active)[0] == ["re*", "nope"]
     prompts(room, "hi")
@@ -278,7 +278,7 @@ def fails(*_: Any) -> None:
 def test_a_mode_of_ones_own_narrows_and_judges(tmp_path: Path) -> None:
     room = Room(tmp_path, TALK)
     room.world.tools(*(MadeTool(name, lambda _args: "ran") for name in ("look", "edit", "send")))
-    room.parts.offer_tools = True
+    room.parts.models.offer_tools = True
     definition = {
         "description": "reviews",
         "tools": ["look", "edit"],

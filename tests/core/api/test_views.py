@@ -66,7 +66,7 @@ def test_a_service_starts_again_until_it_says_that_this_is_useless(tmp_path: Pat
 def test_a_secret_comes_from_the_environment_and_a_failing_health_is_unhealthy(tmp_path: Path) -> None:
     room = Room(tmp_path, config={"bot_token": "from config"})
     seen: list[Any] = []
-    room.parts.env = {**room.parts.env, "CRUCIBLE_MY_BOT_BOT_TOKEN": "secret"}
+    room.parts.place.env = {**room.parts.place.env, "CRUCIBLE_MY_BOT_BOT_TOKEN": "secret"}
 
     def unwell() -> None:
         raise ValueError

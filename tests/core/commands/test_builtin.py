@@ -59,9 +59,11 @@ def test_help_opens_the_session_and_lists_every_command_with_its_owner(tmp_path:
         return CommandResult()
 
     async def load(parts: Any) -> None:
-        parts.commands.add(Command("deliver", "does it all", nothing, "flow", hint="[what, and how much of it]"))
+        parts.services.commands.add(
+            Command("deliver", "does it all", nothing, "flow", hint="[what, and how much of it]")
+        )
 
-    world.session.parts.lifecycle.opening.append(load)
+    world.session.parts.services.lifecycle.opening.append(load)
     [text] = typed(world, "/help")
     assert len(world.of(SessionStarted)) == 1 and not (tmp_path / "home/contexts/main/.lock").exists()
     assert all(f"/{row.name} {row.hint}".strip() in text and row.about in text for row in TABLE)

@@ -121,7 +121,7 @@ def test_facts_about_models_of_chibi_are_read_too(tmp_path: Path) -> None:
 
 def test_tools_get_the_environment_without_keys_and_with_names_of_our_own(tmp_path: Path) -> None:
     start = start_in(tmp_path, {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2", "EDITOR": "vi"})
-    env = closed_later(build(start)).session.parts.env
+    env = closed_later(build(start)).session.parts.place.env
     assert env["EDITOR"] == "vi" and env["CRU_CONTEXT"] == "work" and env["CRU_PROJECT_ROOT"] == str(start.root)
     assert not any(name.endswith("API_KEY") for name in env)
 

@@ -15,4 +15,4 @@ def test_only_a_sandbox_that_is_off_is_called_off(tmp_path: Path, mode: str, sta
     env = {"HOME": str(tmp_path), "CRU_SANDBOX": mode}
     built = build(Start(tmp_path / "home", "c", env, tmp_path, tmp_path))
     closed_later(built.store)
-    assert built.session.parts.services.sandbox_state == state
+    assert built.session.parts.services.sandbox.state == state

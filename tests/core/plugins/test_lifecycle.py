@@ -115,7 +115,7 @@ class Shelf:
         return {
             "handlers": handlers,
             "tools": self.parts.tools.names(),
-            "commands": [command.name for command in self.parts.commands.all()],
+            "commands": [command.name for command in self.parts.services.commands.all()],
             "tasks": list(session.tasks.values()),
             "owned": {name: len(entries) for name, entries in session.owned.items()},
             "shared": {

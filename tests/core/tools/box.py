@@ -50,8 +50,8 @@ class Box:
             grants,
             user_home=self.root.parent,
         )
-        self.services.hidden_files = gate.hidden_files
-        self.services.judge_read = lambda path: gate.judge("read", "read", path, [("read", path)])
+        self.services.rules.hidden_files = gate.hidden_files
+        self.services.rules.judge_read = lambda path: gate.judge("read", "read", path, [("read", path)])
         return gate
 
     def tool(self, name: str) -> BuiltInTool:

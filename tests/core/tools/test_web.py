@@ -224,7 +224,7 @@ def test_each_redirect_within_an_origin_is_judged_by_the_rules(box: Box) -> None
         box.services.fetch = transport.get
         async with server:
             free = (await box.acall("fetch", url=f"{base}/a")).content
-            box.services.web_rules = lambda: rules
+            box.services.rules.web = lambda: rules
             with pytest.raises(ToolError) as caught:
                 await box.acall("fetch", url=f"{base}/a")
             await transport.close()

@@ -153,7 +153,7 @@ class World:
         bus.stream.subscribe(self.items.append)
 
     def _record(self) -> None:
-        choose = self.session.parts.choose
+        choose = self.session.parts.models.choose
 
         async def recording(name: str) -> Any:
             resolved = await choose(name)
@@ -161,7 +161,7 @@ class World:
                 return resolved
             return msgspec.structs.replace(resolved, model=Recording(resolved.model, self.sent, self.requests))
 
-        self.session.parts.choose = recording
+        self.session.parts.models.choose = recording
 
     @property
     def session(self) -> Session:

@@ -37,7 +37,7 @@ def made(name: str, said: CommandResult | CruError | None = None, *, owner: str 
 def with_commands(tmp_path: Path, script: str, *commands: Command) -> World:
     world = World(tmp_path, script)
     for command in commands:
-        assert world.session.parts.commands.add(command) == ""
+        assert world.session.parts.services.commands.add(command) == ""
     return world
 
 
@@ -127,7 +127,7 @@ def test_a_command_queued_while_a_turn_runs_comes_after_it(tmp_path: Path) -> No
 def test_scripts_hear_of_every_command(tmp_path: Path) -> None:
     heard: list[Any] = []
     world = World(tmp_path, "", Ext([("custom", lambda e: heard.append(e.payload), {"pattern": "command:note"})]))
-    world.session.parts.commands.add(made("note"))
+    world.session.parts.services.commands.add(made("note"))
     asyncio.run(queue(world.session, "/note a b"))
     assert heard == [Custom("command:note", {"args": "a b"})]
 
@@ -166,7 +166,7 @@ def test_a_commands_prompt_that_was_cut_off_is_resumed_without_the_command(tmp_p
         return CommandResult("", "question")
 
     world = World(tmp_path, "by: order\nerror: 400 no\n---\ntext: answer\n")
-    world.session.parts.commands.add(Command("ask", "", run))
+    world.session.parts.services.commands.add(Command("ask", "", run))
     assert asyncio.run(queue(world.session, "/ask it")).cause == "error"
     assert world.resume().response == "answer"
     assert ran == ["it"] and prompts(world) == ["question"] and world.said() == [("user", "question")]
@@ -205,7 +205,7 @@ def test_an_interrupted_command_says_so_and_the_lock_is_given_back(tmp_path: Pat
         assert world.session.interrupt()
         await task
 
-    world.session.parts.commands.add(Command("wait", "", forever))
+    world.session.parts.services.commands.add(Command("wait", "", forever))
     with pytest.raises(Interrupted, match="/wait was interrupted"):
         asyncio.run(run())
     assert said(world) == [] and not world.session.interrupt()
@@ -245,7 +245,7 @@ def test_stop_ends_a_command_too(tmp_path: Path) -> None:
         await asyncio.sleep(60)
         return CommandResult("never")
 
-    world.session.parts.commands.add(Command("wait", "", forever))
+    world.session.parts.services.commands.add(Command("wait", "", forever))
     with pytest.raises(Interrupted):
         asyncio.run(queue(world.session, "/wait"))
     assert said(world) == ["stopped"]
@@ -314,7 +314,7 @@ def test_a_name_belongs_to_the_first_and_goes_with_its_owner() -> None:
 def test_a_session_that_a_command_could_not_open_is_announced_when_it_opens(tmp_path: Path) -> None:
     heard: list[str] = []
     world = World(tmp_path, LOOP, Ext({"session:started": lambda _event: heard.append("started")}))
-    world.session.parts.commands.add(made("look", reads=True))
+    world.session.parts.services.commands.add(made("look", reads=True))
     log = world.built.store.folder / "context.jsonl"
     log.mkdir()
     world.session.submit("/look")

@@ -24,7 +24,7 @@ class Bare(World):
 
     def __init__(self, path: Path, script: str, *extensions: Any, **more: Any) -> None:
         super().__init__(path, script, *extensions, **more)
-        self.session.parts.offer_tools = False
+        self.session.parts.models.offer_tools = False
 
 
 def talk(world: World, count: int) -> None:

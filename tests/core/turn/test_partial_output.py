@@ -60,7 +60,7 @@ def test_an_output_that_is_too_long_is_saved_to_a_file(tmp_path: Path) -> None:
 def test_keys_of_cru_stay_hidden(tmp_path: Path) -> None:
     script = 'call: bash {"command":"echo sk-secret; exec sleep 600"}\n---\ntext: done\n'
     world = World(tmp_path, script, settings={"mode": "trust"})
-    world.session.parts.secrets.hidden = ("sk-secret",)
+    world.session.parts.place.secrets.hidden = ("sk-secret",)
     interrupt_at_output(world)
     world.run("one")
     assert "sk-secret" not in str(world.results()) + str(world.of(CallInterrupted))

@@ -326,11 +326,11 @@ def test_undo_is_refused_while_a_sub_agent_works(desk: Desk) -> None:
         def running_agents(self) -> tuple[str, ...]:
             return ("t1 (look around)",)
 
-    desk.session.parts.services.background = Work()  # type: ignore[assignment]
+    desk.session.parts.services.tasks.background = Work()  # type: ignore[assignment]
     with pytest.raises(UndoRefused, match=r"sub-agents are at work and may change files: t1 \(look around\)"):
         desk.type("/undo")
     assert desk.a.read_text() == "two\n"
-    desk.session.parts.services.background = None
+    desk.session.parts.services.tasks.background = None
 
 
 def test_diff_shows_the_last_turn_or_more(desk: Desk) -> None:

@@ -32,7 +32,7 @@ class Desk(test_undo.Desk):
                 await self.session.run()
             if keeper := self.session.parts.services.changes.known:
                 await keeper.close()
-            for close in self.session.parts.lifecycle.closing:
+            for close in self.session.parts.services.lifecycle.closing:
                 await close()
 
         begun = len(self.of(CommandSaid))
@@ -261,7 +261,7 @@ def test_a_look_that_takes_too_long_is_named(tmp_path: Path) -> None:
     (slow / "git").chmod(0o755)
     desk = Desk(tmp_path, script(bash("echo x > kept")), settings={"undo": {"command_seconds": 0.05}})
     path = f"{slow}:{os.environ['PATH']}"
-    desk.session.parts.tool_services.own_env = lambda root: {"PATH": path}
+    desk.session.parts.tool_services.commands.own_env = lambda root: {"PATH": path}
     shown = desk.type("go", "/undo")[-1]
     why = "looking through the work tree took longer than 0.05 s"
     assert f"commands ran that cannot be taken back: `echo x > kept` ({why})" in shown
@@ -273,7 +273,7 @@ def test_without_git_everything_works_and_the_command_is_named(tmp_path: Path) -
     for name in ("bash", "sh"):
         (tmp_path / "bin" / name).symlink_to("/bin/bash")
     desk = Desk(tmp_path, script(bash("echo x > kept")))
-    desk.session.parts.tool_services.own_env = lambda root: {"PATH": str(tmp_path / "bin")}
+    desk.session.parts.tool_services.commands.own_env = lambda root: {"PATH": str(tmp_path / "bin")}
     shown = desk.type("go", "/undo")[-1]
     assert "commands ran that cannot be taken back: `echo x > kept` (git cannot be started" in shown
     assert (root / "kept").read_text() == "x\n"

@@ -195,7 +195,7 @@ class AgentTasks:
         """ "": the configured one. Raises ModelError, and TaskError if a card of the project names a file that may not be read."""
 
         async def parent_model() -> str:
-            return (await self._parts.choose("")).model.name
+            return (await self._parts.models.choose("")).model.name
 
         chosen = await choose_model(request.model or card.model, self.shared.models, parent_model)
         if not request.model and card.origin in (CardOrigin.PROJECT, CardOrigin.UNTRUSTED):
@@ -263,8 +263,8 @@ class AgentTasks:
             task.record.worktree = worktree
             self.manager.save(task)
 
-        env = self._parts.tool_services.env_of_own_programs(self._parts.root, self._parts.env)
-        tree = await Worktree.add(self._parts.root, task.folder, env, announce)
+        env = self._parts.tool_services.commands.env_of_own_programs(self._parts.place.root, self._parts.place.env)
+        tree = await Worktree.add(self._parts.place.root, task.folder, env, announce)
         outcome = None
         try:
             outcome = await run_session(self._make(card, task, tree, conversation), task, seconds, where)

@@ -25,16 +25,16 @@ from cru.core.base.values.messages import Usage
 from cru.core.conversations.entries import new_id
 from cru.core.events.answers import Inject
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
-from cru.core.turn.parts import ACTING, Parts
+from cru.core.turn.parts import ACTING, Parts, SessionServices
 from cru.core.turn.spending import UsageTotals
 
 GRACE = 5.0
 """Seconds that a cancelled task has to end; then nobody waits for it any more."""
 
 
-def _context_for(parts: Parts) -> Context:
+def _context_for(services: SessionServices) -> Context:
     """The variables of whoever starts a task are none of its own, but the one that the asker finds the person by."""
-    context, variable = Context(), getattr(parts.asker, "caller_variable", None)
+    context, variable = Context(), getattr(services.face.asker, "caller_variable", None)
     if isinstance(variable, ContextVar):
         context.run(variable.set, variable.get())
     return context
@@ -90,7 +90,7 @@ class TaskManager:
         if answer.result is not None:
             text = answer.result if isinstance(answer.result, str) else str(answer.result)
             work = _already_done(TaskOutcome(text))
-        job = asyncio.get_running_loop().create_task(self._run(parts, task, work), context=_context_for(parts))
+        job = asyncio.get_running_loop().create_task(self._run(parts, task, work), context=_context_for(parts.services))
         self._jobs[task.id] = job
         job.add_done_callback(lambda _: self._forget_job(task))
         return task
@@ -228,7 +228,7 @@ class TaskManager:
         """provider:model that a sub-agent asks, if that has a limit; else "". Raises ModelError."""
         if task.record.kind is not TaskKind.SUBAGENT or not self.settings.per_model:
             return ""
-        return (await parts.choose(task.request.model)).label
+        return (await parts.models.choose(task.request.model)).label
 
     def count(self, task: Task, usage: Usage) -> None:
         """A request of its agent; a kill loses none."""

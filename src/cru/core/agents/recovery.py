@@ -128,7 +128,7 @@ class TaskRecovery:
             return ""
         from cru.core.agents.worktree import Worktree
 
-        env = self._parts.tool_services.env_of_own_programs(self._parts.root, self._parts.env)
+        env = self._parts.tool_services.commands.env_of_own_programs(self._parts.place.root, self._parts.place.env)
         tree = Worktree.of_record(record.worktree, folder, env)
         if not tree.is_ours(record.id):
             return f"[{tree.path}, which its record names, is no worktree of cru's and was left alone]"

@@ -10,7 +10,7 @@ from cru.core.agents.agent_tasks import TOOL, AgentTasks
 from cru.core.api.host import BadArgument, NamespaceError
 from cru.core.base.values.messages import ToolCall
 from cru.core.tools.arguments import parse_arguments
-from cru.core.tools.protocol import AgentRequest, ArgumentError
+from cru.core.tools.protocol import AgentRequest, ArgumentError, ToolServices
 from cru.core.turn.calls import tool_call
 from cru.core.turn.parts import Parts
 
@@ -38,9 +38,9 @@ async def decide(parts: Parts, request: AgentRequest) -> AgentRequest:
     return msgspec.convert({**prepared.args, "background": request.background}, AgentRequest)
 
 
-def agent_tasks(parts: Parts) -> AgentTasks:
+def agent_tasks(tool_services: ToolServices) -> AgentTasks:
     """Those of the session; they are made when first needed. Raises NamespaceError."""
-    make = parts.tool_services.spawner
+    make = tool_services.spawner
     return tasks_of(None if make is None else make())
 
 

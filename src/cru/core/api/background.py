@@ -38,7 +38,7 @@ async def spawn(opts: dict[str, object] | None = None, **named: object) -> Value
     request = make_request(where, {**fields, "background": True})
     try:
         parts = host().parts
-        tasks = agent_tasks(parts)
+        tasks = agent_tasks(parts.tool_services)
         request = await decide(parts, request)
         task = await tasks.start_agent(tasks.cards().find(request.agent), request)
     except CruError as error:
@@ -67,7 +67,7 @@ def list_() -> list[dict[str, object]]:
 
     Example: #cru.background.list() --> 0
     """
-    tasks = host().session.parts.services.background
+    tasks = host().session.parts.services.tasks.background
     return [_describe(task.record) for task in tasks.manager.tasks.values()] if isinstance(tasks, AgentTasks) else []
 
 
@@ -76,7 +76,7 @@ def get(task_id: str) -> dict[str, object] | None:
 
     Example: cru.background.get("none") --> nil
     """
-    tasks = host().session.parts.services.background
+    tasks = host().session.parts.services.tasks.background
     task = tasks.manager.tasks.get(task_id) if isinstance(tasks, AgentTasks) else None
     if task is None:
         return None
@@ -89,7 +89,7 @@ async def cancel(task_id: str) -> bool:
 
     Example: cru.background.cancel("none") --> false
     """
-    tasks = host().session.parts.services.background
+    tasks = host().session.parts.services.tasks.background
     task = tasks.manager.tasks.get(task_id) if isinstance(tasks, AgentTasks) else None
     return task is not None and await tasks_of(tasks).manager.cancel(task, CancelledBy.PLUGIN)
 

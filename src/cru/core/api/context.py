@@ -10,6 +10,7 @@ from cru.core.api.dialogs.ui import check_session
 from cru.core.api.host import BadArgument, NamespaceError, Values, host
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
+from cru.core.conversations.store import ContextStore
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.stamp import Event
 from cru.core.turn import compaction
@@ -39,10 +40,10 @@ async def usage(session_id: str | None = None) -> Values:
     parts = host().session.parts
     try:
         check_session("cru.context.usage", session_id)
-        fill = compaction.fill(parts, await parts.choose(""), parts.sections())
+        fill = compaction.fill(parts, await parts.models.choose(""), parts.prompt.sections())
     except CruError as error:
         return Values((None, error.message))
-    sections = sum(len(span.text) for span in parts.sections())
+    sections = sum(len(span.text) for span in parts.prompt.sections())
     used = fill.used or (parts.history.size + sections) // BYTES_PER_TOKEN
     percent = round(fill.percent, 1)
     return Values(
@@ -68,8 +69,8 @@ async def compact(session_id: str | None = None) -> Values:
     try:
         check_session("cru.context.compact", session_id)
         check_between_prompts(parts, "cru.context.compact")
-        with locked(parts):
-            await compaction.compact_by_hand(parts, await parts.choose(""))
+        with locked(parts.store):
+            await compaction.compact_by_hand(parts, await parts.models.choose(""))
     except CruError as error:
         return Values((None, error.message))
     return Values((True, None))
@@ -106,7 +107,7 @@ def remove(session_id: str | None, which: dict[str, object]) -> Values:
         removed = _select(where, fields, messages)
         if removed:
             remaining = _remaining(entries, {entry.id for entry in removed})
-            with locked(parts):
+            with locked(parts.store):
                 parts.store.anchor("compaction", parts.store.summary(), [entry.id for entry in remaining])
                 parts.history = History(parts.store.visible())
     except CruError as error:
@@ -177,14 +178,14 @@ def _attachments() -> _Attached:
 
 def check_between_prompts(parts: Parts, where: str) -> None:
     """Raises NamespaceError while a prompt is being answered."""
-    if find_unfinished(parts.store.visible(), parts.root) is not None:
+    if find_unfinished(parts.store.visible(), parts.place.root) is not None:
         hint = "do it on turn:complete or session:idle"
         raise NamespaceError(f"{where}: a prompt is being answered; {hint}", hint)
 
 
-def locked(parts: Parts) -> AbstractContextManager[None]:
+def locked(store: ContextStore) -> AbstractContextManager[None]:
     """The context's lock, unless this session holds it already."""
-    return nullcontext() if parts.store.is_held else parts.store.lock("a script")
+    return nullcontext() if store.is_held else store.lock("a script")
 
 
 def _select(where: str, fields: dict[str, object], messages: Sequence[Entry]) -> Sequence[Entry]:

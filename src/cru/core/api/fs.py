@@ -140,7 +140,7 @@ def rename(old: str, new: str) -> None:
 
 def resolve(path: str) -> str:
     """Where a path leads: relative ones from the project root, in a sub-agent's worktree from there."""
-    return os.path.join(host().parts.root, path)
+    return os.path.join(host().parts.place.root, path)
 
 
 def _write_file(action: str, path: str, content: str, mode: str) -> None:

@@ -131,12 +131,12 @@ class PluginSession(Struct):
 
     def prompt_agent(self, text: str) -> None:
         """Have the agent asked this when what runs now is done."""
-        wakers = self.parts.services.wakers
+        wakers = self.parts.services.tasks.wakers
         if self.prompts not in wakers:
             wakers.append(self.prompts)
         if not self.prompts.is_watched:
             self.prompts.is_watched = True
-            self.parts.lifecycle.closing.append(self._tell_unasked)
+            self.parts.services.lifecycle.closing.append(self._tell_unasked)
         self.prompts.put(text)
 
     async def _tell_unasked(self) -> None:

@@ -95,7 +95,7 @@ async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
 def _leave() -> RedirectLeave:
     """Made at the first redirect, since most requests have none."""
     judges: list[RedirectLeave] = []
-    rules = host().parts.tool_services.web_rules
+    rules = host().parts.tool_services.rules.web
 
     def judge(url: str, target: str) -> Reach | None:
         from cru.core.base.net.redirects import InwardLeave
@@ -112,7 +112,7 @@ def _transport() -> Transport:
     from cru.core.base.net.transport import Transport
 
     session = host().session
-    make_transport = session.parts.services.transport
+    make_transport = session.parts.models.transport
     if make_transport is not None:
         return make_transport()
     return session.family_state("transport", Transport)

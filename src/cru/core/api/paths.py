@@ -22,7 +22,7 @@ def workspace() -> str:
 
     Example: cru.fs.is_dir(cru.paths.workspace()) --> true
     """
-    return str(host().parts.root)
+    return str(host().parts.place.root)
 
 
 def state(plugin: str) -> str:

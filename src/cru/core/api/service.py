@@ -150,7 +150,7 @@ def _config_value(service: _Service, key: str, spec: object) -> object:
     fields = spec if isinstance(spec, dict) else {"default": spec}
     owner = service.start.host
     if fields.get("secret"):
-        secret = owner.session.parts.env.get(f"CRUCIBLE_{service.name}_{key}".upper().replace("-", "_"))
+        secret = owner.session.parts.place.env.get(f"CRUCIBLE_{service.name}_{key}".upper().replace("-", "_"))
         if secret:
             return secret
     configured = owner.plugin.config.get(key)

@@ -143,11 +143,11 @@ def _fixed_property(session: PluginSession, name: str) -> object:
     if name == "id":
         return session.parts.store.session_id
     if name == "workspace":
-        return str(session.parts.root)
+        return str(session.parts.place.root)
     if name == "isolation":
         return None
     if name == "interactive":
-        return not isinstance(session.parts.asker, NoAsker)
+        return not isinstance(session.parts.services.face.asker, NoAsker)
     settings = session.parts.services.settings
     return settings.as_dict().get("model") if settings is not None else None
 
@@ -173,7 +173,7 @@ def _knob(session: PluginSession, name: str) -> object:
     knobs = _knobs(session)
     if name in knobs or name != "system_prompt":
         return knobs.get(name)
-    return next((span.text for span in session.parts.sections() if span.name == "base"), "")
+    return next((span.text for span in session.parts.prompt.sections() if span.name == "base"), "")
 
 
 def _parameters(knobs: Layers) -> Answer:
@@ -252,6 +252,6 @@ def on_provider_auth(work: Callable[..., object]) -> None:
             raise NamespaceError(f"{where}: {owner} gave no table of headers", 'return { authorization = "Bearer …" }')
         return {name.lower(): value for name, value in answered.items()}
 
-    listeners = here.session.parts.services.provider_auth
+    listeners = here.session.parts.models.auth
     listeners.append(headers)
     here.own(lambda: listeners.remove(headers))

@@ -64,9 +64,9 @@ def which(name: str) -> str | None:
 
     text("cru.shell.which", "name", name)
     if "/" in name:
-        place = os.path.join(host().parts.root, name)
+        place = os.path.join(host().parts.place.root, name)
         return place if os.access(place, os.X_OK) and os.path.isfile(place) else None
-    return find_program(name, host().session.parts.env.get("PATH", "")) if name and "\0" not in name else None
+    return find_program(name, host().session.parts.place.env.get("PATH", "")) if name and "\0" not in name else None
 
 
 def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ...]) -> _ProgramCall:
@@ -81,8 +81,8 @@ def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ..
     added = {str(k): tostring(v) for k, v in table(where, "env", chosen.get("env")).items()}
     program = Program(
         (cmd, *texts(where, "args", args)),
-        Path(parts.root, text(where, "cwd", cwd)) if cwd is not None else parts.root,
-        {**parts.env, **added},
+        Path(parts.place.root, text(where, "cwd", cwd)) if cwd is not None else parts.place.root,
+        {**parts.place.env, **added},
         text(where, "stdin", stdin).encode("utf-8", "surrogateescape") if stdin is not None else b"",
         is_marked=True,
         linger=None,

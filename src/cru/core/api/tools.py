@@ -66,7 +66,7 @@ async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None =
         named = [(text(where, "tool", item.get("tool")), table(where, "args", item.get("args"))) for item in tables]
     except BadArgument as error:
         return Values((None, error.message))
-    groups = group_calls(host().parts, named, [name for name, _ in named])
+    groups = group_calls(host().parts.tools, named, [name for name, _ in named])
     done = [result for group in groups for result in await asyncio.gather(*(call(*each) for each in group))]
     return Values(([{"result": result} if error is None else {"err": error} for result, error in done], None))
 

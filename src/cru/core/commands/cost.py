@@ -50,7 +50,7 @@ async def cost(context: CommandContext, _words: str) -> CommandResult:
     agents = sum_usages(usages)
     last = last.joined(sum_usages(of_turn(usages, turn)))
     everything = everything.joined(agents)
-    run = parts.ledger.session.totals
+    run = parts.models.ledger.session.totals
     rows = [("last prompt", last), *([("this run", run)] if run.requests else []), ("recorded here", everything)]
     if len(by_model) > 1 or usages:
         rows += [(f"  {model}", totals) for model, totals in sorted(by_model.items())]
@@ -65,7 +65,7 @@ async def _window(context: CommandContext) -> list[str]:
     if not context.models.is_named():
         return []
     try:
-        fill = compaction.fill(parts, await parts.choose(""), parts.sections())
+        fill = compaction.fill(parts, await parts.models.choose(""), parts.prompt.sections())
     except CruError:
         return []  # of a model that cannot be asked: the next prompt says why
     if not fill.limit:

@@ -6,7 +6,7 @@ from cru.core.base.config.layers import PROJECT
 from cru.core.commands.context import CommandContext
 from cru.core.guard.rules.modes import MODE_DESCRIPTIONS, MODES, STRICTNESS, check_mode
 from cru.core.turn.commands import CommandResult
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, SessionServices
 
 CYCLE = ("ask", "auto", "plan")
 """What the key goes through; `trust` is chosen by its name only."""
@@ -39,7 +39,7 @@ def _set(parts: Parts, name: str) -> str:
     gate, why = parts.gate, _limit(parts)[1]
     was = gate.mode
     gate.set_mode(name)
-    parts.services.mode_of_person = name
+    parts.services.face.mode = name
     now = gate.mode
     if now != name:
         return f"the mode stays `{now}`: the agent card allows no more"
@@ -55,11 +55,11 @@ def _describe(parts: Parts) -> str:
 
 def describe_sandbox(parts: Parts) -> str:
     """Whether the sandbox is on."""
-    if parts.services.open_sandbox is None:
+    if parts.services.sandbox.open is None:
         return "sandbox: off, commands may do all that you may (cru --sandbox)"
     if parts.gate.outside is None:
         return "sandbox: nothing confines commands here (cru doctor says why)"
-    covered = " and what the project brings" if parts.services.confine_project is not None else ""
+    covered = " and what the project brings" if parts.services.sandbox.confine_project is not None else ""
     return f"sandbox: on, it confines commands of the model{covered}"
 
 
@@ -68,13 +68,13 @@ def _reason(parts: Parts) -> str:
     why = _limit(parts)[1]
     if why and not why.endswith("says so"):
         return why
-    if parts.services.mode_of_person == parts.gate.mode:
+    if parts.services.face.mode == parts.gate.mode:
         return "you have set it in this session"
-    return _origin(parts)
+    return _origin(parts.services)
 
 
-def _origin(parts: Parts) -> str:
-    settings = parts.services.settings
+def _origin(services: SessionServices) -> str:
+    settings = services.settings
     return settings.origin("mode") if settings is not None else "default"
 
 
@@ -84,7 +84,7 @@ def _limit(parts: Parts) -> tuple[str, str]:
     if gate.mode_holder:
         return gate.mode, f"{gate.mode_holder} has set it"
     configured = str(settings.as_dict().get("mode", "ask")) if settings is not None else gate.mode
-    chosen = parts.services.mode_of_person or configured
+    chosen = parts.services.face.mode or configured
     if _is_wider(chosen, gate.mode):
         return gate.mode, "a hook or the agent card has set it"
     if settings is not None and settings.layers("mode")[:1] == (PROJECT,):

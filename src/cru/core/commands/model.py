@@ -17,7 +17,7 @@ from cru.core.models.protocol import ModelError
 from cru.core.models.providers import COMPATIBLE
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.model_pool import ModelPool
-from cru.core.turn.parts import Parts, ResolvedModel
+from cru.core.turn.parts import ResolvedModel, SessionServices
 
 ALL = "--all"
 """Of /model: for all contexts."""
@@ -104,7 +104,7 @@ async def _change(context: CommandContext, name: str, for_all: bool) -> str:
     await parts.bus.dispatch(ConfigChanged("model", name))
     where = "wherever no other one is set" if for_all else f"in {parts.store.name}"
     more = f", with its window of {window} tokens" if window else ""
-    more += _overruled(parts) if for_all else ""
+    more += _overruled(parts.services) if for_all else ""
     return f"{resolved.model.provider}:{resolved.model.name} answers from now on {where} (kept in {path}){more}"
 
 
@@ -123,9 +123,9 @@ async def _learn_window(context: CommandContext, resolved: ResolvedModel) -> int
     return window
 
 
-def _overruled(parts: Parts) -> str:
+def _overruled(services: SessionServices) -> str:
     """What says another model than config.toml, from the next run on, too."""
-    settings = parts.services.settings
+    settings = services.settings
     stronger = (
         [name for name in settings.layers("model") if name in (ENVIRONMENT, PROJECT)] if settings is not None else []
     )

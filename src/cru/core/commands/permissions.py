@@ -13,6 +13,7 @@ from cru.core.base.values.visible import fold_blanks, visible
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.commands.mode import describe_sandbox
+from cru.core.events.bus import Bus
 from cru.core.guard.rules.command_parts import JudgedParts, judge_parts
 from cru.core.guard.rules.gate import Gate, Verdict
 from cru.core.guard.rules.later_runs import ASKED
@@ -107,7 +108,7 @@ def overview_lines(parts: Parts, mode_from: str = "") -> Iterator[str]:
     yield ""
     yield "deny beats ask beats allow:" if rows else "no rules: [permissions] in config.toml has them"
     yield from _table(rows)
-    guards = guard_owners(parts)
+    guards = guard_owners(parts.bus)
     if guards:
         yield f"asked beside the rules: {', '.join(map(_safe, guards))}"
 
@@ -129,9 +130,9 @@ def _table(rows: Iterable[RuleRow]) -> Iterator[str]:
             yield f"  {'':<5}  {_safe(row.flaw)}"
 
 
-def guard_owners(parts: Parts) -> list[str]:
+def guard_owners(bus: Bus) -> list[str]:
     """Whose handlers may decide about a call beside the rules."""
-    registry = parts.bus.registry.by_event
+    registry = bus.registry.by_event
     return list(dict.fromkeys(handler.owner for event in GUARDS for handler in registry.get(event, ())))
 
 

@@ -57,7 +57,7 @@ async def leave(context: CommandContext, _words: str) -> CommandResult:
 
 async def help(context: CommandContext, words: str) -> CommandResult:
     """All commands, those of plugins too; with a name that one. Raises UnknownCommand."""
-    commands = context.session.parts.commands
+    commands = context.session.parts.services.commands
     if words:
         return CommandResult(_render_command(commands.find(words.removeprefix("/"))))
     columns = context.face.columns

@@ -14,7 +14,7 @@ from cru.core.turn.commands import CommandResult
 
 async def tasks(context: CommandContext, words: str) -> CommandResult:
     """Those of this session; with `cancel ID` end one. Raises BadCommand, NoSuchTask."""
-    known = context.session.parts.services.background
+    known = context.session.parts.services.tasks.background
     verb, _, task_id = words.strip().partition(" ")
     if words and (verb != "cancel" or not task_id.strip()):
         raise BadCommand(f"/tasks does not know {words!r}", "/tasks, or /tasks cancel ID")

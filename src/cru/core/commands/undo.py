@@ -14,7 +14,7 @@ from cru.core.revisions.diff import diff_summary
 from cru.core.revisions.restore import summarize
 from cru.core.revisions.store import RevisionStore
 from cru.core.turn.commands import CommandResult
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, SessionServices, Workplace
 from cru.core.undo.turns import (
     UndoPlan,
     UndoReport,
@@ -39,7 +39,7 @@ async def undo(context: CommandContext, words: str) -> CommandResult:
     leave, rest = _take_leave(words)
     count = _number(rest, "/undo", 1)
     parts = context.session.parts
-    await settle_changes(parts)
+    await settle_changes(parts.services)
     return await _carry_out(parts, plan_undo(parts, count), leave)
 
 
@@ -49,7 +49,7 @@ async def redo(context: CommandContext, words: str) -> CommandResult:
     if rest:
         raise BadCommand(f"/redo does not know {rest!r}", f"/redo, or /redo {LEAVE}")
     parts = context.session.parts
-    await settle_changes(parts)
+    await settle_changes(parts.services)
     return await _carry_out(parts, plan_redo(parts), leave)
 
 
@@ -75,17 +75,19 @@ async def _carry_out(parts: Parts, planned: UndoPlan, leave: bool) -> CommandRes
 
 async def _may_overwrite(parts: Parts, planned: UndoPlan) -> bool:
     """Whether a person says so. Raises UndoRefused if they do not, or nobody is there."""
-    store = _store(parts)
+    store = _store(parts.services)
     diffs = [
-        diff_summary(store, change, _name(parts, step.file)) for step in planned.conflicts for change in step.foreign
+        diff_summary(store, change, _name(parts.place, step.file))
+        for step in planned.conflicts
+        for change in step.foreign
     ]
     subject = PermissionSubject(
-        planned.kind, "write", ", ".join(_name(parts, step.file) for step in planned.conflicts),
+        planned.kind, "write", ", ".join(_name(parts.place, step.file) for step in planned.conflicts),
         f"changed by someone else: y overwrites that (it stays in `cru history`), n does nothing; /{planned.kind} {LEAVE} leaves "
         "these files as they are",
         preview="\n".join(filter(None, diffs)),
     )  # fmt: skip
-    reply = await parts.asker.ask(subject)
+    reply = await parts.services.face.asker.ask(subject)
     if reply is None or reply.choice == "no":
         refuse_conflicts(planned)
     return True
@@ -101,7 +103,7 @@ def _render(report: UndoReport, parts: Parts) -> str:
         lines.append(f"files: {_names(parts, report.restored)}")
     if report.left:
         lines.append(f"left as they are, since someone else changed them: {_names(parts, report.left)}")
-    lost = [f"{_name(parts, step.file)} ({step.why})" for step in planned.steps if step.why]
+    lost = [f"{_name(parts.place, step.file)} ({step.why})" for step in planned.steps if step.why]
     if lost:
         lines.append(f"not {verb}: {', '.join(lost)}")
     lines += planned.unkept
@@ -110,19 +112,19 @@ def _render(report: UndoReport, parts: Parts) -> str:
 
 
 def _names(parts: Parts, files: Iterable[str]) -> str:
-    names = [_name(parts, file) for file in files]
+    names = [_name(parts.place, file) for file in files]
     more = f" and {len(names) - MOST_FILES} more" if len(names) > MOST_FILES else ""
     return ", ".join(names[:MOST_FILES]) + more
 
 
-def _name(parts: Parts, file: str) -> str:
+def _name(place: Workplace, file: str) -> str:
     """Below the project without its folder."""
-    root = os.path.realpath(parts.root)
+    root = os.path.realpath(place.root)
     return visible(os.path.relpath(file, root) if is_inside(file, root) else file)
 
 
-def _store(parts: Parts) -> RevisionStore:
-    keeper = parts.services.changes.keeper()
+def _store(services: SessionServices) -> RevisionStore:
+    keeper = services.changes.keeper()
     assert keeper is not None  # there are changes
     return keeper.store
 
@@ -130,14 +132,14 @@ def _store(parts: Parts) -> RevisionStore:
 async def diff(context: CommandContext, words: str) -> CommandResult:
     """What the last turn changed in files, or the last N turns, or all that the model sees. Raises BadCommand, RevisionError."""
     parts = context.session.parts
-    await settle_changes(parts)
+    await settle_changes(parts.services)
     entries = list(parts.store.visible())
     starts = turn_starts(entries)
     count = len(starts) if words.strip() == "all" else _number(words.strip(), "/diff", 1)
     first = starts[-min(count, len(starts))] if starts else len(entries)
     changes = changes_of(parts, entries[first:])
     diffs = (
-        [diff_summary(_store(parts), entry, _name(parts, entry.file)) for entry in summarize(changes)]
+        [diff_summary(_store(parts.services), entry, _name(parts.place, entry.file)) for entry in summarize(changes)]
         if changes
         else []
     )

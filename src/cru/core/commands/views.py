@@ -34,7 +34,7 @@ async def view(context: CommandContext, words: str) -> CommandResult:
             f"there is no view {name}", did_you_mean(name, views) or f"there are {', '.join(sorted(views))}"
         )
     opened = OpenView(views[name])
-    if context.face.draws and context.session.parts.services.dialogs is not None:
+    if context.face.draws and context.session.parts.services.face.dialogs is not None:
         return await _open(opened)
     from cru.core.base.values.oil.layout import plain_text
     from cru.core.events.stream import CommandSaid

@@ -32,7 +32,7 @@ from cru.core.conversations.home import Home
 from cru.core.conversations.line_file import SHORTEST_SECRET, make_redactor
 from cru.core.conversations.store import FileContext
 from cru.core.events.bus import Bus
-from cru.core.guard.rules.gate import Asker, NoAsker
+from cru.core.guard.rules.gate import Asker
 from cru.core.hooks import HookSettings, merge_options
 from cru.core.models import ModelSettings
 from cru.core.models.providers import BASE_URL, KEY_VARIABLES, other_keys, own_keys, secret_names, secrets_in_base_url
@@ -41,7 +41,7 @@ from cru.core.tools.protocol import SecretVariables, Spawner, ToolSettings, Tool
 from cru.core.turn.commands import Command, Commands
 from cru.core.turn.history import History
 from cru.core.turn.model_pool import ModelPool, with_keys
-from cru.core.turn.parts import EngineSettings, Parts
+from cru.core.turn.parts import EngineSettings, Parts, PromptParts, SessionServices, Workplace
 from cru.core.turn.session import Session
 from cru.core.turn.spending import UsageLedger
 
@@ -78,8 +78,8 @@ def build(
 ) -> SessionBundle:  # fmt: skip
     """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
-    context_settings = settings.of(ContextSettings)
-    parent_name = parent_context(start, settings.of(EngineSettings).max_nested_runs)
+    context_settings, engine = settings.of(ContextSettings), settings.of(EngineSettings)
+    parent_name = parent_context(start, engine.max_nested_runs)
     home = Home(start.store, context_settings, start.project)
     problems, store = home.prepare(), wiring.open_store(home, start)
     notices += [*wiring.enlist(home, store), *wiring.model_problems(settings, start.env)]
@@ -89,26 +89,29 @@ def build(
     secrets = secret_variables(start, settings, bus.stream.warn)
     redact = _remove_keys_from_env(start, settings, layers, brought, secrets.hidden)
     journal, trace = wiring.open_records(bus, store, redact)
-    models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
+    models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models", UsageLedger(engine.budget))
     gate = wiring.build_gate(start, settings, layers, store, [path for part in brought for path in part.readable])
-    guides = find_guides(start, settings.of(EngineSettings).guides, gate, start.root, start.cwd)
+    guides = find_guides(start, engine.guides, gate, start.root, start.cwd)
     parts = Parts(
-        bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings, start), *sources]), gate=gate,
-        asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
-        settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=children_env(start, settings), secrets=secrets, history=History(),
-        tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
-        username=context_settings.username, parent=parent_name,
-        sections=wiring.section_source(start, store, context_settings, guides, files),
-        guides=guides, compaction_prompt=wiring.compaction_prompt(start.home), ledger=UsageLedger(settings.of(EngineSettings).budget),
+        bus=bus, store=store, history=History(), gate=gate, settings=engine, models=models.access,
+        tools=Tools([wiring.built_in_tools(settings, start), *sources]),
+        prompt=PromptParts(
+            sections=wiring.section_source(start, store, context_settings, guides, files), guides=guides,
+            compaction=wiring.compaction_prompt(start.home), username=context_settings.username, parent=parent_name,
+        ),
+        place=Workplace(root=start.root, env=children_env(start, settings), secrets=secrets),
+        recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
+        tool_services=wiring.tool_services(bus, home, store, models, gate, settings.of(ToolSettings)),
+        services=SessionServices(
+            face=wiring.face_services(settings, asker), settings=settings,
+            commands=Commands(lambda: built_in_commands(built, models)),
+        ),
     )  # fmt: skip
     _lend_spawner(parts, start, settings, home, models, redact)
     plugins = _add_extensions(parts, start, settings, layers, brought, extensions, redact)
     store.attend(command)
-    built = SessionBundle(
-        Session(parts, command), settings, home, store, wiring.make_close(models, store, journal, trace), models, plugins
-    )  # fmt: skip
-    parts.commands = Commands(lambda: built_in_commands(built, models))
+    close = wiring.make_close(models, store, journal, trace)
+    built = SessionBundle(Session(parts, command), settings, home, store, close, models, plugins)
     return built
 
 
@@ -156,7 +159,7 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
         async def close() -> None:
             await keeper.close()
 
-        parts.lifecycle.closing.append(close)
+        parts.services.lifecycle.closing.append(close)
         return keeper
 
     async def roll_back() -> None:
@@ -167,7 +170,7 @@ def _keep_changed_files(parts: Parts, start: Start, settings: Settings) -> None:
 
     changes.make = make
     changes.lend(parts)
-    parts.lifecycle.idle.append(roll_back)
+    parts.services.lifecycle.idle.append(roll_back)
 
 
 def _lend_spawner(
@@ -178,11 +181,17 @@ def _lend_spawner(
     _end_left_running(parts)
     _keep_changed_files(parts, start, settings)
 
+    tasks: Spawner | None = None
+
     def spawner() -> Spawner:
+        nonlocal tasks
+        if tasks is not None:
+            return tasks
         from cru.core.compose.children import ChildBuilder, make_tasks
 
         build = ChildBuilder(start, home, settings.of(ContextSettings), models, redact)
-        return make_tasks(parts, build, settings.of(TaskTable))
+        tasks = make_tasks(parts, build, settings.of(TaskTable))
+        return tasks
 
     parts.tool_services.spawner = spawner
     wiring.tell_lost_tasks(parts, settings.of(TaskTable).tasks)
@@ -207,8 +216,8 @@ def _end_left_running(parts: Parts) -> None:
         if names := await end_left_running(guardian):
             warn(f"what commands had left running ended with the session: {', '.join(names)}")
 
-    parts.lifecycle.opening.append(listen)
-    parts.lifecycle.closing.append(end)
+    parts.services.lifecycle.opening.append(listen)
+    parts.services.lifecycle.closing.append(end)
 
 
 def _guardian_listeners() -> list[Callable[[str], object]]:

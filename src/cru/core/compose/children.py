@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
@@ -16,7 +15,6 @@ from cru.core.agents.model_names import NamedModels
 from cru.core.agents.subagent import ChildSession, ChildSpec, asker_for, choose_for
 from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
-from cru.core.base.values.messages import Span
 from cru.core.compose import wiring
 from cru.core.compose.start import Start, card_places, find_guides
 from cru.core.conversations import ContextSettings, write_errors
@@ -29,7 +27,7 @@ from cru.core.tools.builtin import NarrowedTools
 from cru.core.tools.protocol import OUTPUT_FOLDER
 from cru.core.turn.history import History
 from cru.core.turn.model_pool import ModelPool
-from cru.core.turn.parts import FileChanges, Lifecycle, Parts, SectionSource
+from cru.core.turn.parts import FileChanges, Lifecycle, Parts, PromptParts, SessionServices, TaskServices
 from cru.core.turn.session import Session
 from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
 
@@ -65,40 +63,42 @@ class ChildBuilder(Struct):
             ),
             spec.stream,
         )  # fmt: skip
-        guides = self._guides(spec, parent, gate)
         trace = LineFile(spec.folder / "trace.jsonl", store.record_limits, self.redact)
         choose = choose_for(self.models.check, spec)
         parts = replace(
-            parent, bus=bus, store=store, choose=choose, tools=NarrowedTools(parent.tools, spec.tools), gate=gate,
-            asker=asker_for(parent.asker, f"{spec.card.name} {spec.agent_id}", self.shared.asking),
+            parent, bus=bus, store=store, history=History(), tools=NarrowedTools(parent.tools, spec.tools), gate=gate,
+            models=replace(parent.models, choose=choose, ledger=parent.models.ledger.child(on_usage=spec.count)),
+            prompt=self._prompt(parent, spec, store, self._guides(spec, parent, gate)),
+            place=replace(parent.place, root=spec.root or parent.place.root),
             recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
-            settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
-            tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
-            sections=self._sections(store, spec, guides, parent.services.skills),
-            services=replace(
-                parent.services, background=None, recover_tasks=None, wakers=[], is_chat=False,
-                changes=parent.services.changes if spec.root is None else FileChanges(),
-            ),
-            lifecycle=Lifecycle(before_round=parent.lifecycle.before_round, missing=parent.lifecycle.missing),
-            ledger=parent.ledger.child(on_usage=spec.count), fuel_limit=spec.fuel_limit,
-            card=None, guides=guides,
+            settings=replace(parent.settings, fuel=spec.fuel),
+            tool_services=wiring.tool_services(bus, self.home, store, self.models, gate, parent.tool_services.settings),
+            services=self._services(parent.services, spec),
         )  # fmt: skip
         parts.services.changes.lend(parts)
-        if parts.services.sandbox is not None:
-            parts.services.sandbox(parts)
+        if parts.services.sandbox.lend is not None:
+            parts.services.sandbox.lend(parts)
         lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth, spec.model))
         return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
+
+    def _services(self, above: SessionServices, spec: ChildSpec) -> SessionServices:
+        """The child asks through its parent, and leaves starting turns to it."""
+        assert self.shared is not None
+        asker = asker_for(above.face.asker, f"{spec.card.name} {spec.agent_id}", self.shared.asking)
+        return replace(
+            above, face=replace(above.face, asker=asker, is_chat=False), tasks=TaskServices(fuel_limit=spec.fuel_limit),
+            lifecycle=Lifecycle(before_round=above.lifecycle.before_round, missing=above.lifecycle.missing),
+            changes=above.changes if spec.root is None else FileChanges(),
+        )  # fmt: skip
 
     def _guides(self, spec: ChildSpec, above: Parts, gate: Gate) -> Guides:
         """The project's guides, as they stand where it works."""
         start = self.start
-        root = spec.root or above.root
+        root = spec.root or above.place.root
         cwd = start.cwd if root == start.root else root
         return find_guides(start, above.settings.guides, gate, root, cwd)
 
-    def _sections(
-        self, store: FileContext, spec: ChildSpec, guides: Guides, skills: Callable[[], Span] | None
-    ) -> SectionSource:
+    def _prompt(self, above: Parts, spec: ChildSpec, store: FileContext, guides: Guides) -> PromptParts:
         """The card's prompt, the guides, skills if it may load them, and where it works."""
         start, about = self.start, self.settings
         where = guides.places
@@ -111,16 +111,19 @@ class ChildBuilder(Struct):
             base,
             spec.card.name,
             guides=guides,
-            skills=skills if spec.tools("skill") else None,
+            skills=above.prompt.skills if spec.tools("skill") else None,
         )
-        return lambda: build_sections(store, sources, about.username, reflection=False)
+        return replace(
+            above.prompt, sections=lambda: build_sections(store, sources, about.username, reflection=False), guides=guides,
+            parent=above.store.name, card=None,
+        )  # fmt: skip
 
 
 def lend_tasks(parts: Parts, tasks: AgentTasks) -> None:
     """Tools may start work beside the conversation; what is left of it ends with the session."""
     parts.tool_services.spawner = lambda: tasks
-    parts.services.background = tasks
-    parts.lifecycle.closing.insert(0, tasks.close)
+    parts.services.tasks.background = tasks
+    parts.services.lifecycle.closing.insert(0, tasks.close)
 
 
 def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskTable) -> AgentTasks:
@@ -146,4 +149,4 @@ def _listen(parts: Parts, manager: TaskManager) -> None:
     async def close() -> None:
         pipe.close()
 
-    parts.lifecycle.closing.append(close)
+    parts.services.lifecycle.closing.append(close)

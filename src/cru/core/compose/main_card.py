@@ -93,7 +93,7 @@ async def tell_model(parts: Parts, card: AgentCard, settings: Settings) -> None:
     """That another model than the card's answers, as a sub-agent of that card tells it."""
 
     async def own_model() -> str:
-        return (await parts.choose("")).model.name
+        return (await parts.models.choose("")).model.name
 
     chosen_models = settings.of(ModelSettings)
     names = (*(name for name, about in chosen_models.models.items() if about.model), *chosen_models.categories)

@@ -36,17 +36,17 @@ class PromptFilesHere(Struct, frozen=True):
 
     def join(self, parts: Parts) -> None:
         """Commands, and the tool that loads skills, in the session of these parts."""
-        parts.lifecycle.opening.append(self._tell_unread)
+        parts.services.lifecycle.opening.append(self._tell_unread)
         if not self.kinds:
             return
         runner = PromptFileRunner(parts, self.places)
-        parts.lifecycle.idle.append(runner.take_back)
+        parts.services.lifecycle.idle.append(runner.take_back)
         if self.skills is not None:
-            parts.services.skills = self.skills.section
+            parts.prompt.skills = self.skills.section
             problem = parts.tools.add(SkillTool(self.skills, runner))
             if problem:
                 parts.bus.stream.warn(problem)
-        parts.lifecycle.opening.append(partial(_open, runner, self.skills, self.kinds, self.settings))
+        parts.services.lifecycle.opening.append(partial(_open, runner, self.skills, self.kinds, self.settings))
 
     def secrets(self, env: Mapping[str, str]) -> Iterable[str]:
         return ()
@@ -88,7 +88,7 @@ async def _open(
     async def choose(name: str) -> str:
         return await _choose_model(parts, settings, name)
 
-    parts.commands.sources.append(FileCommands(runner, kinds, choose))
+    parts.services.commands.sources.append(FileCommands(runner, kinds, choose))
     _tell_left_out(parts, runner.places, kinds, skills)
 
 
@@ -96,7 +96,7 @@ async def _choose_model(parts: Parts, settings: Settings, name: str) -> str:
     """What a file's `model` means; that nobody knows it is told."""
 
     async def own_model() -> str:
-        return (await parts.choose("")).model.name
+        return (await parts.models.choose("")).model.name
 
     chosen = settings.of(ModelSettings)
     known = (*(known for known, about in chosen.models.items() if about.model), *chosen.categories)

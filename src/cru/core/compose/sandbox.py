@@ -29,6 +29,7 @@ from cru.core.guard.sandbox.backends import (
 )
 from cru.core.hooks import ENV_FOLDER
 from cru.core.tools.builtin import BuiltInTool
+from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     chosen = chosen_sandbox(settings, start.env)
     lend_environments = _environments(parts, start, chosen)
     lend_environments(parts)
-    parts.services.sandbox = lend_environments
+    parts.services.sandbox.lend = lend_environments
     if chosen.mode == "off":
         return
-    parts.services.sandbox_state = ""
+    parts.services.sandbox.state = ""
     env = bwrap_env(start, chosen)
     memory = DetectionMemory(start.home, env, is_kept=start.private is None)
     readable = (str(parts.store.folder / ENV_FOLDER), str(parts.store.folder / TASK_FOLDER))
@@ -68,32 +69,32 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     )  # fmt: skip
 
     async def open_sandbox(_: Parts) -> None:
-        parts.services.sandbox_state = (await sandbox.open()).backend or "none"
-        if parts.services.sandbox_state != "none":
-            _describe_sandbox(parts, describe_limits(chosen))
+        parts.services.sandbox.state = (await sandbox.open()).backend or "none"
+        if parts.services.sandbox.state != "none":
+            _describe_sandbox(parts.tools, describe_limits(chosen))
 
     def lend(to: Parts) -> None:
         lend_environments(to)
         _lend(sandbox, to)
 
-    parts.services.sandbox = lend
-    parts.services.open_sandbox = open_sandbox
+    parts.services.sandbox.lend = lend
+    parts.services.sandbox.open = open_sandbox
 
     async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
         return await sandbox.load().confine_project(parts.gate.places, program)
 
-    parts.services.confine_project = confine_project if chosen.project else None
+    parts.services.sandbox.confine_project = confine_project if chosen.project else None
     sandbox.outside.runs_elsewhere = lambda: sandbox.load().runs_elsewhere(parts.gate.places)
     parts.gate.watch_outside(sandbox.outside)
     _lend(sandbox, parts)
-    parts.lifecycle.opening.insert(0, open_sandbox)
-    parts.lifecycle.closing.append(sandbox.close)
+    parts.services.lifecycle.opening.insert(0, open_sandbox)
+    parts.services.lifecycle.closing.append(sandbox.close)
 
 
 def _environments(parts: Parts, start: Start, chosen: SandboxSettings) -> Callable[[Parts], None]:
     """What lends an agent the environments of what runs unconfined beside what is confined."""
     roots = (str(start.root), *_writable(start, chosen))
-    base = parts.env  # before settings of other programs add to it
+    base = parts.place.env  # before settings of other programs add to it
 
     def own(root: Path) -> Mapping[str, str]:
         return own_env(base, str(root), *roots, *parts.gate.places.roots)
@@ -102,7 +103,7 @@ def _environments(parts: Parts, start: Start, chosen: SandboxSettings) -> Callab
         return {name: value for name, value in own(root).items() if name not in SOURCED} if is_by_rule else base
 
     def lend(to: Parts) -> None:
-        to.tool_services.own_env, to.tool_services.outside_env = own, outside
+        to.tool_services.commands.own_env, to.tool_services.commands.outside_env = own, outside
 
     return lend
 
@@ -168,15 +169,15 @@ def _lend(sandbox: SandboxOnDemand, parts: Parts) -> None:
         if keep is not None:
             keep(path, content, tool, call_id)
 
-    parts.tool_services.confine = confine
-    parts.tool_services.take_sandbox_note = sandbox.take_note
-    parts.tool_services.outside = sandbox.outside
+    parts.tool_services.commands.confine = confine
+    parts.tool_services.commands.take_note = sandbox.take_note
+    parts.tool_services.commands.outside = sandbox.outside
     parts.tool_services.keep_file = keep_file
 
 
-def _describe_sandbox(parts: Parts, limits: str) -> None:
+def _describe_sandbox(tools: Tools, limits: str) -> None:
     """The model is told what its commands are confined to, and of the argument that asks for more, where there is a sandbox."""
-    tool = parts.tools.find("bash")
+    tool = tools.find("bash")
     if isinstance(tool, BuiltInTool):
         schema = dict(tool.spec.parameters)
         properties = schema["properties"]
@@ -188,7 +189,7 @@ def _describe_sandbox(parts: Parts, limits: str) -> None:
         )
         description = f"{description} It runs in a sandbox: {limits}."
         tool.spec = replace(tool.spec, description=description, parameters=schema)
-        parts.tools.refresh()
+        tools.refresh()
 
 
 class SandboxOnDemand:

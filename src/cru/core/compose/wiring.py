@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -29,7 +29,7 @@ from cru.core.events.payloads import TodoChanged, TurnComplete
 from cru.core.events.stamp import Origin
 from cru.core.feature_table import FEATURES, load_target
 from cru.core.guard.rules import PermissionSettings, layer_rules
-from cru.core.guard.rules.gate import Asker, Gate
+from cru.core.guard.rules.gate import Asker, Gate, NoAsker
 from cru.core.guard.rules.grants import Grants
 from cru.core.guard.rules.paths import named_secrets, resolve
 from cru.core.hooks import HookOptions, HookSetup
@@ -38,9 +38,9 @@ from cru.core.models import ModelSettings
 from cru.core.plugins import PATH_VARIABLES, PluginSettings
 from cru.core.plugins.packages import installed_packages
 from cru.core.tools.builtin import BuiltInTools
-from cru.core.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings, WebRules
+from cru.core.tools.protocol import OUTPUT_FOLDER, ToolRules, ToolServices, ToolSettings
 from cru.core.turn.model_pool import ModelPool
-from cru.core.turn.parts import Dialogs, Parts, SectionSource, SessionServices
+from cru.core.turn.parts import FaceServices, Parts, SectionSource, SessionServices
 from cru.core.turn.recorder import Recorder
 from cru.core.turn.settling import inject_recursion
 from cru.core.turn.system_prompt import Guides, PromptSources, build_sections
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
+    from cru.core.tools.ports import WebRules
+    from cru.core.turn.ports import Dialogs
     from cru.core.turn.turn import TaskReport
 
 
@@ -73,24 +75,27 @@ def add_extensions(
     """Built-in handlers, extensions and plugins, and what is done around a session; returns the plugins. Raises
     BadExtension."""
     register_extensions(parts.bus, extensions)
-    plugins = add_plugins(parts, start, settings)
-    parts.lifecycle.opening += [bind_saved_state, partial(check_rules, strict=start.strict_hooks)]
+    plugins = add_plugins(parts.services, start, settings)
+    parts.services.lifecycle.opening += [bind_saved_state, partial(check_rules, strict=start.strict_hooks)]
     places = card_places(start)
     if places.has_own():
         from cru.core.agents.discovery import tell_cards
 
-        parts.lifecycle.opening.append(partial(tell_cards, places))
+        parts.services.lifecycle.opening.append(partial(tell_cards, places))
     if start.agent:
         from cru.core.compose.main_card import find_card, mark_of, narrow_tools, tell_model
 
         card = find_card(start.agent, places)
-        parts.card = mark_of(card)
-        parts.lifecycle.opening += [partial(narrow_tools, card=card), partial(tell_model, card=card, settings=settings)]
+        parts.prompt.card = mark_of(card)
+        parts.services.lifecycle.opening += [
+            partial(narrow_tools, card=card),
+            partial(tell_model, card=card, settings=settings),
+        ]
     clean_cache_at_end(parts, settings.of(ToolSettings))
     return plugins
 
 
-def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | None:
+def add_plugins(services: SessionServices, start: Start, settings: Settings) -> Extensions | None:
     """All plugins, if there may be any; they are loaded when the session opens."""
     chosen = settings.of(PluginSettings)
     is_configured = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
@@ -101,9 +106,9 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     from cru.core.plugins.manager import Extensions
 
     extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home, start.strict_hooks)
-    parts.lifecycle.opening += [extensions.open, extensions.require]
-    parts.lifecycle.reloading.append(extensions.prepare_prompt)
-    parts.lifecycle.closing.append(extensions.close)
+    services.lifecycle.opening += [extensions.open, extensions.require]
+    services.lifecycle.reloading.append(extensions.prepare_prompt)
+    services.lifecycle.closing.append(extensions.close)
     return extensions
 
 
@@ -142,8 +147,8 @@ def tell_lost_tasks(parts: Parts, settings: TaskSettings) -> None:
 
             await tell_lost_tasks(parts)
 
-    parts.services.recover_tasks = recover
-    parts.lifecycle.idle.append(tell)
+    parts.services.tasks.recover = recover
+    parts.services.lifecycle.idle.append(tell)
 
 
 def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, plugins: Extensions | None) -> None:
@@ -153,8 +158,8 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
     setup = HookSetup(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact, plugins)
     watcher = HookWatcher(setup)
     watcher.load()
-    parts.lifecycle.opening.append(watcher.check)
-    parts.lifecycle.reloading.append(watcher.reload)
+    parts.services.lifecycle.opening.append(watcher.check)
+    parts.services.lifecycle.reloading.append(watcher.reload)
 
 
 Redact = Callable[[bytes], bytes] | None
@@ -236,7 +241,7 @@ def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:
             parts.bus.stream.warn(f"old outputs in {error.filename or parts.store.folder} stay: {error.strerror}")
 
     if settings.auto_cleanup_cache and os.path.isdir(parts.store.folder / OUTPUT_FOLDER):
-        parts.lifecycle.closing.append(tidy)
+        parts.services.lifecycle.closing.append(tidy)
 
 
 def make_close(models: ModelPool, *files: FileContext | LineFile) -> Callable[[], Awaitable[None]]:
@@ -262,17 +267,8 @@ def section_source(
         card = find_card(start.agent, places)
         base, name = card.prompt or BASE, card.name
     own_agents, skills = partial(_own_agents, places), files.skills if files is not None else None
-    sources = PromptSources(
-        start.home,
-        start.root,
-        start.cwd,
-        user_home(start),
-        base,
-        name,
-        own_agents,
-        guides,
-        skills.section if skills else None,
-    )
+    where = start.home, start.root, start.cwd, user_home(start)
+    sources = PromptSources(*where, base, name, own_agents, guides, skills.section if skills else None)
     return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
 
 
@@ -327,7 +323,9 @@ async def check_rules(parts: Parts, strict: bool = False) -> None:
             parts.bus.stream.warn(text)
 
 
-def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, gate: Gate) -> ToolServices:
+def tool_services(
+    bus: Bus, home: Home, store: FileContext, models: ModelPool, gate: Gate, settings: ToolSettings
+) -> ToolServices:
     """What built-in tools borrow. The gate may take over rules of other programs later."""
 
     async def fetch(url: str, **limits: Any) -> WholeResponse:
@@ -356,28 +354,23 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         origin = home.foreign_origin(name) if is_name(name) and gate.mode != "trust" else ""
         return f"it is a conversation about another project, {origin}" if origin else ""
 
-    return ToolServices(
-        store=store,
-        home=home,
-        send=send,
-        fetch=fetch,
-        todos_changed=todos_changed,
-        web_rules=web_rules,
+    rules = ToolRules(
         judge_read=lambda path: gate.judge("read", "read", path, [("read", path)]),
+        hidden_files=gate.hidden_files,
+        web=web_rules,
         why_foreign=why_foreign,
         why_model=lambda name: models.why_elsewhere(name) if gate.mode != "trust" else "",
-        hidden_files=gate.hidden_files,
+    )
+    return ToolServices(
+        settings=settings, store=store, home=home, send=send, fetch=fetch, todos_changed=todos_changed, rules=rules
     )
 
 
-def session_services(models: ModelPool, settings: Settings, asker: Asker | None) -> SessionServices:
-    """What the rooms above the engine borrow; whoever asks a person for permission may show dialogs, too."""
-    return SessionServices(
-        settings=settings,
-        transport=models.transport,
-        configured_model=models.configured_name,
-        provider_auth=models.auth,
-        dialogs=asker if isinstance(asker, Dialogs) else None,
+def face_services(settings: Settings, asker: Asker | None) -> FaceServices:
+    """What asks a person for permission may show dialogs, too."""
+    return FaceServices(
+        asker=asker or NoAsker(),
+        dialogs=cast("Dialogs", asker) if hasattr(asker, "show") else None,
         is_verbose=settings.of(FaceSettings).verbose,
     )
 

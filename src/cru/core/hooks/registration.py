@@ -23,7 +23,7 @@ from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.core.hooks.notices import list_notices, waiting_status
 from cru.core.hooks.session import SessionHooks
 from cru.core.plugins.lost_guards import LostGuard
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import SessionServices
 
 if TYPE_CHECKING:
     from cru.core.agents.record import TaskRecord
@@ -56,8 +56,8 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     hooks.is_strict = setup.strict
     hooks.bind(parts)
     hooks.register(bus)
-    parts.lifecycle.opening.append(hooks.open)
-    parts.lifecycle.closing.append(hooks.close)
+    parts.services.lifecycle.opening.append(hooks.open)
+    parts.services.lifecycle.closing.append(hooks.close)
     return hooks
 
 
@@ -171,9 +171,9 @@ def _name_some(entries: Sequence[HookEntry], most: int = 3) -> str:
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
-def _task_records(parts: Parts) -> list[TaskRecord]:
+def _task_records(services: SessionServices) -> list[TaskRecord]:
     """Of the session, once there are some."""
-    work = parts.services.background
+    work = services.tasks.background
     if work is None:
         return []
     from cru.core.agents.agent_tasks import AgentTasks
@@ -186,12 +186,12 @@ def _facts_of(setup: HookSetup) -> SessionFacts:
     store = parts.store
     facts = session_facts(setup.where, setup.options, store.folder, store.name, parts.bus.origin.session_id)
     facts.mode = lambda: parts.gate.mode
-    facts.tasks = lambda: _task_records(parts)
-    facts.is_chat = lambda: parts.services.is_chat
+    facts.tasks = lambda: _task_records(parts.services)
+    facts.is_chat = lambda: parts.services.face.is_chat
     facts.warn = parts.bus.stream.warn
     config = claude_folder(setup.where)
     link = link_path(config, facts.cwd, store.session_id) if setup.options.link_transcripts else None
     facts.transcript = transcript = Transcript(store, facts.root, parts.bus.stream.warn, link)
-    parts.lifecycle.closing.append(transcript.close)
+    parts.services.lifecycle.closing.append(transcript.close)
     facts.entries = store.entries
     return facts

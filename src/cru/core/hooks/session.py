@@ -186,13 +186,13 @@ class SessionHooks:
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""
         self._parts = parts
-        self.facts.confine = parts.services.confine_project
-        self._tool_env = parts.env
-        parts.services.wakers.append(self._waker)
+        self.facts.confine = parts.services.sandbox.confine_project
+        self._tool_env = parts.place.env
+        parts.services.tasks.wakers.append(self._waker)
 
     async def open(self, parts: Parts) -> None:
         """Before `session:started`: by then it is known who sits there."""
-        self.facts.model = self.facts.model or parts.services.configured_model()
+        self.facts.model = self.facts.model or parts.models.configured_name()
         self.set_tool_environment()
 
     def set_tool_environment(self) -> None:
@@ -206,7 +206,7 @@ class SessionHooks:
         for name in {entry.dialect for entry in self.loaded.active()}:
             environment = self._dialects[name].tool_environment
             added |= environment(self.facts) if environment is not None else {}
-        self._parts.env = {**self._tool_env, **added}
+        self._parts.place.env = {**self._tool_env, **added}
 
     async def close(self) -> None:
         """End what runs beside the session. After a one-shot run that was not interrupted, hooks have a few seconds to finish first:

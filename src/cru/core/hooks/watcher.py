@@ -49,7 +49,7 @@ class HookWatcher(Struct):
         if self._refusal is not None:  # a person may have mended it
             self.load()
         self._check()
-        if parts.services.is_verbose and self.hooks is not None and self.hooks.loaded.known:
+        if parts.services.face.is_verbose and self.hooks is not None and self.hooks.loaded.known:
             entries = (
                 f"{' '.join(entry.label.split())[:LABEL]} {entry.id} ({status.state})"
                 for status in self.hooks.loaded.known

@@ -44,7 +44,7 @@ def add_command(
     """Let a person type `/name`; or `/plugin:name`, with a problem for the plugin, if the name is taken or has a dot in it (`/notes.md` at
     the beginning of a prompt is a file)."""
     hint = hint or " ".join(p.name if p.required else f"[{p.name}]" for p in params)
-    commands, owner = host.session.parts.commands, host.plugin.name
+    commands, owner = host.session.parts.services.commands, host.plugin.name
     run = partial(_run_command, host, name, function)
     problem, full = commands.problem_with(name), name
     if problem and not commands.problem_with(f"{owner}:{name}"):

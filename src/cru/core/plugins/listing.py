@@ -58,7 +58,7 @@ def _plugin_row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, objec
     ]
     tools = [name for name in parts.tools.names() if getattr(parts.tools.find(name), "source", "") == loaded.name]
     row["tools"] = sorted(tools)
-    row["commands"] = [command.name for command in parts.commands.all() if command.owner == loaded.name]
+    row["commands"] = [command.name for command in parts.services.commands.all() if command.owner == loaded.name]
     services = session.shared.get("services", {}).values()
     row["services"] = sorted(service.name for service in services if service.start.host.plugin.name == loaded.name)
     failures = [f"{f.context}: {f.error}" for f in recent_failures(session) if f.plugin == loaded.name]

@@ -146,7 +146,7 @@ class PluginLoader:
                 await _call_in_time(host, "unloading", undo)
         session.parts.bus.registry.drop_owner(name)
         session.parts.tools.drop_source(name)
-        session.parts.commands.drop(name)
+        session.parts.services.commands.drop(name)
         await cancel_background(session, name)
 
     async def _load_in_time(self, language: Language, plugin: DiscoveredPlugin, host: Host, content: FileCopy) -> None:

@@ -75,13 +75,13 @@ class Extensions:
     async def open(self, parts: Parts) -> None:
         """Load every plugin that is wanted."""
         self.session = PluginSession(parts, self.home)
-        parts.services.wakers.append(self.session.prompts)
+        parts.services.tasks.wakers.append(self.session.prompts)
         self._opened = PluginLoader(self.session, self.config, lambda: self.places)
         for plugin in self._find():
             await self._load_new(plugin)
         self._check_effects({loaded.name for loaded in self.plugins})
         named = [_describe(loaded) for loaded in self.plugins if not loaded.is_off]
-        if parts.services.is_verbose and named:
+        if parts.services.face.is_verbose and named:
             parts.bus.stream.tell(Notice("info", f"plugins: {', '.join(named)}"))
 
     async def require(self, parts: Parts) -> None:

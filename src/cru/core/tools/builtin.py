@@ -140,10 +140,14 @@ class BuiltInTool:
 
     def why_ask(self, args: Mapping[str, object], services: ToolServices | None = None) -> str:
         """Why this call needs a rule or a person, whatever the mode; "" for most."""
-        if self._row.of_context and services is not None and services.why_foreign is not None:
-            return services.why_foreign(self.subject(args))
-        if (model := str(args.get(self._row.model) or "")) and services is not None and services.why_model is not None:
-            return services.why_model(model)
+        if self._row.of_context and services is not None and services.rules.why_foreign is not None:
+            return services.rules.why_foreign(self.subject(args))
+        if (
+            (model := str(args.get(self._row.model) or ""))
+            and services is not None
+            and services.rules.why_model is not None
+        ):
+            return services.rules.why_model(model)
         if args.get(self._row.receiver) and _may_edit(self.subject(args)):
             return "it has control characters, with which a program that has a terminal may read something else than what is shown"
         if self.kind == "fetch":

@@ -66,7 +66,7 @@ async def read_context(args: ReadContext, running: ToolContext, options: ToolOpt
 def _refuse_denied(running: ToolContext, folder: Path) -> None:
     """Each file is judged as if the tool `read` read it, but that a context's folder is no protected place for this tool. Raises
     ToolError naming the first that a rule denies or wants a question for, and why."""
-    judge = running.services.judge_read
+    judge = running.services.rules.judge_read
     for name in READ if judge is not None else ():
         verdict = judge(str(folder / name)) if judge is not None and (folder / name).exists() else None
         if verdict is not None and (verdict.decision == "deny" or (verdict.decision == "ask" and verdict.explicit)):

@@ -190,7 +190,7 @@ async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolRe
 
 def _may_show(running: ToolContext, path: str) -> bool:
     """Whether lines of this file may be shown: what may be changed may be forbidden to read."""
-    judge = running.services.judge_read
+    judge = running.services.rules.judge_read
     return judge is None or judge(path).decision == "allow"
 
 

@@ -104,7 +104,7 @@ async def _search(
         capture = TextCapture(limit=limit, errors="surrogateescape", ends_at_limit=True)
         return _check_pattern(await run_command(argv, own, late - monotonic(), capture, stdin))
 
-    own = replace(running, env=running.services.env_of_own_programs(running.root, running.env))
+    own = replace(running, env=running.services.commands.env_of_own_programs(running.root, running.env))
     program = find_program("rg", own.env.get("PATH", ""))
     if program is not None:
         ended, lines = await ripgrep.search(program, job, run, hidden.__contains__)

@@ -15,7 +15,7 @@ _NOTES = {
 
 def find_hidden(running: ToolContext, tool: str, path: str) -> HiddenFiles | None:
     """What a call of this tool on this path, as the model gave it, must not show; None if that is nothing."""
-    hidden_files = running.services.hidden_files
+    hidden_files = running.services.rules.hidden_files
     return hidden_files(tool, path) if hidden_files is not None else None
 
 

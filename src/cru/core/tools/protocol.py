@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -14,10 +14,10 @@ from cru.core.base.values.messages import Image, ToolSpec
 if TYPE_CHECKING:
     from cru.core.base.net import WholeResponse
     from cru.core.base.process.confined import ConfinedCommand
-    from cru.core.conversations.store import FileContext
     from cru.core.guard.rules.gate import Verdict
     from cru.core.guard.rules.hidden_files import HiddenFiles
     from cru.core.guard.rules.outside_runs import OutsideRuns
+    from cru.core.tools.ports import ContextFiles, ContextHome, WebRules
 
 T = TypeVar("T")
 
@@ -65,20 +65,6 @@ class ToolResult(Struct, frozen=True):
     brief: str = ""
     tasks: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
-
-
-class ContextFiles(Protocol):
-    """The files of one context."""
-
-    def write_text(self, name: str, text: str) -> None: ...
-
-
-class ContextHome(Protocol):
-    """Where all contexts are."""
-
-    def write_reflection(self, text: str, limit_bytes: int) -> None: ...
-
-    def find(self, name: str) -> "FileContext": ...
 
 
 class CommandRequest(Struct, frozen=True):
@@ -170,67 +156,85 @@ class Spawner(Protocol):
         ...
 
 
-class WebRules(Protocol):
-    """What the rules say about web addresses that no call names."""
+class ToolSettings(Struct, frozen=True):
+    """Sizes in characters, times in seconds."""
 
-    def why_not(self, url: str) -> str:
-        """The rule that denies an address or wants a question for it, "" if none does."""
-        ...
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
+        "tool_output_cache_threshold": (0, inf),
+        "tool_cache_preview_chars": (0, inf),
+        "tool_cache_max_age_days": (0, 36_500),
+        "bash_timeout": (0, 604_800),
+    }
 
-    def why_not_origin(self, url: str) -> str:
-        """Why a call with this address would not run without a question, "" if it would."""
-        ...
+    tool_output_cache_threshold: int = 30_000
+    tool_cache_preview_chars: int = 2_000
+    tool_cache_max_age_days: int = 7
+    auto_cleanup_cache: bool = True
+    bash_timeout: float = 120.0
 
-    def is_named(self, url: str) -> bool:
-        """Whether an allow rule, or a kept answer, names the host."""
-        ...
+
+class CommandServices(Struct, kw_only=True):
+    """How commands of tools run.
+
+    confine: (argv, whether it outlives us) -> the same in a sandbox, None if nothing confines here
+    take_note: what the model is told once with the result of a command that nothing confined
+    outside: runs outside of that sandbox
+    own_env: (root) -> the environment of programs that cru starts for itself, in which handlers and the project have no say
+    outside_env: (root, whether a rule permits it) -> that of a command that runs outside of the sandbox
+    """
+
+    confine: "Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None" = None
+    take_note: Callable[[], str] | None = None
+    outside: "OutsideRuns | None" = None
+    own_env: Callable[[Path], Mapping[str, str]] | None = None
+    outside_env: Callable[[Path, bool], Mapping[str, str]] | None = None
+
+    def env_of_own_programs(self, root: Path, env: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment of programs that cru starts for itself in this folder; `env` where nothing lends one."""
+        return env if self.own_env is None else self.own_env(root)
+
+
+class ToolRules(Struct, kw_only=True):
+    """What the gate says of things that a call leads to.
+
+    judge_read: what the tool `read` would be told about a path
+    hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
+    web: makes what judges the addresses that a call of `fetch` leads to
+    why_foreign: why reading this context needs a rule or a person: it is another project's; "": it is not
+    why_model: why a sub-agent with this model needs a rule or a person
+    """
+
+    judge_read: "Callable[[str], Verdict] | None" = None
+    hidden_files: "Callable[[str, str], HiddenFiles | None] | None" = None
+    web: "Callable[[], WebRules] | None" = None
+    why_foreign: Callable[[str], str] | None = None
+    why_model: Callable[[str], str] | None = None
 
 
 class ToolServices(Struct, kw_only=True):
     """What the composition root lends to built-in tools; None: there is nothing of the kind.
 
+    settings: those of tools
     store: the files of the context that the call belongs to
     home: all contexts
     send: (to, content, sender) -> what the model reads; delivers a message to another context
     fetch: gets a web address, as cru.core.base.net.transport.Transport.get does
     todos_changed: tells the handlers that the todos were written
-    web_rules: makes what judges the addresses that a call of `fetch` leads to
-    judge_read: what the tool `read` would be told about a path
-    hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
-    spawner: makes what starts work beside the conversation, when it is first needed
-    confine: (argv, whether it outlives us) -> the same in a sandbox, None if nothing confines here
-    take_sandbox_note: what the model is told once with the result of a command that nothing confined
-    why_foreign: why reading this context needs a rule or a person: it is another project's; "": it is not
-    why_model: why a sub-agent with this model needs a rule or a person
-    outside: runs outside of that sandbox
-    own_env: (root) -> the environment of programs that cru starts for itself, in which handlers and the project have no say
-    outside_env: (root, whether a rule permits it) -> that of a command that runs outside of the sandbox
+    spawner: gives what starts work beside the conversation; the first call makes it
     interrupted: by the id of each call that was cancelled, what had come of it until then
     keep_file: (path, content, tool, call id): a file is about to have that content; how it is now is kept, if that can be
     """
 
-    store: ContextFiles | None = None
-    home: ContextHome | None = None
+    settings: ToolSettings = ToolSettings()
+    store: "ContextFiles | None" = None
+    home: "ContextHome | None" = None
     send: Callable[[str, str, str | None], Awaitable[str]] | None = None
     fetch: "Callable[..., Awaitable[WholeResponse]] | None" = None
     todos_changed: Callable[[], Awaitable[None]] | None = None
-    web_rules: Callable[[], WebRules] | None = None
-    judge_read: "Callable[[str], Verdict] | None" = None
-    hidden_files: "Callable[[str, str], HiddenFiles | None] | None" = None
     spawner: Callable[[], Spawner] | None = None
-    confine: "Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None" = None
-    take_sandbox_note: Callable[[], str] | None = None
-    why_foreign: Callable[[str], str] | None = None
-    why_model: Callable[[str], str] | None = None
-    outside: "OutsideRuns | None" = None
-    own_env: Callable[[Path], Mapping[str, str]] | None = None
-    outside_env: Callable[[Path, bool], Mapping[str, str]] | None = None
+    rules: ToolRules = field(default_factory=ToolRules)
+    commands: CommandServices = field(default_factory=CommandServices)
     interrupted: dict[str, str] = {}
-
-    def env_of_own_programs(self, root: Path, env: Mapping[str, str]) -> Mapping[str, str]:
-        """The environment of programs that cru starts for itself in this folder; `env` where nobody lends one."""
-        return env if self.own_env is None else self.own_env(root)
-
     keep_file: Callable[[str, bytes, str, str], None] | None = None
 
 
@@ -324,7 +328,6 @@ class Tool(Protocol):
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult: ...
 
 
-@runtime_checkable
 class ContinuingTool(Protocol):
     """A tool whose calls may go on with what earlier ones began, in something that runs."""
 
@@ -341,23 +344,6 @@ class ToolSource(Protocol):
     """Somebody who brings tools: the built-in set, an extension, an MCP server."""
 
     def tools(self) -> Iterable[Tool]: ...
-
-
-class ToolSettings(Struct, frozen=True):
-    """Sizes in characters, times in seconds."""
-
-    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
-        "tool_output_cache_threshold": (0, inf),
-        "tool_cache_preview_chars": (0, inf),
-        "tool_cache_max_age_days": (0, 36_500),
-        "bash_timeout": (0, 604_800),
-    }
-
-    tool_output_cache_threshold: int = 30_000
-    tool_cache_preview_chars: int = 2_000
-    tool_cache_max_age_days: int = 7
-    auto_cleanup_cache: bool = True
-    bash_timeout: float = 120.0
 
 
 DOCS: dict[str, str] = {

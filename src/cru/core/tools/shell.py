@@ -68,8 +68,8 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     lines = [_text(ended)]
     if confined is not None:
         lines += _notes_of_sandbox(confined, put_aside, ended)
-    elif running.services.take_sandbox_note is not None:
-        lines.append(bracketed(running.services.take_sandbox_note()))
+    elif running.services.commands.take_note is not None:
+        lines.append(bracketed(running.services.commands.take_note()))
     if running.secrets.names:
         lines.append(running.secrets.explain(args.command, ended.output if ended.exit_status else None))
     return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)
@@ -84,7 +84,7 @@ def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended
 
 async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand | None:
     """None: it runs as it is. Raises ToolError."""
-    confine = running.services.confine
+    confine = running.services.commands.confine
     if confine is None:
         return None
     if args.outside_sandbox:
@@ -99,9 +99,11 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
     """It runs as it is; if a rule permits it, and not a person, alone. Raises ToolError."""
     from cru.core.base.process.confined import ConfinedCommand
 
-    outside, env = running.services.outside, None
-    if outside is not None and running.services.outside_env is not None:
-        env = running.secrets.without(running.services.outside_env(running.root, outside.is_by_rule(args.command)))
+    outside, env = running.services.commands.outside, None
+    if outside is not None and running.services.commands.outside_env is not None:
+        env = running.secrets.without(
+            running.services.commands.outside_env(running.root, outside.is_by_rule(args.command))
+        )
     release = outside.hold(args.command) if outside is not None else None
     if outside is not None and release is None:
         raise ToolError(
@@ -116,7 +118,7 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
 
     if args.detached:  # nobody sees its end
         settle()
-    own = running.services.env_of_own_programs(running.root, running.env)
+    own = running.services.commands.env_of_own_programs(running.root, running.env)
     words = (_shell(own.get("PATH", ""), str(running.root)), *argv[1:])
     return ConfinedCommand(words, lambda output, exit_status: "", settle, has_monitor=False, env=env)
 

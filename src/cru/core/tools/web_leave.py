@@ -26,7 +26,7 @@ class WebLeave:
         except BadUrl as error:
             raise ArgumentError(f"`url`: {error.message}") from error
         self.url = self._asked.text
-        self._rules = services.web_rules() if services.web_rules is not None else None
+        self._rules = services.rules.web() if services.rules.web is not None else None
 
     def check(self, url: str) -> None:
         """Each hop: a redirect to another origin needs leave like a call of its own, and none may lead where a rule forbids. Raises

@@ -28,12 +28,12 @@ async def finish_agents(session: Session, result: LegResult | None) -> LegResult
 
 def has_report(parts: Parts) -> bool:
     """Whether something ended in the background that the model has not heard of: `Session.run` tells it."""
-    return any(waker.has_report() for waker in wakers(parts))
+    return any(waker.has_report() for waker in wakers(parts.services))
 
 
 async def wait_for_report(parts: Parts) -> bool:
     """Wait for that; False if nothing runs that could bring it."""
-    waiting = [asyncio.ensure_future(waker.wait_for_any()) for waker in wakers(parts)]
+    waiting = [asyncio.ensure_future(waker.wait_for_any()) for waker in wakers(parts.services)]
     try:
         for done in asyncio.as_completed(waiting):
             if await done:

@@ -43,7 +43,7 @@ async def choose_next(parts: Parts, failed: ResolvedModel, tries: list[FailedTry
         if any(name == known.model for known in tries):
             continue
         try:
-            chosen = await parts.choose(name)
+            chosen = await parts.models.choose(name)
         except NoModel as error:
             tries.append(FailedTry(name, error.message))
             parts.bus.stream.warn(f"category {failed.category}: left out is {name} ({error.message})")

@@ -29,7 +29,7 @@ async def admit_images(parts: Parts, attachments: Sequence[Attachment], model: s
     images = [attachment for attachment in attachments if attachment.image is not None]
     if not images:
         return
-    resolved = await parts.choose(model)
+    resolved = await parts.models.choose(model)
     if not getattr(resolved.model, "takes_images", False):
         raise ImagesNotTaken(f"{resolved.label} takes no images, so {images[0].path} cannot be sent", HINT)
     for attachment in images:

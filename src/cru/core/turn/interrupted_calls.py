@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.stream import Notice
+from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn import MayHaveRun, log_writer
 from cru.core.turn.parts import Parts
 
@@ -18,7 +19,7 @@ def settle_open_calls(parts: Parts) -> tuple[ToolCall, ...]:
     again: list[ToolCall] = []
     unsafe: list[ToolCall] = []
     for call in parts.history.open_calls():
-        if policy == "retry" or _only_reads(parts, call):
+        if policy == "retry" or _only_reads(parts.tools, call):
             again.append(call)
         elif policy == "fail":
             unsafe.append(call)
@@ -32,10 +33,10 @@ def settle_open_calls(parts: Parts) -> tuple[ToolCall, ...]:
         )
     for call in again:
         text = f"{call.name} runs again: the run was killed before it had a result, and it may have run"
-        parts.bus.stream.tell(Notice("info" if _only_reads(parts, call) else "warning", text))
+        parts.bus.stream.tell(Notice("info" if _only_reads(parts.tools, call) else "warning", text))
     return tuple(again)
 
 
-def _only_reads(parts: Parts, call: ToolCall) -> bool:
-    tool = parts.tools.find(call.name)
+def _only_reads(tools: Tools, call: ToolCall) -> bool:
+    tool = tools.find(call.name)
     return tool is not None and tool.kind in READ_ONLY

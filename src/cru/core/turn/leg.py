@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Span, ToolCall, ToolSpec
+from cru.core.events.bus import Bus
 from cru.core.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.core.models.protocol import ContextTooLong, ModelError
 from cru.core.turn import log_writer
@@ -94,7 +95,7 @@ class Leg:
         elif not self._resume():
             return
         self._machine.to(LegState.PREPARING)
-        resolved = await parts.choose(model)
+        resolved = await parts.models.choose(model)
         spans, tools = await self._prepare(resolved, text)
         plan = RequestPlan(resolved, spans, tools, self.ref, text, not prompt.resolved, context)
         self._warn_if_full(plan)
@@ -106,7 +107,7 @@ class Leg:
             self.rounds += 1
             plan.round = self.rounds
             await self._check_budget()
-            if self.rounds > 1 and self.parts.lifecycle.before_round:
+            if self.rounds > 1 and self.parts.services.lifecycle.before_round:
                 await self._add_tools(plan)
             if await self._compact_if_full(plan):
                 self._forget_results()
@@ -163,7 +164,7 @@ class Leg:
         turn.fallback = started.payload.fallback
         _raise_if_halted(started.answer.halt, started.answer.reason)
         spans = await self._build_system_prompt()
-        if parts.lifecycle.before_round:
+        if parts.services.lifecycle.before_round:
             await parts.take_arrivals(resolved)
         return spans, await self._select_tools(resolved)
 
@@ -191,7 +192,7 @@ class Leg:
     async def _build_system_prompt(self) -> tuple[Span, ...]:
         """The system prompt: once a leg, and again after a compaction, since the summary is one of its sections."""
         parts = self.parts
-        built = await parts.bus.dispatch(SystemPromptBuild(parts.sections()))
+        built = await parts.bus.dispatch(SystemPromptBuild(parts.prompt.sections()))
         _raise_if_halted(built.answer.halt, built.answer.reason)
         texts = context_texts(parts, built.answer)
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
@@ -216,7 +217,7 @@ class Leg:
             if await self._is_refused(plan, reply):
                 continue
             if reply.reason == "length":
-                _warn_cut(parts, plan)
+                _warn_cut(parts.bus, plan)
             if reply.parts or reply.content.strip():
                 return reply
             empty += 1
@@ -266,7 +267,7 @@ class Leg:
 
     async def _check_budget(self) -> None:
         """Raises TurnStopped("halted") if a budget is used up, and no person gives more."""
-        if self.parts.ledger.reached() is not None or self.parts.ledger.must_tell_unpriced:
+        if self.parts.models.ledger.reached() is not None or self.parts.models.ledger.must_tell_unpriced:
             from cru.core.turn.calls import limits
 
             await limits.check_budget(self.parts, self._pending)
@@ -289,7 +290,7 @@ class Leg:
         if waiting:
             log_writer.inject(self.parts, waiting)
         if model:
-            plan.resolved = await self.parts.choose(model)
+            plan.resolved = await self.parts.models.choose(model)
 
     async def _respond(self, reply: ModelReply) -> tuple[ToolCall, ...]:
         """Log the reply, then tell the handlers."""
@@ -375,10 +376,10 @@ def _raise_if_halted(halts: bool, reason: str) -> None:
         raise TurnStopped("halted", reason)
 
 
-def _warn_cut(parts: Parts, plan: RequestPlan) -> None:
+def _warn_cut(bus: Bus, plan: RequestPlan) -> None:
     most = plan.resolved.parameters.get("max_tokens")
     limit = f"max_tokens = {most}" if most else "the limit of its length"
-    parts.bus.stream.warn(f"the reply is cut off: it reached {limit}; `max_tokens` in [api] sets how long one may be")
+    bus.stream.warn(f"the reply is cut off: it reached {limit}; `max_tokens` in [api] sets how long one may be")
 
 
 def _read_note(call: ToolCall) -> str:

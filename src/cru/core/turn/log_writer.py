@@ -71,17 +71,19 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
             metadata[IMAGES] = images
     if prompt.model:
         metadata["model"] = prompt.model
-    if parts.parent and prompt.source == "user":
-        metadata["parent"] = parts.parent
-    if parts.card is not None:
-        metadata[CARD] = {"name": parts.card.name, "digest": parts.card.digest}
+    if parts.prompt.parent and prompt.source == "user":
+        metadata["parent"] = parts.prompt.parent
+    if parts.prompt.card is not None:
+        metadata[CARD] = {"name": parts.prompt.card.name, "digest": parts.prompt.card.digest}
     if prompt.key:
         metadata["key"] = prompt.key
     if prompt.command:
         metadata["command"] = prompt.command
     if prompt.tasks:
         metadata["tasks"] = list(prompt.tasks)
-    logged = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
+    logged = entry(
+        MESSAGE, prompt.text, from_=parts.prompt.username, to=parts.store.name, role="user", metadata=metadata
+    )
     # A continuation carries an id that says so to readers of the log; it is an ordinary message otherwise.
     return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUATION_SOURCES else logged
 

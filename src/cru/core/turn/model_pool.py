@@ -14,7 +14,8 @@ from cru.core.events.payloads import ModelSelected
 from cru.core.events.stream import Notice
 from cru.core.models import ModelAlias, ModelPrice, ModelSettings, price_of
 from cru.core.models.protocol import NoModel, NoModelNamed
-from cru.core.turn.parts import ResolvedModel
+from cru.core.turn.parts import ModelAccess, ResolvedModel
+from cru.core.turn.spending import UsageLedger
 
 if TYPE_CHECKING:
     from cru.core.base.net.transport import Transport
@@ -28,10 +29,13 @@ class ModelPool:
     """Chooses models by name and makes each adapter once, when it is first asked for. `folder` holds the embedded models.
 
     auth: who gives headers for each request, from (provider, model)
+    access: the main agent's way to these models
     ask: lets a person choose a model where the settings name none, and gives the settings with it; None: nobody is there
     """
 
-    def __init__(self, bus: Bus, settings: ModelSettings, env: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, bus: Bus, settings: ModelSettings, env: Mapping[str, str], folder: Path, ledger: UsageLedger | None = None
+    ) -> None:
         self._bus = bus
         self._settings = settings
         self._env = env
@@ -45,6 +49,10 @@ class ModelPool:
         self._lists: dict[str, tuple[ListedModel, ...]] = {}
         self._why: dict[int, str] = {}
         self._transport: Transport | None = None
+        self.access = ModelAccess(
+            choose=self.choose, ledger=ledger or UsageLedger(), configured_name=self.configured_name, transport=self.transport,
+            auth=self.auth,
+        )  # fmt: skip
 
     def _find_keys(self) -> Mapping[str, str]:
         return with_keys(self._env, self._folder.parent)

@@ -14,12 +14,12 @@ MARK = "[interrupted; above is what came until then, and it may have done more]"
 def describe_partial(parts: Parts, call: ToolCall, output: str) -> str:
     """Return the result of a call that was interrupted, as the model reads it, and tell faces of it. No handler hears of it: it has no
     time to answer."""
-    if parts.secrets.hidden:
-        output = parts.secrets.hide(ToolResult(output)).content
+    if parts.place.secrets.hidden:
+        output = parts.place.secrets.hide(ToolResult(output)).content
     output = output.removesuffix("\n")
     parts.bus.stream.tell(CallInterrupted(call.name, call.id, output))
     text = f"{output}\n{MARK}"
-    if not is_too_long(text, parts.tool_settings):
+    if not is_too_long(text, parts.tool_services.settings):
         return text
-    stub, _ = save_output(parts.store.folder, call.id, call.name, text, parts.tool_settings, None)
+    stub, _ = save_output(parts.store.folder, call.id, call.name, text, parts.tool_services.settings, None)
     return f"{stub}\n{MARK}"

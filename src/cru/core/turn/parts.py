@@ -1,11 +1,11 @@
-"""What the engine works with. The composition root fills it; no engine function ever sees the session or a face."""
+"""What an agent works with. The composition root makes it; no function of a turn ever sees the session or a face."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -17,7 +17,7 @@ from cru.core.guard.rules.gate import Asker, Gate
 from cru.core.models import ModelPrice
 from cru.core.models.protocol import Model
 from cru.core.tools.builtin import ToolRegistry as Tools
-from cru.core.tools.protocol import SecretVariables, Tool, ToolServices, ToolSettings
+from cru.core.tools.protocol import SecretVariables, Tool, ToolServices
 from cru.core.turn.commands import Commands
 from cru.core.turn.history import History
 from cru.core.turn.recorder import Recorder
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from cru.core.base.process.confined import ConfineProject
     from cru.core.revisions.keeper import ChangeKeeper
     from cru.core.revisions.records import ChangedBy, ChangeOrigin
+    from cru.core.turn.ports import BackgroundWork, Dialogs, SettingsView, Waker
     from cru.core.turn.turn import TaskReport
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
+SectionSource = Callable[[], tuple[Span, ...]]
+"""Gives the sections of the system prompt."""
 
 
 class ResolvedModel(Struct, frozen=True):
@@ -57,85 +60,6 @@ class ResolvedModel(Struct, frozen=True):
     def label(self) -> str:
         """provider:model"""
         return f"{self.model.provider}:{self.model.name}"
-
-
-class SectionSource(Protocol):
-    """Gives the sections of the system prompt; called once a leg."""
-
-    def __call__(self) -> tuple[Span, ...]: ...
-
-
-@runtime_checkable
-class Dialogs(Protocol):
-    """A face that can show dialogs of plugins."""
-
-    async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Ask a person, one dialog at a time; None if they cancelled, or nobody is there. It is called for the plugin that asks
-        (cru.core.api.host.host()); cancelled with its task, it leaves a clean screen. What is asked and answered, by kind (indices
-        from 0):
-
-        ask_batch   {id, questions = [{header, question, choices, multi_select, allow_other}]} → {answers = [{selected, other?}]}
-        edit        {content, format, hint?} → {modified}
-        show        {content, format, title?} → {}
-        popup       {title, entries = [{label, description?, data?}], allow_other} → {selected_index} or {other}
-        panel       {header, items, hints} → {selected = [index], other?}
-        """
-        ...
-
-
-@runtime_checkable
-class TerminalLender(Protocol):
-    """A face that can hand its terminal to a program."""
-
-    def lend(self, group: int) -> AbstractAsyncContextManager[None]:
-        """The terminal belongs to that process group for the block."""
-        ...
-
-
-class SettingsView(Protocol):
-    """All settings, for scripts."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """In plain types, secrets masked."""
-        ...
-
-    def origin(self, key: str) -> str:
-        """Where the value of a dotted key comes from."""
-
-    def layers(self, key: str) -> tuple[str, ...]:
-        """The names of the layers that set a dotted key, the strongest first."""
-
-
-class Waker(Protocol):
-    """Somebody who may have something to say while the agent is idle."""
-
-    def has_report(self) -> bool:
-        """Whether there is something to take."""
-        ...
-
-    def take_report(self) -> str:
-        """What is said, for the model; "" if it has heard it already."""
-        ...
-
-    async def wait_for_any(self) -> bool:
-        """Wait until there is something to take; False if nothing runs that could bring it."""
-        ...
-
-
-class BackgroundWork(Waker, Protocol):
-    """What an agent started beside its conversation (cru.tasks)."""
-
-    def take_reported(self) -> tuple[str, ...]:
-        """Ids of the tasks that the reports tell which were taken since the last call."""
-        ...
-
-    def running_agents(self) -> tuple[str, ...]:
-        """The sub-agents that are at work, for people."""
-        ...
-
-    async def wait_for_agents(self) -> bool:
-        """Wait until there is something to take; False if no sub-agent runs that could bring it."""
-        ...
 
 
 class FileChanges(Struct):
@@ -185,51 +109,6 @@ class FileChanges(Struct):
         return ChangeOrigin(by, parts.bus.origin.session_id, self.context, self.prompt, tool, call_id, agent)
 
 
-class SessionServices(Struct, kw_only=True):
-    """What the rooms above the engine lend one another in a session; None: there is nothing of the kind.
-
-    skills: names and describes skills for a system prompt; None: there are none
-    settings: all settings; transport: the one HTTP transport, made when first needed
-    configured_model: gives the id of the model that settings name, "" if they do not tell it
-    dialogs: the face that shows dialogs
-    features: what each feature lends its other parts, by its name
-    script_sessions: cru.core.api.sessions.open_sessions.OpenSessions, once a script asks for one
-    divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
-    provider_auth: gives headers for requests to a model of a provider
-    background: what runs beside the conversation, once something does
-    recover_tasks: what became of tasks whose run was killed, once; None: nothing
-    wakers: who else may start a turn of an idle chat
-    is_chat: a person sits at a chat; is_verbose: who wants to see everything
-    mode_of_person: the mode that a person has set in this session, "" if none has
-    changes: of files, as far as they can be taken back
-    sandbox: confines the commands of an agent, if that is wanted, and keeps cru's own programs apart from them
-    open_sandbox: finds out whether anything can confine
-    sandbox_state: what confines commands: bubblewrap, sandbox-exec, none (nothing can) or off; "": not known yet
-    confine_project: the same for programs that the project brings
-    """
-
-    settings: SettingsView | None = None
-    transport: "Callable[[], Transport] | None" = None
-    configured_model: Callable[[], str] = str
-    dialogs: Dialogs | None = None
-    script_sessions: object = None
-    divert_prints: Callable[[Callable[[], None]], None] | None = None
-    provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
-    background: BackgroundWork | None = None
-    recover_tasks: "Callable[[], Awaitable[TaskReport | None]] | None" = None
-    wakers: list[Waker] = field(default_factory=list)
-    is_chat: bool = False
-    is_verbose: bool = False
-    features: dict[str, object] = field(default_factory=dict)
-    changes: FileChanges = field(default_factory=FileChanges)
-    skills: Callable[[], Span] | None = None
-    sandbox: "Callable[[Parts], None] | None" = None
-    open_sandbox: "Callable[[Parts], Coroutine[object, object, None]] | None" = None
-    sandbox_state: str = "off"
-    confine_project: "ConfineProject | None" = None
-    mode_of_person: str = ""
-
-
 class Lifecycle(Struct):
     """What rooms above do around a session.
 
@@ -256,66 +135,162 @@ class CardMark(Struct, frozen=True):
     digest: str
 
 
-class Parts(Struct, kw_only=True):
-    """What a session is made of.
+class ModelAccess(Struct, kw_only=True):
+    """The models that an agent may ask.
 
-    bus: the agent's bus
-    store: the context; choose: a model by name ("" = the configured one), made when first needed
-    tools, gate, asker: what the model may call, and who permits it
-    recorder: the trace
+    choose: a model by name ("" = the configured one), made when first needed
     ledger: what requests have cost, here and in agents below
+    configured_name: gives the id of the model that settings name, "" if they do not tell it
+    transport: the one HTTP transport, made when first needed
+    auth: give headers for requests to a model of a provider
+    offer_tools: whether tools go into requests; None: as the model's adapter likes
+    """
+
+    choose: ModelChooser
+    ledger: UsageLedger = field(default_factory=UsageLedger)
+    configured_name: Callable[[], str] = str
+    transport: "Callable[[], Transport] | None" = None
+    auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
+    offer_tools: bool | None = None
+
+
+class PromptParts(Struct, kw_only=True):
+    """What goes into prompts, and what the log says of them.
+
+    sections: gives the sections of the system prompt; called once a leg
+    compaction: what a compaction asks the model
+    guides: finds those of folders in which something is read; None: nobody looks
+    skills: names and describes skills for a system prompt; None: there are none
+    username: who prompts
+    parent: the context of the run that started this one, "" if none did
+    card: of the main agent, None: it has none
+    """
+
+    sections: SectionSource
+    compaction: str = ""
+    guides: Guides | None = None
+    skills: Callable[[], Span] | None = None
+    username: str = "user"
+    parent: str = ""
+    card: CardMark | None = None
+
+
+class Workplace(Struct, kw_only=True):
+    """Where an agent works.
+
     root: the project root
     env: the environment of what the person runs, and of extensions
     secrets: keys in it, which what the model runs does not get
-    sections: the system prompt
-    tool_services: what built-in tools borrow
-    services: what the rooms above lend one another
-    username: who prompts
-    parent: the context of the run that started this one, "" if none did
-    offer_tools: whether tools go into requests; None: as the model's adapter likes
-    compaction_prompt: what a compaction asks the model
+    """
+
+    root: Path
+    env: Mapping[str, str]
+    secrets: SecretVariables = field(default_factory=SecretVariables)
+
+
+class FaceServices(Struct, kw_only=True):
+    """The person and the face before them.
+
+    asker: asks the person for leave
+    dialogs: the face that shows dialogs; None: there is none
+    divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
+    is_chat: a person sits at a chat
+    is_verbose: the person wants to see everything
+    mode: the mode that the person has set in this session, "" if none has
+    """
+
+    asker: Asker
+    dialogs: "Dialogs | None" = None
+    divert_prints: Callable[[Callable[[], None]], None] | None = None
+    is_chat: bool = False
+    is_verbose: bool = False
+    mode: str = ""
+
+
+class TaskServices(Struct, kw_only=True):
+    """Work beside the conversation.
+
+    background: what runs, once something does
+    recover: what became of tasks whose run was killed, once; None: nothing
+    wakers: who else may start a turn of an idle chat
+    fuel_limit: where a person changes a sub-agent's fuel; "": it is the main agent
+    """
+
+    background: "BackgroundWork | None" = None
+    recover: "Callable[[], Awaitable[TaskReport | None]] | None" = None
+    wakers: "list[Waker]" = field(default_factory=list)
+    fuel_limit: str = ""
+
+
+class SandboxServices(Struct, kw_only=True):
+    """What confines commands.
+
+    lend: confines the commands of an agent, if that is wanted, and keeps cru's own programs apart from them
+    open: finds out whether anything can confine
+    state: what confines commands: bubblewrap, sandbox-exec, none (nothing can) or off; "": not known yet
+    confine_project: confines programs that the project brings
+    """
+
+    lend: "Callable[[Parts], None] | None" = None
+    open: "Callable[[Parts], Coroutine[object, object, None]] | None" = None
+    state: str = "off"
+    confine_project: "ConfineProject | None" = None
+
+
+class SessionServices(Struct, kw_only=True):
+    """What the rooms above the turn lend one another in a session; None: there is nothing of the kind.
+
     lifecycle: what happens around the session
     commands: what `/name` may be
-    fuel_limit: where a person changes a sub-agent's fuel; "": it is the main agent
-    card: of the main agent, None: it has none
-    guides: finds those of folders in which something is read; None: nobody looks
+    changes: of files, as far as they can be taken back
+    settings: all settings
+    features: what each feature lends its other parts, by its name
+    script_sessions: cru.core.api.sessions.open_sessions.OpenSessions, once a script asks for one
+    """
+
+    face: FaceServices
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    commands: Commands = field(default_factory=Commands)
+    tasks: TaskServices = field(default_factory=TaskServices)
+    sandbox: SandboxServices = field(default_factory=SandboxServices)
+    changes: FileChanges = field(default_factory=FileChanges)
+    settings: "SettingsView | None" = None
+    features: dict[str, object] = field(default_factory=dict)
+    script_sessions: object = None
+
+
+class Parts(Struct, kw_only=True):
+    """What one agent works with.
+
+    bus: its events
+    store: its conversation on disk; history: the same as messages
+    tools, gate: what the model may call, and who permits it
+    recorder: the trace
+    tool_services: what built-in tools borrow
+    services: what the rooms above lend one another
     """
 
     bus: Bus
     store: ContextStore
-    choose: ModelChooser
+    history: History
+    models: ModelAccess
+    prompt: PromptParts
+    place: Workplace
     tools: Tools
     gate: Gate
-    asker: Asker
     recorder: Recorder
     settings: "EngineSettings"
-    tool_settings: ToolSettings
-    root: Path
-    env: Mapping[str, str]
-    sections: SectionSource
-    history: History
-    tool_services: ToolServices = field(default_factory=ToolServices)
-    services: SessionServices = field(default_factory=SessionServices)
-    username: str = "user"
-    parent: str = ""
-    offer_tools: bool | None = None
-    compaction_prompt: str = ""
-    lifecycle: Lifecycle = field(default_factory=Lifecycle)
-    commands: Commands = field(default_factory=Commands)
-    ledger: UsageLedger = field(default_factory=UsageLedger)
-    fuel_limit: str = ""
-    card: CardMark | None = None
-    guides: Guides | None = None
-    secrets: SecretVariables = field(default_factory=SecretVariables)
+    tool_services: ToolServices
+    services: SessionServices
 
     async def take_arrivals(self, resolved: ResolvedModel) -> None:
         """Let tools that have come join the others."""
-        for arrive in self.lifecycle.before_round:
+        for arrive in self.services.lifecycle.before_round:
             await arrive(resolved.window or self.settings.context_window_limit)
 
     async def await_tool(self, name: str) -> Tool | None:
         """A tool that is not there: it may come."""
-        for wait in self.lifecycle.missing:
+        for wait in self.services.lifecycle.missing:
             await wait(name)
         return self.tools.find(name)
 
@@ -323,8 +298,8 @@ class Parts(Struct, kw_only=True):
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""
         if self.settings.no_tool_calls:
             return False
-        if self.offer_tools is not None:
-            return self.offer_tools
+        if self.models.offer_tools is not None:
+            return self.models.offer_tools
         return bool(getattr(resolved.model, "tools_by_default", True))
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
 from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.answers import Answer, Inject
+from cru.core.events.bus import Bus
 from cru.core.events.payloads import Attachment, MessageReceived
 from cru.core.turn import log_writer
 from cru.core.turn.history import IMAGES, PROMPT_SOURCES
@@ -119,7 +120,7 @@ async def receive_prompt(
 ) -> tuple[str, tuple[str, ...], str]:
     """Take in a prompt that is in the log as `ref`; returns the outgoing text, the context beside it, and the model that is asked for.
     Raises TurnStopped if it was cancelled or halted, and what a command raises that cannot become a prompt."""
-    payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
+    payload = MessageReceived(prompt.text, prompt.attachments, parts.prompt.username, ref)
     outcome = await parts.bus.dispatch(payload)
     answer = outcome.answer
     if answer.stops:
@@ -132,9 +133,9 @@ async def receive_prompt(
     ):  # its files are read, and its commands run, now that it is accepted
         from cru.core.turn.commands import expand_command
 
-        text = await expand_command(parts.commands, text)
+        text = await expand_command(parts.services.commands, text)
     text = place_inject(answer, text)
-    images, others = pick_images(parts, prompt.attachments, outcome.payload.attachments)
+    images, others = pick_images(parts.bus, prompt.attachments, outcome.payload.attachments)
     text = "\n\n".join([*prompt.before, *_attached(text, images, others), *prompt.after])
     context = (*pending.context, *context_texts(parts, answer))
     reading = parts.store.inbox()
@@ -157,7 +158,7 @@ def place_inject(answer: Answer, text: str) -> str:
 
 
 def pick_images(
-    parts: Parts, prompted: Sequence[Attachment], left: Sequence[Attachment]
+    bus: Bus, prompted: Sequence[Attachment], left: Sequence[Attachment]
 ) -> tuple[list[Image], list[Attachment]]:
     """What handlers left of the attachments: images of the prompt, and files; images of their own are left out, which is told."""
     if not any(attachment.image for attachment in left):
@@ -166,7 +167,7 @@ def pick_images(
     images = [attachment.image for attachment in left if attachment.image is not None and attachment.image in own]
     for attachment in left:
         if attachment.image is not None and attachment.image not in own:
-            parts.bus.stream.warn(f"message:received: {attachment.path} is none of the prompt's images and is left out")
+            bus.stream.warn(f"message:received: {attachment.path} is none of the prompt's images and is left out")
     return images, [attachment for attachment in left if attachment.image is None]
 
 
@@ -239,7 +240,7 @@ def _project_files(parts: Parts, paths: Sequence[str]) -> Iterator[str]:
     """Those of the paths that are files of the project, each once, in the spelling that came first."""
     seen: set[str] = set()
     for path in paths:
-        real, name, why = find_context_file(parts.root, path)
+        real, name, why = find_context_file(parts.place.root, path)
         if why == OUTSIDE:
             parts.bus.stream.warn(f"context file {_printable(path)} lies outside of the project and is left out")
         elif why:

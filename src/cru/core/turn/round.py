@@ -26,12 +26,13 @@ from cru.core.base.values.messages import (
     Usage,
 )
 from cru.core.events.answers import Answer
+from cru.core.events.bus import Bus
 from cru.core.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
 from cru.core.events.stamp import FRAME
 from cru.core.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
 from cru.core.turn import log_writer
 from cru.core.turn.history import BYTES_PER_TOKEN
-from cru.core.turn.parts import Parts, ResolvedModel
+from cru.core.turn.parts import ModelAccess, Parts, ResolvedModel
 from cru.core.turn.prompts import context_texts, place_inject
 from cru.core.turn.turn import stop_for
 
@@ -111,10 +112,10 @@ class AnnouncedRequest(Struct, frozen=True):
     model_by: str = ""
 
 
-async def announce_request(parts: Parts, request: Request, prompt: str, number: int) -> AnnouncedRequest:
+async def announce_request(bus: Bus, request: Request, prompt: str, number: int) -> AnnouncedRequest:
     """Ask the handlers of `message:before_send`; the request is not made yet."""
     payload = MessageBeforeSend(request.model, request.parameters, request.messages, prompt, number)
-    outcome = await parts.bus.dispatch(payload)
+    outcome = await bus.dispatch(payload)
     after = outcome.payload
     inject = outcome.answer.inject
     if inject is not None and inject.model and after.model == request.model:
@@ -169,11 +170,11 @@ async def _send(
         if not reply.ended and not error:
             error = "interrupted"
         took = round((time.perf_counter() - started) * 1000, 2)
-        usage = _charge(parts, resolved, body.size - excess, reply)
+        usage = _charge(parts.models, resolved, body.size - excess, reply)
         parts.recorder.reply(number, ms=took, usage=usage, reason=reply.reason, error=error)
 
 
-def _charge(parts: Parts, resolved: ResolvedModel, sent: int, reply: ModelReply) -> Usage:
+def _charge(models: ModelAccess, resolved: ResolvedModel, sent: int, reply: ModelReply) -> Usage:
     """Count what a request has cost, also one that broke off. Where the server did not count, tokens are estimated from
     the bytes that were `sent`."""
     usage = counted = reply.usage = _not_negative(reply.usage)
@@ -181,13 +182,13 @@ def _charge(parts: Parts, resolved: ResolvedModel, sent: int, reply: ModelReply)
         usage = replace(counted, input=sent // BYTES_PER_TOKEN, output=-(-size // BYTES_PER_TOKEN), is_estimated=True)
     if resolved.price is not None:
         usage = replace(usage, cost=resolved.price.cost(usage) if usage.tokens else None)
-    elif usage.cost is None and usage.tokens and parts.ledger.needs_cost:
+    elif usage.cost is None and usage.tokens and models.ledger.needs_cost:
         from cru.core.models.prices import table_cost
 
         usage = replace(usage, cost=table_cost(resolved.model.provider, resolved.model.name, resolved.base_url, usage))
     if usage.cost is not counted.cost:
         reply.usage = replace(counted, cost=usage.cost)
-    parts.ledger.add(usage)
+    models.ledger.add(usage)
     return usage
 
 
@@ -267,11 +268,11 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
     """Announce, record and send one request; fills `reply`, returns provider:model. Raises TurnStopped and ModelError."""
     resolved, before = plan.resolved, parts.history.messages()
     request = Request(resolved.model.name, plan.spans, before, plan.tools, resolved.parameters)
-    announced = await announce_request(parts, request, plan.text if plan.fresh else "", plan.round)
+    announced = await announce_request(parts.bus, request, plan.text if plan.fresh else "", plan.round)
     if announced.answer.stops:
         raise stop_for(announced.answer, "the request")
     if announced.request.model != resolved.model.name:
-        resolved = await _choose(parts, announced)
+        resolved = await _choose(parts.models, announced)
     if plan.tries:
         from cru.core.turn.fallback import choose_next
 
@@ -291,10 +292,10 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
     return resolved.label
 
 
-async def _choose(parts: Parts, announced: AnnouncedRequest) -> ResolvedModel:
+async def _choose(models: ModelAccess, announced: AnnouncedRequest) -> ResolvedModel:
     """The model that a handler chose. Raises NoModel, which names it."""
     try:
-        return await parts.choose(announced.request.model)
+        return await models.choose(announced.request.model)
     except NoModel as error:
         raise NoModel(f"{announced.model_by} chose a model that there is not: {error.message}", error.hint) from error
 

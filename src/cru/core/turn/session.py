@@ -73,7 +73,7 @@ class Session:
             self._queue.put(Prompt(text, source, attachments))
             return
         named = split_command(text) if self._work.is_running and not literal else None
-        if named is not None and self.parts.commands.at_once(named[0]):
+        if named is not None and self.parts.services.commands.at_once(named[0]):
             task = asyncio.ensure_future(self._run_immediate(*named))
             self._immediate.add(task)
             task.add_done_callback(self._immediate.discard)
@@ -106,7 +106,7 @@ class Session:
         if self._is_open:
             return
         self._is_open = True
-        opening = self.parts.lifecycle.opening
+        opening = self.parts.services.lifecycle.opening
         try:
             while opening:
                 await opening[0](self.parts)
@@ -116,8 +116,8 @@ class Session:
             self._is_open = False
             raise
         store, services = self.parts.store, self.parts.services
-        facts = store.name, str(store.folder), bool(store.entries()), source, services.configured_model()
-        answer = (await self.parts.bus.dispatch(SessionStarted(*facts, services.sandbox_state))).answer
+        facts = store.name, str(store.folder), bool(store.entries()), source, self.parts.models.configured_name()
+        answer = (await self.parts.bus.dispatch(SessionStarted(*facts, services.sandbox.state))).answer
         self._pending.context.extend(context_texts(self.parts, answer))
         self._queue.opening = answer.inject
 
@@ -125,7 +125,7 @@ class Session:
         """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was none. Raises
         UnknownCommand and what a command raises; what is queued behind it stays queued."""
         was_asked = len(self._queue) > 0
-        while (named := self._queue.command()) and self.parts.commands.only_reads(named[0]):
+        while (named := self._queue.command()) and self.parts.services.commands.only_reads(named[0]):
             await self._open_for_reading(named[0])
             await self._run_command()
         if was_asked and not self._queue:
@@ -146,7 +146,7 @@ class Session:
 
     async def wait_for_agents(self) -> bool:
         """Wait until sub-agents in the background bring something; False if none will. Raises Interrupted."""
-        work = self.parts.services.background
+        work = self.parts.services.tasks.background
         return work is not None and not self._queue.closed and await self._work.run(work.wait_for_agents())
 
     async def resume(self) -> LegResult:
@@ -172,7 +172,7 @@ class Session:
         from cru.core.turn import compaction
 
         await self.open()
-        resolved = await self.parts.choose("")
+        resolved = await self.parts.models.choose("")
         await compaction.compact_by_hand(self.parts, resolved, instructions)
 
     async def archive(self) -> None:
@@ -206,7 +206,7 @@ class Session:
             self._is_open = False
             with suppress(Interrupted):
                 await self._work.run(self.parts.bus.dispatch(SessionEnded(reason)))
-        for close in self.parts.lifecycle.closing:
+        for close in self.parts.services.lifecycle.closing:
             with suppress(Interrupted):
                 await self._work.run(close())
         self.parts.recorder.flush()
@@ -304,12 +304,14 @@ class Session:
             log_writer.transcript(parts)
         if continuation.halted:
             result = replace(result, cause="halted", reason=continuation.drained)
-        result = replace(result, usage=parts.ledger.prompt.totals)
+        result = replace(result, usage=parts.models.ledger.prompt.totals)
         return result, None if self._queue.closed else continuation.prompt
 
     async def _next(self) -> Prompt | None:
         """The next prompt of the queue, after the commands before it."""
-        for refresh in self.parts.lifecycle.reloading + self.parts.lifecycle.idle if self._queue else ():
+        for refresh in (
+            self.parts.services.lifecycle.reloading + self.parts.services.lifecycle.idle if self._queue else ()
+        ):
             with suppress(Interrupted):
                 await self._work.run(refresh())
         while self._queue.command() is not None:
@@ -328,13 +330,13 @@ class Session:
         assert named is not None
         name, arguments = named
         work = self._execute(name, arguments)
-        result = await (work if self.parts.commands.at_once(name) else self._work.run(work, f"/{name}"))
+        result = await (work if self.parts.services.commands.at_once(name) else self._work.run(work, f"/{name}"))
         text = typed.text if result.is_typed else result.prompt
         return Prompt(text, "command", typed.attachments, model=result.model, command=typed.text) if text else None
 
     async def _execute(self, name: str, arguments: str) -> CommandResult:
         """Run a command, show its message, and let scripts hear of it."""
-        command = self.parts.commands.find(name, typed=True)
+        command = self.parts.services.commands.find(name, typed=True)
         result = await command.run(arguments)
         if result.message:
             self.parts.bus.stream.tell(CommandSaid(command.name, result.message))
@@ -371,7 +373,7 @@ class Session:
         """A user's prompt starts a turn; continuations belong to the one that runs, limits and all."""
         if self._turn is None or prompt.source in TYPED_SOURCES:
             self._turn_count += 1  # the length of the log would not do: it may become shorter
-            self.parts.ledger.begin_prompt()
+            self.parts.models.ledger.begin_prompt()
             fuel = self.parts.settings.fuel
             self._turn = Turn(f"{self.parts.bus.origin.run_id}-{self._turn_count}", fuel or -1, fuel_given=fuel)
         return self._turn

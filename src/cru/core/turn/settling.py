@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,9 +13,12 @@ from cru.core.events.bus import Outcome
 from cru.core.events.payloads import InjectionPending, TurnComplete
 from cru.core.events.stamp import Event
 from cru.core.turn import log_writer
-from cru.core.turn.parts import Parts, Waker
+from cru.core.turn.parts import Parts, SessionServices
 from cru.core.turn.prompts import PendingContext, context_texts, last_model
 from cru.core.turn.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
+
+if TYPE_CHECKING:
+    from cru.core.turn.ports import Waker
 
 GO_ON_TEXT = "[Go on by yourself. Call call_user when you need the user, or when you are done.]"
 RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
@@ -73,13 +77,13 @@ async def settle(
 
 async def report_background(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> Continuation:
     """A leg about what ended in the background, and what woke the agent; none if nothing did. It counts as a continuation."""
-    if not any(waker.has_report() for waker in wakers(parts)):
+    if not any(waker.has_report() for waker in wakers(parts.services)):
         return Continuation()
     stopped = await why_not_continue(parts, turn, pending, response)
     if stopped:
         return Continuation(drained=stopped, halted=True)
-    reports = [report for waker in wakers(parts) if (report := waker.take_report())]
-    work = parts.services.background
+    reports = [report for waker in wakers(parts.services) if (report := waker.take_report())]
+    work = parts.services.tasks.background
     tasks = work.take_reported() if work is not None else ()
     return Continuation(Prompt("\n\n".join(reports), "task", tasks=tasks) if reports else None)
 
@@ -92,10 +96,10 @@ async def wake(parts: Parts, turn: Turn, pending: PendingContext) -> Prompt | No
     return report.prompt
 
 
-def wakers(parts: Parts) -> list[Waker]:
+def wakers(services: SessionServices) -> list[Waker]:
     """Everybody who may have something to say by itself."""
-    services = parts.services
-    return [*services.wakers, *([services.background] if services.background is not None else [])]
+    tasks = services.tasks
+    return [*tasks.wakers, *([tasks.background] if tasks.background is not None else [])]
 
 
 async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:

@@ -58,20 +58,20 @@ def find_card_mark(newest_first: Iterable[Entry]) -> CardMark | None:
 
 async def tell_lost_tasks(parts: Parts) -> None:
     """Log what became of tasks whose run was killed, as a message before the next prompt. The caller holds the context's lock."""
-    if parts.services.recover_tasks is not None and (report := await parts.services.recover_tasks()) is not None:
+    if parts.services.tasks.recover is not None and (report := await parts.services.tasks.recover()) is not None:
         log_writer.inject(parts, report.text, report.tasks)
 
 
 async def find_unfinished_work(parts: Parts) -> tuple[Prompt | None, Prompt | None]:
     """What `--resume` goes on with: the last prompt that is not done, and one about tasks to come after it, if they are not told before
     its next request. Raises NothingToResume if there is neither, CardMissing if the prompt was asked under a card and this run has none."""
-    prompt = find_unfinished(parts.store.visible(), parts.root)
-    recover = parts.services.recover_tasks
+    prompt = find_unfinished(parts.store.visible(), parts.place.root)
+    recover = parts.services.tasks.recover
     report = await recover() if recover is not None else None
     if report is None and prompt is None:
         raise NothingToResume("there is no unfinished prompt in this context", "cru -g 5 shows its last entries")
     mark = find_card_mark(reversed(parts.store.visible()))
-    if mark is not None and parts.card is None:
+    if mark is not None and parts.prompt.card is None:
         raise CardMissing(
             f"the last prompt was asked of the agent {mark.name}: nothing goes on with it without its card",
             f"add --agent {mark.name}",

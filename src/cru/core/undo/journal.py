@@ -14,7 +14,7 @@ from cru.core.revisions import RevisionError
 from cru.core.revisions.records import ChangeOrigin, FileChange, decode_changes, encode_records, make_change
 from cru.core.revisions.restore import Step, StepKind, apply, plan, summarize
 from cru.core.turn import UndoRefused
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, SessionServices
 
 JOURNAL = "undo.jsonl"
 """In the folder of the conversation."""
@@ -54,7 +54,7 @@ def roll_back(parts: Parts) -> None:
     entries = parts.store.entries()
     if changes and entries and entries[-1].id == changes[0].origin.prompt:
         try:
-            text = _roll_back(parts, changes)
+            text = _roll_back(parts.services, changes)
         except RevisionError as error:
             parts.bus.stream.warn(f"an interrupted {changes[0].origin.tool} could not be rolled back: {error.message}")
             return
@@ -63,9 +63,9 @@ def roll_back(parts: Parts) -> None:
         path.unlink()
 
 
-def _roll_back(parts: Parts, changes: Sequence[FileChange]) -> str:
+def _roll_back(services: SessionServices, changes: Sequence[FileChange]) -> str:
     """Return what was done, for people. Raises RevisionError."""
-    keeper = parts.services.changes.keeper()
+    keeper = services.changes.keeper()
     assert keeper is not None  # the caller runs only where files are kept
     steps = plan(keeper.store, summarize(changes), backwards=True)
     origin = changes[0].origin

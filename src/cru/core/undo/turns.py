@@ -15,7 +15,7 @@ from cru.core.revisions.records import ChangedBy, CommandLook, FileChange
 from cru.core.revisions.restore import RestoreResult, Step, StepKind, apply, plan, summarize
 from cru.core.revisions.store import RevisionStore
 from cru.core.turn import NothingToUndo, UndoRefused, history
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, SessionServices
 from cru.core.turn.turn import CONTINUATION_SOURCES, PromptSource
 from cru.core.undo.journal import journal
 from cru.core.undo.unkept_calls import find_unkept
@@ -73,9 +73,9 @@ def is_beginning(source: object) -> bool:
     return source is None or (source in BEGINNINGS and source not in CONTINUATION_SOURCES)
 
 
-async def settle_changes(parts: Parts) -> None:
+async def settle_changes(services: SessionServices) -> None:
     """Wait until it is known what the last command changed."""
-    if (keeper := parts.services.changes.known) is not None:
+    if (keeper := services.changes.known) is not None:
         await keeper.settle()
 
 
@@ -89,11 +89,11 @@ def plan_undo(parts: Parts, count: int = 1) -> UndoPlan:
             f"{store.name} has no turn to take back",
             "what was compacted or cleared stays; `cru history FILE` has files",
         )
-    _refuse_while_running(parts)
+    _refuse_while_running(parts.services)
     first = starts[-min(count, len(starts))]
     gone = entries[first:]
     changes = changes_of(parts, gone)
-    steps = tuple(plan(_revisions(parts), summarize(changes), backwards=True)) if changes else ()
+    steps = tuple(plan(_revisions(parts.services), summarize(changes), backwards=True)) if changes else ()
     keep = tuple(entry.id for entry in entries[:first])
     return UndoPlan(
         "undo", _prompts(gone), keep, steps, unkept=tuple(find_unkept(parts, gone, changes, looks_of(parts, gone)))
@@ -108,14 +108,14 @@ def plan_redo(parts: Parts) -> UndoPlan:
         raise NothingToUndo(
             f"{store.name} has nothing to bring again", "/redo takes back an /undo, until the next prompt"
         )
-    _refuse_while_running(parts)
+    _refuse_while_running(parts.services)
     before = store.undone()[anchor]
     seen = {entry.id for entry in store.visible()}
     back = [entry for entry in before if entry.id not in seen]
     if not back:
         raise NothingToUndo(f"{store.name} has nothing to bring again", "its lines are in the archive")
     changes = changes_of(parts, back)
-    steps = tuple(plan(_revisions(parts), summarize(changes), backwards=False)) if changes else ()
+    steps = tuple(plan(_revisions(parts.services), summarize(changes), backwards=False)) if changes else ()
     keep = tuple(entry.id for entry in before)
     return UndoPlan("redo", _prompts(back), keep, steps, anchor)
 
@@ -127,7 +127,7 @@ def carry_out(parts: Parts, planned: UndoPlan, *, overwrite: bool = False) -> Un
     by = ChangedBy.UNDO if planned.kind == "undo" else ChangedBy.REDO
     origin = parts.services.changes.origin(parts, by, f"/{planned.kind}")
     with journal(parts, steps, origin) if steps else nullcontext():
-        result = apply(_revisions(parts), steps, origin) if steps else RestoreResult((), ())
+        result = apply(_revisions(parts.services), steps, origin) if steps else RestoreResult((), ())
         if result.failed:
             raise UndoRefused(
                 f"the conversation stays as it is: {'; '.join(result.failed)}",
@@ -186,7 +186,7 @@ def changes_of(parts: Parts, entries: Iterable[Entry]) -> list[FileChange]:
     ids = {entry.id for entry in entries}
     return [
         change
-        for change in _revisions(parts).changes()
+        for change in _revisions(parts.services).changes()
         if change.origin.session == parts.store.session_id
         and change.origin.prompt in ids
         and change.origin.by in (ChangedBy.TOOL, ChangedBy.COMMAND)
@@ -198,19 +198,23 @@ def looks_of(parts: Parts, entries: Iterable[Entry]) -> list[CommandLook]:
     if parts.services.changes.make is None:
         return []
     ids, session = {entry.id for entry in entries}, parts.store.session_id
-    return [look for look in _revisions(parts).looks() if look.origin.session == session and look.origin.prompt in ids]
+    return [
+        look
+        for look in _revisions(parts.services).looks()
+        if look.origin.session == session and look.origin.prompt in ids
+    ]
 
 
-def _revisions(parts: Parts) -> RevisionStore:
-    keeper = parts.services.changes.keeper()
+def _revisions(services: SessionServices) -> RevisionStore:
+    keeper = services.changes.keeper()
     assert keeper is not None  # there are changes
     return keeper.store
 
 
-def _refuse_while_running(parts: Parts) -> None:
+def _refuse_while_running(services: SessionServices) -> None:
     """Raises UndoRefused."""
-    work = parts.services.background
-    keeper = parts.services.changes.known
+    work = services.tasks.background
+    keeper = services.changes.known
     if keeper is not None and keeper.is_looking:
         raise UndoRefused("what a command changed is being looked at", "try again in a moment")
     running = work.running_agents() if work is not None else ()

@@ -50,7 +50,7 @@ def find_unkept(
             more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
             yield f"{text}: {', '.join(names[:MOST])}{more}"
     if ignored := list(dict.fromkeys(name for look in looks for name in look.ignored)):
-        names = [_short(_below(name, parts.root)) for name in ignored[:MOST]]
+        names = [_short(_below(name, parts.place.root)) for name in ignored[:MOST]]
         more = f" and {len(ignored) - MOST} more" if len(ignored) > MOST else ""
         yield f"{IGNORED}: {', '.join(names)}{more}"
     if any(look.moved_head for look in looks):
@@ -81,7 +81,7 @@ def _describe(parts: Parts, call: Entry, why: str) -> tuple[Kind, str]:
         return kind, _short(_argument(call, "file_path") or call.to)
     if call.to == "task":
         bash = parts.tools.find("bash")
-        is_watched = bash is not None and parts.services.changes.needs_record(bash, parts.root)
+        is_watched = bash is not None and parts.services.changes.needs_record(bash, parts.place.root)
         return kind, "" if is_watched else _short(_argument(call, "description") or _argument(call, "agent"))
     return kind, call.to if kind == "tool" else ""
 

@@ -74,8 +74,8 @@ async def open_run(
     others are told who find the context held."""
     asker = _asker_for(parsed)
     built = build(start, asker=asker, command=command or f"cru -C {start.context}", watch=face.watch)
-    built.session.parts.services.divert_prints = divert_prints
-    built.session.parts.ledger.needs_cost |= face.tells_cost
+    built.session.parts.services.face.divert_prints = divert_prints
+    built.session.parts.models.ledger.needs_cost |= face.tells_cost
     face.dress(built.settings.of(FaceSettings), built.session.parts)
     if asker is not None:
         built.models.ask = partial(_ask_for_model, start, asker)
@@ -134,7 +134,7 @@ async def open_session(start: Start, warn: Callable[[Notice], None] | None = Non
             warn(item.payload)
 
     built = build(start, watch=lambda bus: bus.stream.subscribe(tell, Notice))
-    built.session.parts.services.divert_prints = divert_prints
+    built.session.parts.services.face.divert_prints = divert_prints
     async with _closed_after(built.session.close, built.close):
         yield built
 
@@ -338,7 +338,7 @@ def is_left_open(session: Session, error: Exception | None = None, typed: str = 
     if isinstance(error, ContextHeld | LogLost):
         return False  # what is open there is another process's, or is there no more
     try:
-        prompt = find_unfinished(session.parts.store.visible(), session.parts.root)
+        prompt = find_unfinished(session.parts.store.visible(), session.parts.place.root)
     except CruError:
         return True  # it is there, but something of it is gone
     return prompt is not None and (prompt.source == "command" or split_command(typed) is None)

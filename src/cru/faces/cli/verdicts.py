@@ -98,7 +98,7 @@ class Verdicts:
     def _name(self, heard: HandlerRecord) -> str:
         """A command hook by its place, a plugin's handler by the plugin and its place."""
         place = heard.where
-        for folder, short in ((f"{self._parts.root.resolve()}/", ""), (os.path.expanduser("~/"), "~/")):
+        for folder, short in ((f"{self._parts.place.root.resolve()}/", ""), (os.path.expanduser("~/"), "~/")):
             place = short + place.removeprefix(folder) if place.startswith(folder) else place
         return one_line(place if heard.owner.startswith("hook ") else f"{heard.owner} {place}".rstrip())
 
@@ -119,7 +119,7 @@ class Verdicts:
         for text in answer.context:
             yield f"tells the model: {_folded(text, TEXT)}"
         for name in answer.context_files:
-            why = find_context_file(self._parts.root, name)[2]
+            why = find_context_file(self._parts.place.root, name)[2]
             yield f"names {one_line(name)}, which is left out: {why}" if why else f"names {one_line(name)} to the model"
         yield from (f"permits {update.kind.value} {', '.join(update.items)}" for update in answer.updates)
 

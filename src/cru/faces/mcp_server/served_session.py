@@ -95,7 +95,7 @@ class ServedSession:
         """Hear of hooks and plugins that were changed, as before a prompt; not while a call is on its way through them."""
         async with self._refreshing:
             if not self._running:
-                for refresh in self._parts.lifecycle.reloading:
+                for refresh in self._parts.services.lifecycle.reloading:
                     await refresh()
 
     @asynccontextmanager

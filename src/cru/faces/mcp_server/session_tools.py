@@ -95,7 +95,7 @@ class SendPromptTool(_SessionTool):
 
     def why_ask(self, args: Mapping[str, object], services: ToolServices | None = None) -> str:
         """Its answer tells what was said there."""
-        foreign = services.why_foreign if services is not None else None
+        foreign = services.rules.why_foreign if services is not None else None
         return foreign(self.subject(args)) if foreign is not None else ""
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:

@@ -96,4 +96,4 @@ async def _ready(name: str) -> ServerConnection | None:
 
 
 def _pool() -> ServerPool | None:
-    return server_pool(host().session.parts)
+    return server_pool(host().session.parts.services)

@@ -15,7 +15,7 @@ NONE = "no MCP server is configured: `cru mcp add` adds one"
 
 async def mcp(context: CommandContext, words: str) -> CommandResult:
     """All of them; `tools NAME`, `prompts NAME`, `resources NAME`; `restart NAME`. Raises BadCommand, McpError."""
-    pool = server_pool(context.session.parts)
+    pool = server_pool(context.session.parts.services)
     if pool is None:
         return CommandResult(NONE)
     verb, _, name = words.strip().partition(" ")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from cru.core.base.config.closest import did_you_mean
+from cru.core.turn.parts import SessionServices
 from cru.features.mcp import UnknownServer
 from cru.features.mcp.connection import ServerConnection
 from cru.features.mcp.definition import ServerDefinition
@@ -14,7 +15,7 @@ from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.ports import ServerRequests
 
 if TYPE_CHECKING:
-    from cru.core.turn.parts import Parts
+    pass
 
 
 class ServerPool:
@@ -54,7 +55,7 @@ class ServerPool:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
 
-def server_pool(parts: Parts) -> ServerPool | None:
+def server_pool(services: SessionServices) -> ServerPool | None:
     """The servers of a session, if some are configured."""
-    pool = parts.services.features.get("mcp")
+    pool = services.features.get("mcp")
     return pool if isinstance(pool, ServerPool) else None

@@ -63,7 +63,7 @@ class ResourceMentions:
         except McpError as error:
             self._parts.bus.stream.warn(f"@{label} cannot be read: {error.message}")
             return f"[@{label} cannot be read: {error.message}]"
-        settings = self._parts.tool_settings
+        settings = self._parts.tool_services.settings
         if is_too_long(text, settings):
             text, _ = save_output(self._parts.store.folder, _file_label(label), f"@{server.name}", text, settings, None)
         return f"--- RESOURCE {label} ---\n{text}\n--- END OF {label} ---"
@@ -148,4 +148,4 @@ def add_prompts(parts: Parts, pool: ServerPool) -> None:
     on, where = parts.bus.registry.on, "resources of MCP servers"
     on(MessageReceived, mentions.note, owner="cru", where=where, priority=0)
     on(MessageReceived, mentions.read, owner="cru", where=where, priority=LAST, limit=SECONDS)
-    parts.commands.sources.append(PromptCommands(parts, pool))
+    parts.services.commands.sources.append(PromptCommands(parts, pool))

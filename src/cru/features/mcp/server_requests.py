@@ -31,11 +31,11 @@ class SessionRequests:
         self._home = home
 
     def roots(self) -> tuple[Path, ...]:
-        return (self._parts.root,)
+        return (self._parts.place.root,)
 
     async def elicit(self, request: Elicitation) -> dict[str, Any] | None:
         """One question a field; a value that does not fit is asked for again."""
-        if self._parts.services.dialogs is None:
+        if self._parts.services.face.dialogs is None:
             return None
         token = HOST.set(self._host(request.server))
         try:
@@ -49,14 +49,14 @@ class SessionRequests:
         """Raises McpError."""
         await self._permit_sampling(request)
         parts = self._parts
-        resolved = await parts.choose("")
+        resolved = await parts.models.choose("")
         messages = tuple(Message("user" if role == "user" else "assistant", text) for role, text in request.messages)
         system = (Span("mcp", f"MCP server {request.server}", request.system),) if request.system else ()
         parameters = {**resolved.parameters, "max_tokens": min(request.max_tokens, MOST_TOKENS)}
         reply = ModelReply()
         with purpose("sampling", f"mcp:{request.server}"):
             announced = await round.announce_request(
-                parts, Request(resolved.model.name, system, messages, (), parameters), "", 0
+                parts.bus, Request(resolved.model.name, system, messages, (), parameters), "", 0
             )
             if announced.answer.stops:
                 raise McpError(f"refused: {announced.answer.reason}")

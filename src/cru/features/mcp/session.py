@@ -71,7 +71,7 @@ class SessionServers:
         requests = SessionRequests(parts, start.home)
         session = McpSession(parts, start, configured.definitions, configured.settings, requests)
         parts.services.features["mcp"] = session.pool
-        lifecycle = parts.lifecycle
+        lifecycle = parts.services.lifecycle
         lifecycle.opening.insert(0, session.open)
         lifecycle.closing.append(session.close)
         lifecycle.before_round.append(session.before_round)
@@ -93,8 +93,8 @@ class McpSession:
         self._settings = settings
         self._cache = ListingCache(start.home)
         place = ServerPlace(
-            start.root, start.home, start.env, parts.env, self._why_not, sensitive_reason, parts.secrets.names,
-            parts.services.confine_project, parts.bus.stream.warn,
+            start.root, start.home, start.env, parts.place.env, self._why_not, sensitive_reason, parts.place.secrets.names,
+            parts.services.sandbox.confine_project, parts.bus.stream.warn,
         )  # fmt: skip
         self.pool = ServerPool(definitions, place, requests, self._note)
         self._changed: set[str] = set()

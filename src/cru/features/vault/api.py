@@ -157,7 +157,7 @@ def live() -> LiveVault | None:
     """The vault of the session."""
     from cru.features.vault.live import live_vault
 
-    return live_vault(host().session.parts)
+    return live_vault(host().session.parts.services)
 
 
 async def ask(name: str, look: Callable[[Vault], T], without: T, prefix: str = "Kiln error") -> T:

@@ -22,7 +22,7 @@ SHOWN_PROBLEMS = 5
 
 async def vault(context: CommandContext, words: str) -> CommandResult:
     """How it stands; `search WORDS`, `read NOTE`, `links NOTE`. Raises BadCommand, VaultError."""
-    live = live_vault(context.session.parts)
+    live = live_vault(context.session.parts.services)
     if live is None:
         return CommandResult(NONE)
     verb, _, rest = words.strip().partition(" ")

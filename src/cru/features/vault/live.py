@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from cru.core.turn.parts import SessionServices
 from cru.features.vault import IndexUnusable, NoEmbeddings, VaultSettings
 from cru.features.vault.index.changes import ChangeKind, NoteChange
 from cru.features.vault.search.modes import SearchMode, SearchResult
 
 if TYPE_CHECKING:
-    from cru.core.turn.parts import Parts
     from cru.features.vault.semantic.store import Coverage
     from cru.features.vault.vault import Vault
 
@@ -147,7 +147,7 @@ class LiveVault:
             await self.tell(untold)
 
 
-def live_vault(parts: Parts) -> LiveVault | None:
+def live_vault(services: SessionServices) -> LiveVault | None:
     """The vault of a session, if one is configured."""
-    live = parts.services.features.get("vault")
+    live = services.features.get("vault")
     return live if isinstance(live, LiveVault) else None

@@ -29,7 +29,7 @@ class VaultWatcher:
     async def consider(self) -> None:
         """Begin, if it is time to."""
         has_ended = self._task is None or self._task.done()
-        if self._parts.services.is_chat and has_ended and not self._has_failed and not self._stop.is_set():
+        if self._parts.services.face.is_chat and has_ended and not self._has_failed and not self._stop.is_set():
             self._task = asyncio.create_task(self._run(), name="cru: watch the vault")
 
     async def close(self) -> None:

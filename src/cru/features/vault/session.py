@@ -56,12 +56,12 @@ class SessionVault:
 
         live.tell = tell
         parts.services.features["vault"] = live
-        for tool in VaultTools(live, parts.tool_settings).tools():
+        for tool in VaultTools(live, parts.tool_services.settings).tools():
             parts.tools.add(tool)
         self._watch(parts)
         if self._grounding:
             self._ground(parts)
-        parts.lifecycle.closing.append(live.close)
+        parts.services.lifecycle.closing.append(live.close)
         if not live.root.is_dir():
             parts.bus.stream.warn(f"the vault {live.root} is not there ([vault] path)")
 
@@ -70,7 +70,7 @@ class SessionVault:
 
         async def watch(_: Parts | None = None) -> None:
             nonlocal watcher
-            if parts.services.is_chat:
+            if parts.services.face.is_chat:
                 from cru.features.vault.note_watcher import VaultWatcher
 
                 watcher = watcher or VaultWatcher(parts, self._live)
@@ -80,16 +80,16 @@ class SessionVault:
             if watcher is not None:
                 await watcher.close()
 
-        parts.lifecycle.opening.append(watch)
-        parts.lifecycle.idle.append(watch)
-        parts.lifecycle.closing.append(close)
+        parts.services.lifecycle.opening.append(watch)
+        parts.services.lifecycle.idle.append(watch)
+        parts.services.lifecycle.closing.append(close)
 
     def _ground(self, parts: Parts) -> None:
         from cru.features.vault.grounding import Grounding
 
         grounding = Grounding(parts, self._live, self._grounding)
         parts.bus.registry.on(MessageReceived, grounding, owner="vault", where="[vault] grounding", on_error="pass")
-        parts.lifecycle.closing.append(grounding.close)
+        parts.services.lifecycle.closing.append(grounding.close)
 
 
 def _events(change: NoteChange) -> Iterator[Struct]:

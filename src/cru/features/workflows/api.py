@@ -41,7 +41,7 @@ def list_() -> list[dict[str, object]]:
 
     Example: #cru.fsm.list() --> 0
     """
-    workflows = find_workflows(host().session.parts)
+    workflows = find_workflows(host().session.parts.services)
     return [
         {
             "name": machine.name, "about": machine.definition.about, "plugin": machine.owner.plugin.name,
@@ -97,7 +97,7 @@ def stop(name: str, why: str = "") -> None:
 
 def _find_machine(function: str, name: str) -> WorkflowMachine:
     where = f"cru.fsm.{function}"
-    workflows = find_workflows(host().session.parts)
+    workflows = find_workflows(host().session.parts.services)
     known = workflows.machines if workflows is not None else {}
     machine = known.get(text(where, "name", name))
     if machine is None:
@@ -107,6 +107,6 @@ def _find_machine(function: str, name: str) -> WorkflowMachine:
 
 
 def _announce_states() -> None:
-    workflows = find_workflows(host().session.parts)
+    workflows = find_workflows(host().session.parts.services)
     if workflows is not None:
         workflows.is_model_informed = False

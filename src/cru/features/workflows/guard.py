@@ -85,11 +85,13 @@ async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | N
         return f"`{guard.shell}` is not run in plan mode, which only reads, so it did not pass"
 
     async def confine(argv: tuple[str, ...]) -> ConfinedCommand | None:
-        confine = parts.tool_services.confine
+        confine = parts.tool_services.commands.confine
         return None if confine is None else await confine(argv, False)
 
-    shell = find_program("bash", own_path(parts.env.get("PATH", ""), str(parts.root))) or "/bin/sh"
-    program = Program((shell, "-c", f" {guard.shell}"), parts.root, parts.secrets.without(parts.env), is_marked=True)
+    shell = find_program("bash", own_path(parts.place.env.get("PATH", ""), str(parts.place.root))) or "/bin/sh"
+    program = Program(
+        (shell, "-c", f" {guard.shell}"), parts.place.root, parts.place.secrets.without(parts.place.env), is_marked=True
+    )
     output = TextCapture(emit)
     try:
         done = await run_confined(confine, program, lambda program: run_program(program, guard.timeout, output))

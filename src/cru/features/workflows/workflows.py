@@ -16,7 +16,7 @@ from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
 from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn.commands import Command, CommandResult
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, SessionServices
 from cru.features.workflows import command, guard, record, texts
 from cru.features.workflows.machine import WorkflowMachine
 from cru.features.workflows.tool import SOURCE, WorkflowTool
@@ -26,15 +26,15 @@ NAME = "workflows"
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 
 
-def find_workflows(parts: Parts) -> Workflows | None:
+def find_workflows(services: SessionServices) -> Workflows | None:
     """The workflows of a session; None if none is defined."""
-    workflows = parts.services.features.get(NAME)
+    workflows = services.features.get(NAME)
     return workflows if isinstance(workflows, Workflows) else None
 
 
 def ensure_workflows(parts: Parts) -> Workflows:
     """The same, made and registered if need be."""
-    workflows = find_workflows(parts)
+    workflows = find_workflows(parts.services)
     if workflows is None:
         workflows = parts.services.features[NAME] = Workflows(parts)
         workflows.register()
@@ -43,9 +43,9 @@ def ensure_workflows(parts: Parts) -> Workflows:
 
 def bind_saved_runs(parts: Parts) -> None:
     """Hold the model to what is saved, although no plugin may have defined it (it is gone, off, or could not be loaded)."""
-    workflows = find_workflows(parts) or Workflows(parts)
+    workflows = find_workflows(parts.services) or Workflows(parts)
     workflows.look()
-    if workflows.lost and find_workflows(parts) is None:
+    if workflows.lost and find_workflows(parts.services) is None:
         parts.services.features[NAME] = workflows
         workflows.register()
 
@@ -105,9 +105,9 @@ class Workflows:
                 "give it another name",
             )
         if old is not None:
-            self._parts.commands.remove(old.name, plugin)
+            self._parts.services.commands.remove(old.name, plugin)
         description = machine.definition.about or f"start the workflow {machine.name}, or steer it"
-        problem = self._parts.commands.add(
+        problem = self._parts.services.commands.add(
             Command(machine.name, description, partial(self._steer, machine), plugin, command.HINT)
         )
         if problem:
@@ -121,9 +121,9 @@ class Workflows:
         until its plugin is back."""
         if self.machines.get(machine.name) is machine:
             del self.machines[machine.name]
-            self._parts.commands.remove(machine.name, machine.owner.plugin.name)
+            self._parts.services.commands.remove(machine.name, machine.owner.plugin.name)
         self.look()
-        if not self.machines and not self.lost and find_workflows(self._parts) is self:
+        if not self.machines and not self.lost and find_workflows(self._parts.services) is self:
             for id in self._ids:
                 self._parts.bus.registry.off(id)
             self._parts.tools.drop_source(SOURCE)

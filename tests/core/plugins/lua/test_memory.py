@@ -55,7 +55,7 @@ def counts(machine: LuaPlugins) -> dict[str, int]:
 
 async def dispatched(session: Session) -> list[dict[str, int]]:
     parts = session.parts
-    for work in parts.lifecycle.opening:
+    for work in parts.services.lifecycle.opening:
         await work(parts)
     (lua, _) = [h for h in parts.bus.registry.by_event["tool:before_call"] if isinstance(h.call, PluginHandler)]
     assert isinstance(lua.call, PluginHandler)

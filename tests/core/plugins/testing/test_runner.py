@@ -340,7 +340,7 @@ assert.equal(0, #cru.fs.list("."))
 
 def test_mocked_files_hold_for_every_function_and_spelling_also_where_the_table_was_held_before(bench: Bench) -> None:
     bench.check_passes(MOCKED)
-    assert not (bench.world.session.parts.root / "new.md").exists()
+    assert not (bench.world.session.parts.place.root / "new.md").exists()
 
 
 # what a test sees that calls `test_mocks.setup` nowhere, and one that does

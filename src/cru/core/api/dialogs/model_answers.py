@@ -89,7 +89,7 @@ async def request_text(where: str, prompt: str, system: str = "", model: str = "
     parts = here.parts
     with purpose("ask", here.plugin.name):
         try:
-            resolved = await parts.choose(model)
+            resolved = await parts.models.choose(model)
             reply = await ask_beside(parts, resolved, lambda chosen: _ask(where, parts, chosen, prompt, system))
         except ModelError as error:
             raise NamespaceError(f"{where}: {error.message}", error.hint) from error
@@ -100,7 +100,7 @@ async def _ask(where: str, parts: Parts, resolved: ResolvedModel, prompt: str, s
     reply = ModelReply()
     spans = (Span("base", where, system),) if system else ()
     request = Request(resolved.model.name, spans, (Message("user", prompt),), (), resolved.parameters)
-    announced = await round.announce_request(parts, request, "", 0)
+    announced = await round.announce_request(parts.bus, request, "", 0)
     if announced.answer.stops:
         raise NamespaceError(f"{where}: the request was cancelled: {announced.answer.reason}")
     entries = parts.store.entries()

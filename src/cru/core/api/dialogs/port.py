@@ -23,7 +23,7 @@ async def show_dialog(
 
     seconds = number(f"cru.ui.{kind}", "timeout_secs", TIMEOUT if timeout_secs is None else timeout_secs, 0) or TIMEOUT
     parts = host().session.parts
-    dialogs = parts.services.dialogs
+    dialogs = parts.services.face.dialogs
     if dialogs is None:
         return None
     dialog, started = new_id(), parts.recorder.clock()

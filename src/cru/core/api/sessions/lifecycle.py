@@ -55,11 +55,11 @@ async def create(opts: dict[str, Any] | str | None = None, **named: Any) -> Valu
         )
         _refuse_elsewhere(where, fields)
         sessions = open_sessions()
-        root = str(sessions.parts.root)
+        root = str(sessions.parts.place.root)
         if fields.get("workspace", root) != root:
             raise BadArgument(f"{where}: a session works in this project, {root}")
         name = text(where, "agent_card", fields.get("agent_card") or fields.get("agent_name") or "general")
-        card = agent_tasks(sessions.parts).cards().find(name)
+        card = agent_tasks(sessions.parts.tool_services).cards().find(name)
         record = ConversationRecord(type=text(where, "type", fields.get("type", "chat")), agent=card.name)
         _configure(where, record, fields)
         return Values((describe(sessions.add(record)), None))
@@ -106,9 +106,9 @@ def _configure(where: str, record: ConversationRecord, fields: dict[str, Any]) -
 
 
 def describe(session: OpenSession) -> dict[str, Any]:
-    record = session.record
+    record, root = session.record, host().session.parts.place.root
     return {
-        "id": record.id, "session_type": record.type, "state": record.state.value, "kilns": [], "workspace": str(host().session.parts.root),
+        "id": record.id, "session_type": record.type, "state": record.state.value, "kilns": [], "workspace": str(root),
         "agent": record.agent, "model": record.model, "busy": session.is_busy, "parent_id": record.parent or None,
         "started_at": record.created, "last_activity": record.used,
     }  # fmt: skip
@@ -118,8 +118,8 @@ async def _describe_main() -> dict[str, Any]:
     parts = host().session.parts
     return {
         "id": parts.store.session_id, "session_type": "chat", "state": ConversationState.ACTIVE.value, "kilns": [],
-        "workspace": str(parts.root), "agent": "main", "model": (await parts.choose("")).label, "parent_id": None,
-        "busy": find_unfinished(parts.store.visible(), parts.root) is not None,
+        "workspace": str(parts.place.root), "agent": "main", "model": (await parts.models.choose("")).label, "parent_id": None,
+        "busy": find_unfinished(parts.store.visible(), parts.place.root) is not None,
     }  # fmt: skip
 
 
@@ -195,7 +195,7 @@ async def end_session(session_id: str) -> Values:
     if done[0]:
         session = check_script_session(where, session_id)
         if session.task is not None:
-            await agent_tasks(host().session.parts).manager.cancel(session.task, CancelledBy.PLUGIN)
+            await agent_tasks(host().session.parts.tool_services).manager.cancel(session.task, CancelledBy.PLUGIN)
         session.feed.tell("ended", reason="ended by a script")
         session.feed.close()
     return done
@@ -257,7 +257,7 @@ def _copy(store: FileContext, entries: list[Entry], summary: str, source: Path) 
 
 def _finished(entries: list[Entry]) -> list[Entry]:
     """Without a prompt that is still being answered."""
-    prompt = find_unfinished(entries, host().session.parts.root)
+    prompt = find_unfinished(entries, host().session.parts.place.root)
     if prompt is None:
         return list(entries)
     return entries[: next(at for at, entry in enumerate(entries) if entry.id == prompt.ref)]

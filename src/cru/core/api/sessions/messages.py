@@ -118,7 +118,7 @@ async def _parts(
                 event = await reader()
         except TimeoutError as error:
             session.feed.close(reader=reader)
-            await agent_tasks(open_sessions().parts).manager.cancel(task, CancelledBy.PLUGIN)
+            await agent_tasks(open_sessions().parts.tool_services).manager.cancel(task, CancelledBy.PLUGIN)
             raise NamespaceError(f"{where}: no answer within {seconds:g} s; the message was ended") from error
         if event is None:
             break
@@ -171,7 +171,7 @@ async def cancel(session_id: str) -> Values:
         session = check_script_session("cru.sessions.cancel", session_id)
     except CruError as error:
         return Values((None, error.message))
-    manager = agent_tasks(host().session.parts).manager
+    manager = agent_tasks(host().session.parts.tool_services).manager
     return Values((session.task is not None and await manager.cancel(session.task, CancelledBy.PLUGIN), None))
 
 
@@ -238,7 +238,7 @@ def inject(session_id: str | None, role: str, content: str) -> Values:
         sessions = open_sessions()
         if sessions.is_main(session_id):
             check_between_prompts(sessions.parts, where)
-            with locked(sessions.parts):
+            with locked(sessions.parts.store):
                 log_writer.write(sessions.parts, entry)
         else:
             session = sessions.find(where, session_id)
@@ -270,7 +270,7 @@ async def collect_subagents(ids: list[str], seconds: float = 120) -> Values:
     try:
         names = texts(where, "ids", ids)
         longest = number(where, "seconds", seconds, 0)
-        tasks = agent_tasks(host().session.parts).manager.tasks
+        tasks = agent_tasks(host().session.parts.tool_services).manager.tasks
     except CruError as error:
         return Values((None, error.message))
     waiting = [asyncio.ensure_future(tasks[name].ended.wait()) for name in names if name in tasks]

@@ -138,7 +138,7 @@ class OpenSessions:
         except BaseException:
             self._end_turn(session, reader)
             raise
-        agent_tasks(self.parts).manager.when_over(task, lambda: self._end_turn(session, reader))
+        agent_tasks(self.parts.tool_services).manager.when_over(task, lambda: self._end_turn(session, reader))
         return task
 
     @staticmethod
@@ -152,7 +152,7 @@ class OpenSessions:
         if record.state is not ConversationState.ACTIVE:
             raise NamespaceError(f"{where}: the session {session.id} is {record.state.value}")
         parts = host().parts  # the message is that of the agent in whose call it is sent
-        tasks = agent_tasks(parts)
+        tasks = agent_tasks(parts.tool_services)
         card = tasks.cards().find(record.agent)
         fields = {"agent": card.name, "prompt": prompt, "model": record.model, "tools": record.tools}
         request = await decide(parts, make_request(where, fields))

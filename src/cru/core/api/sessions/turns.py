@@ -32,7 +32,7 @@ def undo(session_id: str | None = None, count: int = 1) -> Values:
         if sessions.is_main(session_id):
             parts = sessions.parts
             check_between_prompts(parts, where)
-            with locked(parts):
+            with locked(parts.store):
                 return Values((_undo_main(parts, most), None))
         session = sessions.find(where, session_id)
         session.check_free(where)

@@ -55,7 +55,7 @@ class PromptFileRunner:
         pieces = expand(file.body, typed, file.argument_names, variables)
         plain = "\n".join(piece.text for piece in pieces if not piece.is_command)
         files = [] if is_skill else list(self._mentioned(file, find_mentions(plain)))
-        runs = replace(parts, secrets=SecretVariables()) if is_own else parts
+        runs = replace(parts, place=replace(parts.place, secrets=SecretVariables())) if is_own else parts
         asked_by = {"name": file.name, "source": SOURCES[file.origin], "invoked_by": "user" if by_person else "model"}
         call_ids = (f"{prefix}:preamble-{number}" for prefix in [new_id()] for number in count())
         texts = [
@@ -109,8 +109,10 @@ class PromptFileRunner:
         if ran.is_error:
             raise ExpansionFailed(f"/{file.name}: `{line}`: {ran.content}", "nothing was sent to the model")
         text = "" if ran.content == NO_OUTPUT else ran.content
-        if is_too_long(text, parts.tool_settings):
-            text, _ = save_output(parts.store.folder, f"command_{ran.call.id}", "bash", text, parts.tool_settings, None)
+        if is_too_long(text, parts.tool_services.settings):
+            text, _ = save_output(
+                parts.store.folder, f"command_{ran.call.id}", "bash", text, parts.tool_services.settings, None
+            )
         return text
 
     def _mentioned(self, file: PromptFile, names: Sequence[str]) -> Iterator[str]:

@@ -7,10 +7,11 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cru.core.api.host import Host, Plugin
 from cru.core.base.files import is_inside
+from cru.core.events.bus import Bus
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested
 from cru.core.plugins.discovery.files import DiscoveredPlugin
 from cru.core.plugins.errors import PluginFailed
@@ -26,10 +27,11 @@ from cru.core.plugins.executables.executable import (
 from cru.core.plugins.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.core.plugins.executables.tool import ExecutableTool
 from cru.core.plugins.plugin_files import FileCopy
-from cru.core.turn.parts import Parts, TerminalLender
+from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
     from cru.core.base.process.confined import Confine, ConfinedCommand
+    from cru.core.turn.ports import TerminalLender
 
 
 class Executables:
@@ -66,19 +68,20 @@ class Executables:
 
     def _where(self, discovered: DiscoveredPlugin) -> ProgramContext:
         parts, name = self._parts, discovered.name
-        env = parts.secrets.without(parts.env) if discovered.layer == "project" else parts.env
-        face = parts.services.dialogs
+        env = parts.place.secrets.without(parts.place.env) if discovered.layer == "project" else parts.place.env
+        face = parts.services.face.dialogs
+        lender = cast("TerminalLender", face) if hasattr(face, "lend") else None
         return ProgramContext(
-            _here(parts.root), parts.root, self._home, env, parts.store.name,
+            _here(parts.place.root), parts.place.root, self._home, env, parts.store.name,
             lambda text: parts.bus.stream.warn(text, name),
-            parts.services.is_verbose,
-            (lambda group: _lend_terminal(parts, name, face, group)) if isinstance(face, TerminalLender) else None,
+            parts.services.face.is_verbose,
+            (lambda group: _lend_terminal(parts.bus, name, lender, group)) if lender is not None else None,
             self._confinement(discovered),
         )  # fmt: skip
 
     def _confinement(self, discovered: DiscoveredPlugin) -> Confine | None:
         """What confines a program that the project brings, or that lies in it: there the model's commands can change it."""
-        confine, places = self._parts.services.confine_project, self._parts.gate.places
+        confine, places = self._parts.services.sandbox.confine_project, self._parts.gate.places
         path = str(_program(discovered))
         lies_in_project = is_inside(path, places.root) and not is_inside(path, places.home)
         if confine is None or not (discovered.layer == "project" or lies_in_project):
@@ -87,7 +90,9 @@ class Executables:
         from cru.core.base.process.confined import ProjectProgram
 
         async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
-            return await confine(ProjectProgram(argv, str(_here(self._parts.root)), readable=(str(discovered.folder),)))
+            return await confine(
+                ProjectProgram(argv, str(_here(self._parts.place.root)), readable=(str(discovered.folder),))
+            )
 
         return run
 
@@ -150,17 +155,17 @@ class Executables:
 
 
 @asynccontextmanager
-async def _lend_terminal(parts: Parts, name: str, face: TerminalLender, group: int) -> AsyncIterator[None]:
+async def _lend_terminal(bus: Bus, name: str, face: TerminalLender, group: int) -> AsyncIterator[None]:
     """The terminal for a process group, as a dialog like any other: the face is silent meanwhile."""
     from cru.core.conversations.entries import new_id
 
     dialog = new_id()
-    await parts.bus.dispatch(InteractionRequested(dialog, "terminal", name))
+    await bus.dispatch(InteractionRequested(dialog, "terminal", name))
     try:
         async with face.lend(group):
             yield
     finally:
-        await parts.bus.dispatch(InteractionCompleted(dialog, "terminal", "answered"))
+        await bus.dispatch(InteractionCompleted(dialog, "terminal", "answered"))
 
 
 def _program(discovered: DiscoveredPlugin) -> Path:

@@ -116,7 +116,7 @@ class ReaderCommand(PipedCommand):
 
 def _shell(command: str, stdin: int | bytes = b"") -> Program:
     try:
-        env: Mapping[str, str] = host().session.parts.env
+        env: Mapping[str, str] = host().session.parts.place.env
     except NoSession:
         env = os.environ
     return Program(("/bin/sh", "-c", command), Path.cwd(), env, stdin, is_marked=True)

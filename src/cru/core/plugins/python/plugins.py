@@ -113,7 +113,7 @@ def _keep_prints_apart(here: Host) -> None:
             f"{who} prints: that goes to standard error, since standard output is the answer's", owner
         )
 
-    divert = here.session.parts.services.divert_prints
+    divert = here.session.parts.services.face.divert_prints
     if divert is not None:
         divert(tell)
 

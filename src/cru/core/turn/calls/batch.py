@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import FailureKind, ToolBatchCompleted
+from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn import log_writer
 from cru.core.turn.calls import limits, permission, tool_call
 from cru.core.turn.calls.tool_call import PreparedCall, ToolOutcome
@@ -65,12 +66,12 @@ def _decided_together(parts: Parts, calls: tuple[ToolCall, ...]) -> Sequence[Seq
     """
     if parts.bus.registry.looks_ahead("tool:before_call", "permission:requested"):
         return [calls]
-    return group_calls(parts, calls, [call.name for call in calls])
+    return group_calls(parts.tools, calls, [call.name for call in calls])
 
 
-def group_calls(parts: Parts, calls: Iterable[T], names: Sequence[str]) -> list[list[T]]:
+def group_calls(tools: Tools, calls: Iterable[T], names: Sequence[str]) -> list[list[T]]:
     """Cut calls of these tools into groups that may be decided and run side by side."""
-    return _group(calls, [(tool := parts.tools.find(name)) is not None and tool.parallel for name in names])
+    return _group(calls, [(tool := tools.find(name)) is not None and tool.parallel for name in names])
 
 
 async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[ToolOutcome]) -> Halt | None:

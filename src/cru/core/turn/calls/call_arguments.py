@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import add
-from cru.core.events.bus import Outcome
+from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import FailureKind, ToolBeforeCall
 from cru.core.tools.builtin import BuiltInTool
 from cru.core.tools.protocol import ArgumentError, Tool
@@ -44,7 +44,7 @@ def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedA
         problem = f"bad arguments for {call.name}: {error}"
         return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)
     except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-        return CheckedArguments(loose(call.arguments), report_failure(parts, tool, error), FailureKind.FAILED)
+        return CheckedArguments(loose(call.arguments), report_failure(parts.bus, tool, error), FailureKind.FAILED)
 
 
 def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArguments:
@@ -57,7 +57,7 @@ def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArg
     except ArgumentError as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
-        problem = report_failure(parts, tool, error)
+        problem = report_failure(parts.bus, tool, error)
     problem = f"bad arguments for {tool.spec.name} (as changed by a hook): {problem}"
     return CheckedArguments(args, problem, FailureKind.INVALID)
 
@@ -67,13 +67,13 @@ def normalize_paths(args: dict[str, object], parts: Parts) -> None:
     from cru.core.tools.paths import normalize_path
 
     for name in PATH_ARGUMENTS & args.keys():
-        args[name] = normalize_path(str(args[name]), str(parts.root))
+        args[name] = normalize_path(str(args[name]), str(parts.place.root))
 
 
-def report_failure(parts: Parts, tool: Tool, error: Exception) -> str:
+def report_failure(bus: Bus, tool: Tool, error: Exception) -> str:
     """Tell the person of a defect in a tool; its text for the model."""
     text = str(error) if isinstance(error, CruError) else f"{type(error).__name__}: {error}"
-    parts.bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
+    bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
     return text
 
 
@@ -93,7 +93,7 @@ def describe_call(parts: Parts, tool: Tool | None, args: dict[str, object]) -> s
     try:
         return tool.subject(args)
     except Exception as error:  # noqa: BLE001  the boundary around tools: reported, and the question is asked without it
-        report_failure(parts, tool, error)
+        report_failure(parts.bus, tool, error)
         return ""
 
 

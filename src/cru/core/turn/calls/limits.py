@@ -9,7 +9,7 @@ from cru.core.base.values.errors import CruError
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.turn.calls import permission
 from cru.core.turn.loop_guard import CallKey, LoopGuard, LoopStep
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import EngineSettings, Parts
 from cru.core.turn.prompts import PendingContext
 from cru.core.turn.spending import BudgetKind, BudgetReached, ScopeKind, format_cost
 from cru.core.turn.turn import Turn, TurnStopped
@@ -29,12 +29,12 @@ OUT_OF_GIVEN_FUEL = "out of fuel: a handler set how many tool batches and contin
 
 async def check_calls(parts: Parts, turn: Turn, pending: PendingContext, calls: Iterable[CallKey], latest: str) -> None:
     """Count a round, as LoopGuard.take_calls does. Raises TurnStopped("halted") if the turn goes round in circles."""
-    await _act(parts, turn, pending, _guard(parts, turn).take_calls(calls), latest)
+    await _act(parts, turn, pending, _guard(parts.settings, turn).take_calls(calls), latest)
 
 
 async def check_reply(parts: Parts, turn: Turn, pending: PendingContext, text: str) -> None:
     """The same for a final reply after which the agent is to go on by itself."""
-    await _act(parts, turn, pending, _guard(parts, turn).take_reply(text), text)
+    await _act(parts, turn, pending, _guard(parts.settings, turn).take_reply(text), text)
 
 
 async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
@@ -46,8 +46,8 @@ async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
     more = parts.settings.fuel
     cost = f"this prompt has cost {turn.fuel_given} tool batches and continuations"
     if not await _allows(parts, pending, "fuel", f"{cost}; go on for {more} more?"):
-        text = AGENT_OUT_OF_FUEL if parts.fuel_limit else OUT_OF_FUEL
-        raise TurnStopped("halted", text.format(cost=turn.fuel_given, where=parts.fuel_limit))
+        text = AGENT_OUT_OF_FUEL if parts.services.tasks.fuel_limit else OUT_OF_FUEL
+        raise TurnStopped("halted", text.format(cost=turn.fuel_given, where=parts.services.tasks.fuel_limit))
     turn.fuel = more
     turn.fuel_given += more
 
@@ -63,14 +63,14 @@ async def check_continuations(parts: Parts, turn: Turn, pending: PendingContext)
     turn.more_continuations += most
 
 
-def _guard(parts: Parts, turn: Turn) -> LoopGuard:
+def _guard(settings: EngineSettings, turn: Turn) -> LoopGuard:
     if turn.guard is None:
-        turn.guard = LoopGuard(parts.settings.max_idle_rounds)
+        turn.guard = LoopGuard(settings.max_idle_rounds)
     return turn.guard
 
 
 async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep, latest: str) -> None:
-    guard = _guard(parts, turn)
+    guard = _guard(parts.settings, turn)
     why = f"{guard.rounds} rounds brought nothing new"
     if step is LoopStep.STOP:
         raise TurnStopped("halted", f"loop: {why} (setting max_idle_rounds)")
@@ -89,7 +89,7 @@ async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep
 
 async def check_budget(parts: Parts, pending: PendingContext) -> None:
     """Raises TurnStopped("halted") if a budget is used up, and no person gives more. Tells once that a price is not known."""
-    ledger = parts.ledger
+    ledger = parts.models.ledger
     if ledger.must_tell_unpriced:
         ledger.has_told_unpriced = True
         parts.bus.stream.warn(_unpriced(ledger.needs_cost))
@@ -163,6 +163,6 @@ def _pass_on(parts: Parts, pending: PendingContext, reply: PermissionReply) -> N
     from cru.core.conversations.inbox import deliver, make_message
 
     try:
-        deliver(parts.store.folder, make_message(parts.username, parts.store.name, words))
+        deliver(parts.store.folder, make_message(parts.prompt.username, parts.store.name, words))
     except (CruError, OSError) as error:
         parts.bus.stream.warn(f"`{reply.reason}` could not be kept for the next prompt: {error}")

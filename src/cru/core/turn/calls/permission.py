@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.entries import new_id
 from cru.core.events.answers import PASS, Answer, PermissionUpdate, add
-from cru.core.events.bus import Outcome, without
+from cru.core.events.bus import Bus, Outcome, without
 from cru.core.events.payloads import (
     FailureKind,
     InteractionCompleted,
@@ -21,8 +21,8 @@ from cru.core.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
-from cru.core.guard.rules.gate import NoAsker, PermissionReply, PermissionSubject, Verdict
-from cru.core.tools.protocol import Access, Tool
+from cru.core.guard.rules.gate import Gate, NoAsker, PermissionReply, PermissionSubject, Verdict
+from cru.core.tools.protocol import Access, Tool, ToolServices
 from cru.core.turn.parts import Parts
 
 REFUSALS = {
@@ -124,10 +124,10 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     # where a model is asked that a plugin has chosen for a sub-agent, or which file it is, is none of a model's choice
     is_choice_of_plugin = question.origin != "model" and getattr(question.tool, "chooses_model", False)
     why_ask = None if is_choice_of_plugin else getattr(question.tool, "why_ask", None)
-    is_outside = _is_outside(parts, question)  # False where nothing confines: the argument means nothing there
+    is_outside = _is_outside(parts.gate, question)  # False where nothing confines: the argument means nothing there
     args = question.args if is_outside else {name: v for name, v in question.args.items() if name != "outside_sandbox"}
     reason = why_ask(args, parts.tool_services) if why_ask is not None else ""
-    receiver = _receiver(parts, question)
+    receiver = _receiver(parts.tool_services, question)
     verdict = parts.gate.judge(
         question.name, question.kind, question.detail, question.paths, why_ask=reason, receiver=receiver,
         is_outside=is_outside,
@@ -137,20 +137,20 @@ def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     return verdict
 
 
-def _is_outside(parts: Parts, question: PermissionQuestion) -> bool:
+def _is_outside(gate: Gate, question: PermissionQuestion) -> bool:
     """Whether a command is to run outside of the sandbox, if there is one."""
     is_wanted = question.kind == "shell" and bool(question.args.get("outside_sandbox"))
-    return is_wanted and parts.gate.outside is not None
+    return is_wanted and gate.outside is not None
 
 
 def _needs_person(parts: Parts, question: PermissionQuestion, verdict: Verdict) -> bool:
     """Whether a hook's permission is not enough: a rule asks, or the command would leave the sandbox, which may confine that hook."""
-    return verdict.decision == "ask" and (verdict.explicit or _is_outside(parts, question))
+    return verdict.decision == "ask" and (verdict.explicit or _is_outside(parts.gate, question))
 
 
 def without_outside(parts: Parts, question: PermissionQuestion, env: dict[str, str], by: str) -> dict[str, str]:
     """The variables that handlers set for this call; none for a run outside of the sandbox, which may confine who set them."""
-    if not _is_outside(parts, question):
+    if not _is_outside(parts.gate, question):
         return env
     parts.bus.stream.warn(f"{', '.join(env)}: not set for a run outside of the sandbox", by)
     return {}
@@ -181,7 +181,7 @@ async def decide(
         decision = await _ask_hooks(parts, question, verdict)
     if decision.rewrite is not None:
         return replace(decision, answer=_tighten(parts, decision.answer))
-    return await announce(parts, question, take_updates(parts, question, decision))
+    return await announce(parts.bus, question, take_updates(parts, question, decision))
 
 
 def _tighten(parts: Parts, answer: Answer) -> Answer:
@@ -219,12 +219,12 @@ def take_updates(parts: Parts, question: PermissionQuestion, decision: Permissio
     return decision
 
 
-async def announce(parts: Parts, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
+async def announce(bus: Bus, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
     """Announce who decided what; a halt there refuses the call."""
     word = "allow" if decision.granted else "deny"
     by = decision.by if decision.refusal is None or decision.refusal is FailureKind.HOOK else decision.refusal.value
     payload = PermissionResolved(question.name, question.kind, word, by, question.call_id, decision.reason)
-    outcome = await parts.bus.dispatch(payload)
+    outcome = await bus.dispatch(payload)
     if outcome.answer.halt and not decision.answer.halt:
         return PermissionDecision(
             outcome.by, FailureKind.HOOK, outcome.answer.reason, add(decision.answer, outcome.answer)
@@ -287,16 +287,15 @@ def _describe_question(by: str, answer: Answer) -> str:
     return f"{by} asks: {answer.reason or 'a person is to decide'}"
 
 
-def _receiver(parts: Parts, question: PermissionQuestion) -> str:
+def _receiver(tool_services: ToolServices, question: PermissionQuestion) -> str:
     """Return the running command that the call goes on with, "" if it begins something."""
-    # `isinstance` with the protocol ContinuingTool takes a hundred times as long in Python 3.11
-    receiver: Callable[..., str] | None = getattr(question.tool, "receiver", None)
-    return receiver(question.args, parts.tool_services) if receiver is not None else ""
+    receiver: Callable[..., str] | None = getattr(question.tool, "receiver", None)  # of a ContinuingTool
+    return receiver(question.args, tool_services) if receiver is not None else ""
 
 
 def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
     """The rule that an answer may keep; "" if there is none."""
-    if _receiver(parts, question):
+    if _receiver(parts.tool_services, question):
         return ""
     if _why_not_by_rule(parts, question):
         return ""
@@ -305,7 +304,7 @@ def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
 
 def _name_in_rules(parts: Parts, question: PermissionQuestion) -> str:
     """A rule that is kept for a run outside of the sandbox says so."""
-    return "outside_sandbox" if _is_outside(parts, question) else question.name
+    return "outside_sandbox" if _is_outside(parts.gate, question) else question.name
 
 
 async def _decide_by_person(
@@ -327,7 +326,7 @@ async def _decide_by_person(
         why_once=_why_once(parts, question) if is_kept else "a hook or a rule wants this question each time",
         changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
         editing=parts.gate.editing_for(rule, _name_in_rules(parts, question), question.kind, question.detail, question.paths),
-        parts=show_parts(parts, question), folder=working_folder(parts),
+        parts=() if _receiver(parts.tool_services, question) else show_parts(parts.gate, question), folder=working_folder(parts.gate),
     )  # fmt: skip
     try:
         reply = await ask_person(parts, subject)
@@ -351,26 +350,26 @@ async def _decide_by_person(
 
 def _why_once(parts: Parts, question: PermissionQuestion) -> str:
     """Why no rule is offered, as far as that is known here."""
-    if not _is_outside(parts, question):
-        return _why_protected(parts, question)
+    if not _is_outside(parts.gate, question):
+        return _why_protected(parts.gate, question)
     from cru.core.guard.rules.kept_rules import WHY
 
     return _why_not_by_rule(parts, question) or WHY
 
 
-def _why_protected(parts: Parts, question: PermissionQuestion) -> str:
+def _why_protected(gate: Gate, question: PermissionQuestion) -> str:
     if question.kind != "shell":
         return ""
     from cru.core.guard.rules.protected_writes import may_write_protected
 
-    is_protected = may_write_protected(question.detail, parts.gate.places)
+    is_protected = may_write_protected(question.detail, gate.places)
     return "it may write into a place that decides what programs do, such as `.git`" if is_protected else ""
 
 
 def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:
     """Why no rule permits this run outside of the sandbox just now; "" if one may, or it is none."""
     outside = parts.gate.outside
-    if outside is None or not _is_outside(parts, question):
+    if outside is None or not _is_outside(parts.gate, question):
         return ""
     from cru.core.guard.rules.paths import JudgedCall
 
@@ -380,19 +379,19 @@ def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:
 def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:
     from cru.core.guard.rules.hints import allow_hint, outside_hint
 
-    if _is_outside(parts, question) and not verdict.explicit:
+    if _is_outside(parts.gate, question) and not verdict.explicit:
         return outside_hint(rule, question.detail, _why_not_by_rule(parts, question), parts.gate.settings_file)
     return allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
 
 
 async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
-    if isinstance(parts.asker, NoAsker):  # no dialog opens, so no handler is told of one
+    if isinstance(parts.services.face.asker, NoAsker):  # no dialog opens, so no handler is told of one
         return None
     dialog, started, outcome, response = new_id(), parts.recorder.clock(), "failed", None
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))
     try:
-        reply = await parts.asker.ask(subject)
+        reply = await parts.services.face.asker.ask(subject)
         outcome, response = (reply.choice, reply.as_response()) if reply is not None else ("nobody", None)
     finally:
         parts.recorder.person(started, "permission", outcome)

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import fold_blanks, visible
-from cru.core.tools.protocol import Access, ContinuingTool, Tool
+from cru.core.guard.rules.gate import Gate
+from cru.core.tools.protocol import Access, Tool
 from cru.core.turn.parts import Parts
 
 MOST = 256 * 1024
@@ -48,16 +49,13 @@ def show_call(parts: Parts, question: AskedCall) -> str:
         return ""
 
 
-def show_parts(parts: Parts, question: AskedCall) -> tuple[str, ...]:
+def show_parts(gate: Gate, question: AskedCall) -> tuple[str, ...]:
     """The parts of a command that has several, each with what would happen to it alone, and why."""
-    tool = question.tool
     if question.kind != "shell":
-        return ()
-    if isinstance(tool, ContinuingTool) and tool.receiver(question.args, parts.tool_services):
         return ()
     from cru.core.guard.rules.command_parts import judge_parts
 
-    judged = judge_parts(parts.gate, question.name, question.detail)
+    judged = judge_parts(gate, question.name, question.detail)
     if len(judged.parts) < 2:
         return ()
     lines = [
@@ -68,9 +66,9 @@ def show_parts(parts: Parts, question: AskedCall) -> tuple[str, ...]:
     return (*lines, *([f"… {more} more"] if more > 0 else []))
 
 
-def working_folder(parts: Parts) -> str:
+def working_folder(gate: Gate) -> str:
     """Where it happens, if that is a copy of the project."""
-    places = parts.gate.places
+    places = gate.places
     return places.root if places.copy else ""
 
 
@@ -80,7 +78,7 @@ def _diff(parts: Parts, question: AskedCall) -> list[str]:
     if len(paths) != 1 or parts.gate.judge("read", "read", paths[0], [("read", paths[0])]).decision != "allow":
         return []
     try:
-        before = read_regular(os.path.join(parts.root, paths[0]), MOST).decode()
+        before = read_regular(os.path.join(parts.place.root, paths[0]), MOST).decode()
     except (OSError, ValueError):
         return []
     after = _changed(question, before)

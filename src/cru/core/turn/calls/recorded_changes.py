@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cru.core.guard.shell.readers import only_reads
 from cru.core.tools.protocol import Access, Tool, ToolContext, ToolResult
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, SessionServices
 
 if TYPE_CHECKING:
     from cru.core.revisions.keeper import ChangeKeeper
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 Arguments = dict[str, object]
 
 
-async def settle_commands(parts: Parts, tool: Tool) -> None:
+async def settle_commands(services: SessionServices, tool: Tool) -> None:
     """Wait until what earlier commands changed is recorded: else what this call writes would count as theirs."""
-    keeper = None if tool.kind == "shell" else parts.services.changes.keeper()
+    keeper = None if tool.kind == "shell" else services.changes.keeper()
     if keeper is not None:
         await keeper.settle()
 
@@ -39,7 +39,9 @@ async def run_recorded(
         return await tool.run(args, running)
     from cru.core.revisions.records import ChangedBy
 
-    files = [os.path.realpath(parts.root / os.path.expanduser(path)) for access, path in paths if access == "write"]
+    files = [
+        os.path.realpath(parts.place.root / os.path.expanduser(path)) for access, path in paths if access == "write"
+    ]
     begun = keeper.begin(files, parts.services.changes.origin(parts, ChangedBy.TOOL, tool.spec.name, running.call_id))
     try:
         return await tool.run(args, running)
@@ -51,8 +53,8 @@ async def _run_command(
     parts: Parts, keeper: ChangeKeeper, tool: Tool, args: Arguments, running: ToolContext, why: str
 ) -> ToolResult:
     """Run a command that may change something; `why` is the reason of `_why_unknown`."""
-    own = parts.tool_services.env_of_own_programs(parts.root, running.env)
-    watcher = keeper.watch_commands(parts.root, own.get("PATH", os.defpath))
+    own = parts.tool_services.commands.env_of_own_programs(parts.place.root, running.env)
+    watcher = keeper.watch_commands(parts.place.root, own.get("PATH", os.defpath))
     if watcher is None:
         return await tool.run(args, running)
     from cru.core.revisions.records import ChangedBy

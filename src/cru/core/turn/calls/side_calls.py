@@ -78,8 +78,9 @@ def _writes(tool: Tool | None) -> bool:
 
 def _beside(parts: Parts) -> Parts:
     """The same session, where results are neither logged nor sent to the model, nor cut short."""
-    unlimited = replace(parts.tool_settings, tool_output_cache_threshold=_NO_LIMIT)
-    return replace(parts, store=_Unlogged(parts.store), history=History(), tool_settings=unlimited)
+    unlimited = replace(parts.tool_services.settings, tool_output_cache_threshold=_NO_LIMIT)
+    services = replace(parts.tool_services, settings=unlimited)
+    return replace(parts, store=_Unlogged(parts.store), history=History(), tool_services=services)
 
 
 class _Unlogged:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import PASS, Answer, Inject, add, is_whole_result
-from cru.core.events.bus import Outcome
+from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import (
     FailureKind,
     OutputCached,
@@ -35,7 +35,7 @@ from cru.core.tools.protocol import Access, SecretVariables, Tool, ToolContext, 
 from cru.core.turn import log_writer
 from cru.core.turn.calls import permission
 from cru.core.turn.calls.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
-from cru.core.turn.parts import Parts
+from cru.core.turn.parts import Parts, Workplace
 from cru.core.turn.prompts import context_texts
 from cru.core.turn.system_prompt import guides_of_call
 
@@ -159,7 +159,7 @@ async def _decide_announced(
     answer, tool = outcome.answer, prepared.tool
     if answer.stops:
         refusal = permission.refuse(outcome.by, answer, outcome.failed)
-        return _refuse(prepared, await permission.announce(parts, question, refusal))
+        return _refuse(prepared, await permission.announce(parts.bus, question, refusal))
     if checked.problem and answer.result is None:
         return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
     if tool is not None and not checked.problem:
@@ -168,16 +168,16 @@ async def _decide_announced(
             paths = () if is_choice_of_plugin else tuple(tool.paths(question.args))
             question = replace(question, detail=tool.subject(question.args), paths=paths, tool=tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-            return replace(prepared, content=report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
+            return replace(prepared, content=report_failure(parts.bus, tool, error), failure_kind=FailureKind.FAILED)
     return await _get_permission(parts, prepared, question)
 
 
 async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
-    real = _real_paths(parts, question.paths)  # as they are judged: a question may take its time
+    real = _real_paths(parts.place, question.paths)  # as they are judged: a question may take its time
     verdict = permission.judge(parts, question)
     if verdict.decision == "deny":
         refusal = PermissionDecision("policy", FailureKind.POLICY, verdict.reason)
-        return _refuse(prepared, await permission.announce(parts, question, refusal))
+        return _refuse(prepared, await permission.announce(parts.bus, question, refusal))
     if prepared.answer.result is not None:
         return _take_result(prepared)
     decision = await permission.decide(parts, question, verdict, prepared.answer, prepared.decided_by)
@@ -231,7 +231,7 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
     check()
     started = time.perf_counter()
     halted_by, tool = prepared.decided_by, prepared.tool
-    if prepared.may_run and _real_paths(parts, prepared.paths) != prepared.real_paths:
+    if prepared.may_run and _real_paths(parts.place, prepared.paths) != prepared.real_paths:
         content = render_refusal(FailureKind.POLICY, PATH_MOVED)
         prepared = replace(prepared, may_run=False, failure_kind=FailureKind.POLICY, content=content)
     kind = prepared.failure_kind
@@ -248,7 +248,7 @@ async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | No
             result, kind = await _run_tool(parts, tool, prepared)
     milliseconds = round((time.perf_counter() - started) * 1000, 3)
     async with finishing or nullcontext():
-        shown = parts.secrets.hide(result) if parts.secrets.hidden else result
+        shown = parts.place.secrets.hide(result) if parts.place.secrets.hidden else result
         return await _finish(parts, prepared, shown, kind, milliseconds, halted_by)
 
 
@@ -256,28 +256,27 @@ async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[T
     from cru.core.turn.calls.call_arguments import report_failure
 
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(prepared.call.id, text))  # noqa: E731
-    secrets = SecretVariables() if prepared.origin == "user" else parts.secrets
-    env = {**(secrets.without(parts.env) if secrets.names else parts.env), **prepared.env}
-    context = ToolContext(prepared.call.id, parts.root, parts.store.folder, env, emit, parts.tool_services, secrets)
+    place, args = parts.place, prepared.args
+    secrets = SecretVariables() if prepared.origin == "user" else place.secrets
+    env = {**(secrets.without(place.env) if secrets.names else place.env), **prepared.env}
+    context = ToolContext(prepared.call.id, place.root, parts.store.folder, env, emit, parts.tool_services, secrets)
     try:
-        if is_recorded := parts.services.changes.needs_record(tool, parts.root):
+        if is_recorded := parts.services.changes.needs_record(tool, place.root):
             from cru.core.turn.calls.recorded_changes import run_recorded, settle_commands
 
-            await settle_commands(parts, tool)
+            await settle_commands(parts.services, tool)
         # handlers and the records of earlier commands may have taken their time since the first look
-        if _real_paths(parts, prepared.paths) != prepared.real_paths:
+        if _real_paths(place, prepared.paths) != prepared.real_paths:
             return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
-        if is_recorded:
-            result = await run_recorded(parts, tool, prepared.args, context, prepared.paths)
-        else:
-            result = await tool.run(prepared.args, context)
+        run = run_recorded(parts, tool, args, context, prepared.paths) if is_recorded else tool.run(args, context)
+        result = await run
     except ToolTimeout as error:
         text = f"{error.partial}\n[{error.message}]" if error.partial else error.message
         return ToolResult(text, is_error=True), FailureKind.TIMEOUT
     except ToolError as error:
         return ToolResult(str(error), is_error=True), FailureKind.FAILED
     except Exception as error:  # noqa: BLE001  the boundary around tools: the model and the user read it
-        return ToolResult(report_failure(parts, tool, error), is_error=True), FailureKind.FAILED
+        return ToolResult(report_failure(parts.bus, tool, error), is_error=True), FailureKind.FAILED
     return result, FailureKind.FAILED if result.is_error else None
 
 
@@ -292,13 +291,13 @@ async def _finish(
     call, args, answer = prepared.call, prepared.args, prepared.answer
     which = "" if kind is None else kind.value
     parts.recorder.waits.append((time.time(), "tool", call.name[:100], which, round(milliseconds)))
-    text, after, owner = await _announce_result(parts, prepared, result, which, milliseconds)
+    text, after, owner = await _announce_result(parts.bus, prepared, result, which, milliseconds)
     spilled = await _spill(parts, call, args, text)
     for other, other_owner in ((after, owner), (spilled.answer, spilled.owner)):
         if other.halt and not answer.halt:
             halted_by = other_owner
         answer = add(answer, other)
-    guides = guides_of_call(parts.guides, parts.history, call.name, prepared.real_paths) if kind is None else []
+    guides = guides_of_call(parts.prompt.guides, parts.history, call.name, prepared.real_paths) if kind is None else []
     content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer), *guides]))
     log_writer.tool_result(parts, call, content, result, which, text)
     settled = await parts.bus.dispatch(
@@ -324,14 +323,14 @@ async def _finish(
 
 
 async def _announce_result(
-    parts: Parts, prepared: PreparedCall, result: ToolResult, which: str, milliseconds: float
+    bus: Bus, prepared: PreparedCall, result: ToolResult, which: str, milliseconds: float
 ) -> tuple[str, Answer, str]:
     """Fire `tool:failed` or `tool:completed`: the text as handlers left it, their answer, and who they are."""
     call, args, content = prepared.call, prepared.args, result.content
     if result.is_error:
-        failed = await parts.bus.dispatch(ToolFailed(call.name, args, content, which, call.id, milliseconds))
+        failed = await bus.dispatch(ToolFailed(call.name, args, content, which, call.id, milliseconds))
         return failed.payload.error, failed.answer, failed.by
-    completed = await parts.bus.dispatch(ToolCompleted(call.name, args, content, call.id, milliseconds))
+    completed = await bus.dispatch(ToolCompleted(call.name, args, content, call.id, milliseconds))
     return completed.payload.result, completed.answer, completed.by
 
 
@@ -352,7 +351,7 @@ class Spilled(Struct, frozen=True):
 
 async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content: str) -> Spilled:
     """Save an output that is too long, unless a handler cancels that."""
-    if not is_too_long(content, parts.tool_settings):
+    if not is_too_long(content, settings := parts.tool_services.settings):
         return Spilled(content)
     size, lines = len(content.encode("utf-8", "replace")), content.count("\n") + 1
     outcome = await parts.bus.dispatch(OutputCached(call.name, args, content, size, lines))
@@ -360,13 +359,13 @@ async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content:
     if answer.stops:
         return Spilled(content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by)
     summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
-    stub, path = save_output(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None)
+    stub, path = save_output(parts.store.folder, call.id, call.name, content, settings, summary or None)
     return Spilled(stub, path)
 
 
-def _real_paths(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
+def _real_paths(place: Workplace, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
     """Return where paths lead now, links followed, for a link may come there meanwhile. One with a NUL leads nowhere and is refused."""
-    return tuple([p if "\0" in p else os.path.realpath(parts.root / os.path.expanduser(p)) for _, p in paths])
+    return tuple([p if "\0" in p else os.path.realpath(place.root / os.path.expanduser(p)) for _, p in paths])
 
 
 def _injects_of(answer: Answer) -> tuple[Inject, ...]:

@@ -98,7 +98,7 @@ class Compactor:
     def _judge(self, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
         """Give up if what is left is still too large; `spans` are those of before, with another summary or none."""
         parts = self._parts
-        summary = [span for span in parts.sections() if span.name == "summary"]
+        summary = [span for span in parts.prompt.sections() if span.name == "summary"]
         now = fill(parts, resolved, [*(span for span in spans if span.name != "summary"), *summary], tools)
         if now.percent < parts.settings.auto_compact_threshold:
             return
@@ -113,7 +113,7 @@ class Compactor:
         if not self._parts.settings.auto_compact or (self._given_up and self._rescued):
             return False
         self._rescued = True
-        return await self._compact(resolved, fill(self._parts, resolved, self._parts.sections()), ref)
+        return await self._compact(resolved, fill(self._parts, resolved, self._parts.prompt.sections()), ref)
 
     async def _compact(self, resolved: ResolvedModel, now: Fill, ref: str, trigger: Trigger = "auto") -> bool:
         from cru.core.turn.compaction.run import compact
@@ -133,7 +133,7 @@ async def compact_by_hand(parts: Parts, resolved: ResolvedModel, instructions: s
 
     if len(parts.history.messages()) < FEWEST:
         raise TooFewMessages("two messages or fewer: nothing to compact")
-    now = fill(parts, resolved, parts.sections())
+    now = fill(parts, resolved, parts.prompt.sections())
     try:
         done = await compact(parts, resolved, now, "full", "", "manual", instructions)
     except TurnStopped as stop:

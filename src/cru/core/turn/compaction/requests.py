@@ -40,13 +40,13 @@ async def ask(parts: Parts, resolved: ResolvedModel, system: Span, text: str) ->
 
 async def _ask(parts: Parts, resolved: ResolvedModel, system: Span, text: str) -> ModelReply:
     request = Request(resolved.model.name, (system,), (Message("user", text),), (), resolved.parameters)
-    announced = await announce_request(parts, request, "", 0)
+    announced = await announce_request(parts.bus, request, "", 0)
     if announced.answer.halt:
         raise TurnStopped("halted", announced.answer.reason)
     if announced.answer.stops:
         raise NothingToCompact(f"the request was cancelled: {announced.answer.reason}")
     request, reply = announced.request, ModelReply()
-    used = resolved if request.model == resolved.model.name else await parts.choose(request.model)
+    used = resolved if request.model == resolved.model.name else await parts.models.choose(request.model)
     request = adapt_request(request, used, resolved)
     facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
     await send_request(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)

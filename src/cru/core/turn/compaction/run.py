@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from cru.core.base.values.messages import MESSAGE, Entry, Span
-from cru.core.events.bus import Outcome
+from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import ContextOverflow, SessionCompacted
 from cru.core.models.protocol import ContextTooLong
 from cru.core.turn import NothingToCompact, history
@@ -39,7 +39,7 @@ async def compact(
     store = parts.store
     if trigger != "none" and _offer(parts, strategy, ref) is None:
         return False
-    prompt = "\n\n".join(filter(None, (parts.compaction_prompt, instructions)))
+    prompt = "\n\n".join(filter(None, (parts.prompt.compaction, instructions)))
     outcome = await parts.bus.dispatch(
         ContextOverflow(
             now.used, now.limit, round(now.percent, 1), strategy, prompt, trigger,
@@ -48,10 +48,10 @@ async def compact(
     )  # fmt: skip
     if outcome.answer.halt:
         raise TurnStopped("halted", outcome.answer.reason)
-    offered = None if outcome.answer.stops else _offer(parts, _strategy(parts, outcome, strategy), ref)
+    offered = None if outcome.answer.stops else _offer(parts, _strategy(parts.bus, outcome, strategy), ref)
     if offered is None:
         return False
-    summary = _given(parts, outcome)
+    summary = _given(parts.bus, outcome)
     if trigger == "none" and not summary:
         return False
     gone = leaving(offered, None if summary else await choose(parts, resolved, offered))
@@ -77,21 +77,21 @@ def _offer(parts: Parts, strategy: str, ref: str) -> Offer | None:
     return offer(parts.store.visible(), share, ref)
 
 
-def _strategy(parts: Parts, outcome: Outcome[ContextOverflow], planned: Strategy) -> str:
+def _strategy(bus: Bus, outcome: Outcome[ContextOverflow], planned: Strategy) -> str:
     strategy = outcome.payload.strategy
     if strategy in STRATEGIES:
         return strategy
-    parts.bus.stream.warn(f"unknown strategy `{strategy}`: rolling or full", outcome.changed_by("strategy"))
+    bus.stream.warn(f"unknown strategy `{strategy}`: rolling or full", outcome.changed_by("strategy"))
     return planned
 
 
-def _given(parts: Parts, outcome: Outcome[ContextOverflow]) -> str:
+def _given(bus: Bus, outcome: Outcome[ContextOverflow]) -> str:
     """The summary that a handler gave, "" if none did. It spares both requests, and the oldest part goes."""
     result = outcome.answer.result
     if isinstance(result, str) and result.strip():
         return result
     if result is not None:
-        parts.bus.stream.warn("context:overflow: a result is the summary and must be text; it is left out", outcome.by)
+        bus.stream.warn("context:overflow: a result is the summary and must be text; it is left out", outcome.by)
     return ""
 
 

@@ -92,7 +92,7 @@ class CallResults:
         return (origin.call, origin.session, origin.prompt) == (call_id, session, prompt)
 
     def _name(self, file: str) -> str:
-        name = os.path.relpath(file, self._parts.root.resolve())
+        name = os.path.relpath(file, self._parts.place.root.resolve())
         return file if name.startswith("..") else name
 
 

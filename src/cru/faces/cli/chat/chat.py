@@ -117,7 +117,7 @@ class Chat:
         run.signals.on_end(self._end)
         run.signals.on_interrupt(self._interrupt)
         run.built.face = self._command_face
-        session.parts.services.is_chat = True
+        session.parts.services.face.is_chat = True
         self._status = StatusLine(session, face.status_text)
         self._themes: Themes | None = None
         self._screen = LineScreen() if live is None else self._open_screen(live, run.built.settings, start)
@@ -185,7 +185,7 @@ class Chat:
 
         plain = self._is_plain or bool(os.environ.get("NO_COLOR"))
         try:
-            opening = await asyncio.to_thread(read_opening, self._store.folder, self._session.parts.root, plain)
+            opening = await asyncio.to_thread(read_opening, self._store.folder, self._session.parts.place.root, plain)
         except CruError:
             return  # whoever opens the session tells it
         if self._has_begun or not opening.text:
@@ -304,12 +304,12 @@ class Chat:
     async def _login(self, words: str) -> str:
         from cru.faces.cli.setup.login import login_here
 
-        return await login_here(self._session.parts.asker, self._home, words)
+        return await login_here(self._session.parts.services.face.asker, self._home, words)
 
     def _do_at_once(self, text: str) -> bool:
         """A command that does not wait for the end of a turn (/stop)."""
         named = split_command(text)
-        if named is None or not self._session.parts.commands.at_once(named[0]):
+        if named is None or not self._session.parts.services.commands.at_once(named[0]):
             return False
         self._screen.take_back()
         self._session.submit(text)

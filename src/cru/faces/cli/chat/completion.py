@@ -45,14 +45,14 @@ class ChatCompleter(Completer):
     def __init__(self, session: Session) -> None:
         self._session = session
         self._has_opened = False
-        self._files = ProjectFiles(session.parts.root)
+        self._files = ProjectFiles(session.parts.place.root)
         self._is_waiting = False
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor
         if not before.startswith("/") or any(c.isspace() for c in before):
             return
-        for command in self._session.parts.commands.all():
+        for command in self._session.parts.services.commands.all():
             if command.name.startswith(before[1:]):
                 yield Completion(f"/{command.name}", -len(before), display_meta=command.about)
 
@@ -92,7 +92,7 @@ class ChatCompleter(Completer):
         named = split_command(before) if " " in before else None
         if named is None or " " in named[1]:
             return []
-        commands = {command.name: command for command in self._session.parts.commands.all()}
+        commands = {command.name: command for command in self._session.parts.services.commands.all()}
         complete = commands[named[0]].complete if named[0] in commands else None
         try:
             return (await complete(named[1]))[:ARGUMENTS] if complete is not None else []

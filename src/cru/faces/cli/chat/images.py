@@ -54,7 +54,7 @@ class ChatImages:
     """Those of one chat, by what stands for them in its input."""
 
     def __init__(self, session: Session, cwd: Path) -> None:
-        self._session, self._folders = session, (cwd, session.parts.root)
+        self._session, self._folders = session, (cwd, session.parts.place.root)
         self._marks: dict[str, Attachment] = {}
         self._contents: dict[str, bytes] = {}
 
@@ -64,7 +64,7 @@ class ChatImages:
         if path is None:
             return ""
         try:
-            attachment = read_attachment(str(path), self._session.parts.root)
+            attachment = read_attachment(str(path), self._session.parts.place.root)
         except BadAttachment:
             return ""  # the path stands there as it was pasted
         return self._mark(attachment) if attachment.image is not None else ""
@@ -72,7 +72,7 @@ class ChatImages:
     async def mark_clipboard(self) -> str:
         """What stands for the clipboard's image. Raises ClipboardProblem."""
         parts = self._session.parts
-        data = await read_clipboard(parts.tool_services.env_of_own_programs(parts.root, os.environ))
+        data = await read_clipboard(parts.tool_services.commands.env_of_own_programs(parts.place.root, os.environ))
         try:
             image = check_image(data, "clipboard.png")
         except BadImage as error:

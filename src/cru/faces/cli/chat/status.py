@@ -38,7 +38,9 @@ class StatusLine:
         from cru.core.turn import compaction
 
         try:
-            self._fill = compaction.fill(self._parts, await self._parts.choose(""), self._parts.sections())
+            self._fill = compaction.fill(
+                self._parts, await self._parts.models.choose(""), self._parts.prompt.sections()
+            )
         except CruError:
             self._fill = None  # of a model that cannot be asked: the next prompt says why
 
@@ -46,27 +48,27 @@ class StatusLine:
         return " · ".join(part for part in self._words() if part)
 
     def _words(self) -> Iterator[str]:
-        yield self._parts.root.name
+        yield self._parts.place.root.name
         yield self._context()
         yield self._model
         yield self._parts.gate.mode
         yield f"{self._fill.percent:.0f} % full" if self._fill is not None and self._fill.limit else ""
         yield self._spent()
         yield self._plugins()
-        confined_by = self._parts.services.sandbox_state
+        confined_by = self._parts.services.sandbox.state
         yield SANDBOX.get(confined_by, "sandbox") if confined_by else ""
 
     def _context(self) -> str:
         """The context, if it is not the one that a project has by itself."""
         name = self._parts.store.name
-        return "" if name in (self._parts.root.name, DEFAULT) else name
+        return "" if name in (self._parts.place.root.name, DEFAULT) else name
 
     def _spent(self) -> str:
         """Tokens of the last prompt, and what the session has cost."""
-        session = self._parts.ledger.session.totals
+        session = self._parts.models.ledger.session.totals
         if not session.requests:
             return ""
-        prompt = self._parts.ledger.prompt.totals
+        prompt = self._parts.models.ledger.prompt.totals
         tokens = f"{_short(session.tokens)} tokens"
         if prompt.requests != session.requests:
             tokens = (

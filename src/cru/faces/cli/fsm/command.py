@@ -75,9 +75,9 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
     start = start_of(parsed, context_name(parsed, open_home(parsed)))
     async with open_session(start, say_notice) as built:
         parts = built.session.parts
-        for opening in parts.lifecycle.opening:
+        for opening in parts.services.lifecycle.opening:
             await opening(parts)
-        workflows = find_workflows(parts)
+        workflows = find_workflows(parts.services)
         machines = {} if workflows is None else dict(workflows.machines)
         if workflows is not None:
             workflows.warn_unknown_tools()

@@ -92,7 +92,7 @@ async def _dispatch(
     from cru.faces.cli.session_run import divert_prints
 
     built = build(replace(start_of(parsed, inventory.facts.context), hooks="none"))
-    built.session.parts.services.divert_prints = divert_prints
+    built.session.parts.services.face.divert_prints = divert_prints
     try:
         return await dry_run.dispatch(inventory, payload, ids, lambda hooks: hooks.bind(built.session.parts))
     finally:

@@ -118,7 +118,7 @@ def _list(built: SessionBundle, as_json: bool) -> int:
         "mode": {"name": gate.mode, "from": origin, "about": MODE_DESCRIPTIONS[gate.mode], "kinds": MODES[gate.mode]},
         "rules": list_rules(gate, (*TABLE, *parts.tools.names())), "project": gate.places.root, "folders": gate.places.folders,
         "protected": texts.PROTECTED, "later": texts.LATER,
-        "handlers": texts.guard_owners(parts), "is_sandboxed": gate.outside is not None,
+        "handlers": texts.guard_owners(parts.bus), "is_sandboxed": gate.outside is not None,
     }  # fmt: skip
     show(msgspec.json.encode(overview).decode())
     return 0
@@ -131,7 +131,7 @@ def _test(parts: Parts, tool: str, detail: str, as_json: bool) -> int:
     else:
         for line in texts.verdict_lines(parts.gate, trial):
             show(line)
-        guards = texts.guard_owners(parts)
+        guards = texts.guard_owners(parts.bus)
         if guards and trial.verdict.decision != "deny":
             show(f"  a run asks these, too: {', '.join(guards)}")
     return STATUSES[trial.verdict.decision]
@@ -141,7 +141,7 @@ def _encodable(parts: Parts, trial: texts.CallTrial) -> dict[str, object]:
     question, verdict, judged = trial.question, trial.verdict, trial.parts
     return {
         "tool": trial.name, "kind": question.kind, "detail": question.detail, "decision": verdict.decision,
-        "reason": verdict.reason, "mode": parts.gate.mode, "note": trial.note, "handlers": texts.guard_owners(parts),
+        "reason": verdict.reason, "mode": parts.gate.mode, "note": trial.note, "handlers": texts.guard_owners(parts.bus),
         "by": texts.describe_decider(parts.gate, question, verdict),
         "rule": None if verdict.source is None else describe_rule(verdict.source, verdict.decision),
         "parts": [
@@ -154,7 +154,7 @@ def _encodable(parts: Parts, trial: texts.CallTrial) -> dict[str, object]:
 
 def open_sandbox(parts: Parts) -> None:
     """Find the sandbox as a run would, for what is shown of a session that has not begun; warn if it does not work."""
-    opening = parts.services.open_sandbox
+    opening = parts.services.sandbox.open
     if opening is None:
         return
     try:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cru.core.compose import Start, build
+from cru.core.conversations.store import ContextStore
 from cru.core.records.trace import last_request
 from cru.core.turn.history import BYTES_PER_TOKEN, History, weight
 from cru.core.turn.parts import Parts
@@ -44,9 +45,9 @@ def _shown(parts: Parts, as_json: bool) -> int:
 
 
 def _rows(parts: Parts) -> list[dict[str, Any]]:
-    known = _last_spans(parts)
+    known = _last_spans(parts.store)
     rows: list[dict[str, Any]] = []
-    for span in parts.sections():
+    for span in parts.prompt.sections():
         data = span.text.encode()
         changed = bool(known) and hashlib.sha256(data).hexdigest()[:24] not in known
         rows.append(_row("section", span.name, span.origin, len(data), changed))
@@ -67,7 +68,7 @@ def _row(kind: str, name: str, origin: str, size: int, changed: bool) -> dict[st
     }  # fmt: skip
 
 
-def _last_spans(parts: Parts) -> set[str]:
+def _last_spans(store: ContextStore) -> set[str]:
     """The hashes of the sections of the last request; empty if there was none."""
-    last = last_request(parts.store.folder)
+    last = last_request(store.folder)
     return {key for _, _, key in last.data["spans"]} if last is not None else set()

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from cru.core.base.values.messages import MESSAGE, Span
+from cru.core.conversations.store import ContextStore
 from cru.core.events.answers import PASS, Answer
 from cru.core.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
 from cru.core.events.stamp import Event
@@ -85,9 +86,9 @@ class LegFacts(Struct):
                 self.sections = sections
 
 
-def count_messages(parts: Parts) -> int:
+def count_messages(store: ContextStore) -> int:
     """How many messages the context holds now; the system prompt is none of them."""
-    return sum(entry.entry_type == MESSAGE for entry in parts.store.visible())
+    return sum(entry.entry_type == MESSAGE for entry in store.visible())
 
 
 class HookAnswerContext(Struct):

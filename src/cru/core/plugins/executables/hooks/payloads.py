@@ -45,7 +45,7 @@ def session(event: Event, facts: LegFacts) -> dict[str, object]:
     parts = facts.parts
     return {
         "current_context": parts.store.name, "verbose": facts.verbose,
-        "chibi_home": str(facts.home), "project_root": str(parts.root), "tool_count": len(parts.tools.names()),
+        "chibi_home": str(facts.home), "project_root": str(parts.place.root), "tool_count": len(parts.tools.names()),
     }  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def context_summary(event: Event, facts: LegFacts) -> dict[str, object]:
     here = _here(facts)
     return {
         "context_name": here["context_name"],
-        "message_count": count_messages(facts.parts),
+        "message_count": count_messages(facts.parts.store),
         "summary": here["summary"],
     }
 
@@ -242,7 +242,7 @@ def context_name(event: Event, facts: LegFacts) -> dict[str, object]:
 
 def automatic_compaction(event: Event, facts: LegFacts) -> dict[str, object]:
     """There are no system messages in a context: the system prompt is made anew for each prompt."""
-    return {**context_summary(event, facts), "non_system_count": count_messages(facts.parts)}
+    return {**context_summary(event, facts), "non_system_count": count_messages(facts.parts.store)}
 
 
 def compacted_context(event: Event[SessionCompacted], facts: LegFacts) -> dict[str, object]:

@@ -63,14 +63,14 @@ def file_to_read(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, obj
     args = event.payload.args
     return {
         "tool_name": event.payload.name,
-        "path": os.path.join(facts.parts.root, normalize_path(_path(args), str(facts.parts.root))),
+        "path": os.path.join(facts.parts.place.root, normalize_path(_path(args), str(facts.parts.place.root))),
     }
 
 
 def file_to_write(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
     """`write` has its content; `edit` what it looks for and what takes its place."""
     args = event.payload.args
-    path = normalize_path(_path(args), str(facts.parts.root))  # a handler may have changed it
+    path = normalize_path(_path(args), str(facts.parts.place.root))  # a handler may have changed it
     shown: dict[str, object] = {"tool_name": event.payload.name, "path": path, "content": args.get("content")}
     if "old_string" in args:
         shown |= {"operation": "replace_string", "find": args["old_string"], "replace": args.get("new_string")}
