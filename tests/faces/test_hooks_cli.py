@@ -152,8 +152,7 @@ def test_words_that_only_begin_as_a_key_trust_nothing(home: HomeDir, words: str)
 
 def test_what_was_typed_before_a_question_trusts_nothing(home: HomeDir) -> None:
     project(home, "./hook.sh 1", "./hook.sh 2")
-    with pty("hooks", "review", home=home) as terminal:
-        terminal.send("a\nt\nt\n")
+    with pty("hooks", "review", home=home, typed="a\nt\nt\n") as terminal:
         terminal.expect("1 of 2")
         terminal.expect("q quit > ")
         terminal.line("q")

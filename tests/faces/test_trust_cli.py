@@ -270,8 +270,7 @@ def test_a_program_that_a_server_of_the_project_is_is_marked(home: HomeDir) -> N
 def test_what_was_typed_before_the_question_accepts_nothing(home: HomeDir) -> None:
     """Lines that are pasted behind the command, as a page may ask for it."""
     plugin(home, "a.lua")
-    with pty("trust", home=home) as terminal:
-        terminal.send("y\ny\n")
+    with pty("trust", home=home, typed="y\ny\n") as terminal:
         terminal.expect("accept this? [y/N]")
         assert not accepted(home)
         terminal.line("")

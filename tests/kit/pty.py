@@ -44,11 +44,13 @@ class Terminal:
     """A person's side of the terminal. `expect` looks only at what was printed after the previous match."""
 
     def __init__(
-        self, argv: list[str], env: Mapping[str, str], cwd: Path, prompt: str, rows: int = ROWS, columns: int = COLUMNS
-    ) -> None:
+        self, argv: list[str], env: Mapping[str, str], cwd: Path, prompt: str, rows: int = ROWS, columns: int = COLUMNS,
+        typed: str = "",
+    ) -> None:  # fmt: skip
         self._master, slave = os.openpty()
         try:
             termios.tcsetwinsize(slave, (rows, columns))
+            os.write(self._master, typed.encode())
             self._popen = run_process(
                 argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, takes_terminal=True
             )
@@ -216,9 +218,10 @@ def pty(
     is_first_prompt_enough: bool = False,
     rows: int = ROWS,
     columns: int = COLUMNS,
+    typed: str = "",
 ) -> Terminal:
     """Start `cru` on a terminal; use it in a `with` block. `is_first_prompt_enough`: the prompt that is drawn before the chat is loaded
-    counts, too."""
+    counts, too; `typed`: what is typed before the start."""
     environ = {**home.env, "TERM": "xterm-256color", **(env or {})}
     prompt = "" if is_first_prompt_enough else "> "
-    return Terminal([str(script or program()), *argv], environ, cwd or home.project, prompt, rows, columns)
+    return Terminal([str(script or program()), *argv], environ, cwd or home.project, prompt, rows, columns, typed)
