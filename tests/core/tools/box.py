@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cru.core.base.process.errors import StartError
 from cru.core.guard.rules import LayerRules, PermissionSettings, RuleLists
 from cru.core.guard.rules.gate import Gate
 from cru.core.guard.rules.grants import Grants
@@ -74,7 +75,7 @@ class Box:
         return result.content
 
     def error(self, name: str, **args: Any) -> str:
-        with pytest.raises(ToolError) as caught:
+        with pytest.raises((ToolError, StartError)) as caught:
             self.call(name, **args)
         return str(caught.value)
 

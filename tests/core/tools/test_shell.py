@@ -9,9 +9,10 @@ import pytest
 from tests.core.tools.box import Box, alive, in_child
 from tests.kit.waiting import ends_soon, wait_until
 
+from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import Ending, run_program
 from cru.core.tools import shell
-from cru.core.tools.protocol import ArgumentError, ToolError, ToolResult, ToolSettings, ToolTimeout
+from cru.core.tools.protocol import ArgumentError, ToolResult, ToolSettings, ToolTimeout
 
 
 @pytest.fixture(params=["pidfd", "thread"])
@@ -232,7 +233,7 @@ def test_a_project_folder_that_is_gone_is_named(box: Box) -> None:
 def test_failed_starts_leak_no_descriptor(box: Box) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
-        with pytest.raises(ToolError):
+        with pytest.raises(StartError):
             box.call("bash", command="echo \0")
     assert len(os.listdir("/proc/self/fd")) == before
 

@@ -32,10 +32,10 @@ async def decide(parts: Parts, request: AgentRequest) -> AgentRequest:
     from cru.core.conversations.entries import new_id
 
     call = ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
-    prepared = await tool_call.decide(parts, call, "script")
-    if not prepared.may_run:
-        raise Refused(prepared.content)
-    return msgspec.convert({**prepared.args, "background": request.background}, AgentRequest)
+    decided = await tool_call.decide(parts, call, "script")
+    if not decided.may_run:
+        raise Refused(decided.content)
+    return msgspec.convert({**decided.request.args, "background": request.background}, AgentRequest)
 
 
 def agent_tasks(tool_services: ToolServices) -> AgentTasks:

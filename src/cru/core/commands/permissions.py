@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.mcp_names import PREFIX, own_name
+from cru.core.base.values.messages import ToolCall
 from cru.core.base.values.visible import fold_blanks, visible
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
@@ -23,8 +24,8 @@ from cru.core.guard.rules.paths import PROTECTED_NAMES
 from cru.core.guard.rules.rules import OUTSIDE
 from cru.core.tools.builtin import TABLE, BuiltInTool
 from cru.core.tools.protocol import ArgumentError, Tool
-from cru.core.turn.calls.call_arguments import normalize_paths
-from cru.core.turn.calls.permission import PermissionQuestion, judge
+from cru.core.turn.calls.permission import judge
+from cru.core.turn.calls.requested_call import RequestedCall, normalize_paths
 from cru.core.turn.commands import CommandResult
 from cru.core.turn.parts import Parts
 
@@ -59,7 +60,7 @@ class CallTrial(Struct, frozen=True):
     is_outside: it is a command that is to run outside of the sandbox
     """
 
-    question: PermissionQuestion
+    request: RequestedCall
     verdict: Verdict
     parts: JudgedParts | None = None
     note: str = ""
@@ -68,7 +69,7 @@ class CallTrial(Struct, frozen=True):
     @property
     def name(self) -> str:
         """As rules have it."""
-        return OUTSIDE if self.is_outside else self.question.name
+        return OUTSIDE if self.is_outside else self.request.call.name
 
 
 async def permissions(context: CommandContext, words: str) -> CommandResult:
@@ -140,36 +141,36 @@ def try_call(parts: Parts, tool: str, detail: str) -> CallTrial:
     """What the session's own judge decides, handlers aside. detail: what the call is about, or its arguments as JSON. Raises BadCommand."""
     if tool == OUTSIDE:
         return _try_outside(parts, detail)
-    question, note = _question(parts, own_name(tool) if tool.startswith("mcp__") else tool, detail)
-    verdict = judge(parts, question)
-    is_command = question.kind == "shell" and not question.args.get("input_to")
-    judged = judge_parts(parts.gate, question.name, question.detail) if is_command else None
-    return CallTrial(question, verdict, judged, note)
+    request, note = _requested(parts, own_name(tool) if tool.startswith("mcp__") else tool, detail)
+    verdict = judge(parts, request)
+    is_command = request.kind == "shell" and not request.args.get("input_to")
+    judged = judge_parts(parts.gate, request.call.name, request.detail) if is_command else None
+    return CallTrial(request, verdict, judged, note)
 
 
 def _try_outside(parts: Parts, detail: str) -> CallTrial:
     """A command for the world outside of the sandbox, as one that confines judges it, whether there is one here or not."""
-    question, _ = _question(parts, "bash", detail)
+    request, _ = _requested(parts, "bash", detail)
     why = TABLE["bash"].why_ask[OUTSIDE]
-    verdict = parts.gate.judge("bash", "shell", question.detail, why_ask=why, is_outside=True)
-    judged = judge_parts(parts.gate, "bash", question.detail, why_outside=why)
+    verdict = parts.gate.judge("bash", "shell", request.detail, why_ask=why, is_outside=True)
+    judged = judge_parts(parts.gate, "bash", request.detail, why_outside=why)
     note = "" if parts.gate.outside is not None else "nothing confines commands here, so a run would judge it as `bash`"
-    return CallTrial(question, verdict, judged, note, is_outside=True)
+    return CallTrial(request, verdict, judged, note, is_outside=True)
 
 
-def _question(parts: Parts, name: str, detail: str) -> tuple[PermissionQuestion, str]:
+def _requested(parts: Parts, name: str, detail: str) -> tuple[RequestedCall, str]:
     tool = parts.tools.find(name)
     near = parts.tools.closest(name) if tool is None and not name.startswith(PREFIX) else None
     if near:
         raise BadCommand(f"there is no tool {name!r}", f"did you mean: {near}")
-    args = _arguments(name, tool, detail)
+    args, call = _arguments(name, tool, detail), ToolCall("", name, "")
     if tool is None:
-        return PermissionQuestion(name, "tool", args, "", detail), UNSEEN.format(name=name)
+        return RequestedCall(call, args=args, detail=detail), UNSEEN.format(name=name)
     if not args and name not in TABLE:
-        return PermissionQuestion(name, tool.kind, args, "", detail, tool=tool), ""
+        return RequestedCall(call, tool, tool.kind, args, detail=detail), ""
     if isinstance(tool, BuiltInTool):
-        normalize_paths(args, parts)
-    return PermissionQuestion(name, tool.kind, args, "", tool.subject(args), tuple(tool.paths(args)), tool=tool), ""
+        normalize_paths(args, parts.place)
+    return RequestedCall(call, tool, tool.kind, args, detail=tool.subject(args), paths=tuple(tool.paths(args))), ""
 
 
 def _arguments(name: str, tool: Tool | None, detail: str) -> dict[str, object]:
@@ -200,11 +201,11 @@ def _decoded(detail: str) -> dict[str, Any] | None:
 
 def verdict_lines(gate: Gate, trial: CallTrial) -> Iterator[str]:
     """The verdict, who decided, and the parts of a command."""
-    question, verdict = trial.question, trial.verdict
-    detail = _safe(question.detail)
+    request, verdict = trial.request, trial.verdict
+    detail = _safe(request.detail)
     yield f"{verdict.decision:<5}  {_safe(trial.name)}{': ' if detail else ''}{detail}"
     yield f"  {_safe(verdict.reason)}"
-    yield f"  decided by {describe_decider(gate, question, verdict)}"
+    yield f"  decided by {describe_decider(gate, request, verdict)}"
     judged = trial.parts
     is_said = judged is None or verdict.decision == "allow" or judged.unclear in verdict.reason
     unclear = "" if judged is None or is_said else judged.unclear
@@ -221,14 +222,14 @@ def verdict_lines(gate: Gate, trial: CallTrial) -> Iterator[str]:
         yield f"  {_safe(trial.note)}"
 
 
-def describe_decider(gate: Gate, question: PermissionQuestion, verdict: Verdict) -> str:
+def describe_decider(gate: Gate, request: RequestedCall, verdict: Verdict) -> str:
     """The rule with its layer, file and line; the place; or the mode."""
     if verdict.source is not None:
         row = describe_rule(verdict.source, verdict.decision)
         return f"the rule `{_safe(row.rule)}` ({row.decision}): {', '.join(filter(None, (_safe(row.layer), _safe(row.place))))}"
     if verdict.needs_rule:
         return "the tool: no mode allows this, only a rule or a person"
-    table = decide(gate.mode, question.kind, question.name)
+    table = decide(gate.mode, request.kind, request.call.name)
     if verdict.decision == "ask" and table == "allow":
         return "the place that it touches"
     return f"the mode {gate.mode}"

@@ -21,7 +21,8 @@ from cru.core.base.files.regular import open_regular
 from cru.core.base.files.search_path import find_program
 from cru.core.base.files.selection import select_by_glob
 from cru.core.base.process.capture import TextCapture
-from cru.core.base.process.run import ProcessResult
+from cru.core.base.process.child import Program
+from cru.core.base.process.run import ProcessResult, run_program
 from cru.core.guard.rules.hidden_files import HiddenFiles
 from cru.core.tools import ripgrep
 from cru.core.tools.arguments import Grep
@@ -30,7 +31,7 @@ from cru.core.tools.paths import os_failure, printable, require_regular, require
 from cru.core.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
 from cru.core.tools.ripgrep import OUTPUT, WIDTH
 from cru.core.tools.scan import MATCHES, FoundLine, SearchJob, hidden_files, parse_lines
-from cru.core.tools.shell import run_command
+from cru.core.tools.shell import keep_printed
 from cru.core.tools.walk import WalkStopped, deadline
 
 SECONDS = 60.0
@@ -102,7 +103,12 @@ async def _search(
 
     async def run(argv: list[str], limit: int, stdin: bytes = b"") -> ProcessResult:
         capture = TextCapture(limit=limit, errors="surrogateescape", ends_at_limit=True)
-        return _check_pattern(await run_command(argv, own, late - monotonic(), capture, stdin))
+        program = Program(tuple(argv), own.root, own.env, stdin, is_bound=True)
+        try:
+            return _check_pattern(await run_program(program, late - monotonic(), capture))
+        except asyncio.CancelledError:
+            keep_printed(own, capture)
+            raise
 
     own = replace(running, env=running.services.commands.env_of_own_programs(running.root, running.env))
     program = find_program("rg", own.env.get("PATH", ""))

@@ -325,7 +325,9 @@ class Tool(Protocol):
         """The paths that the call touches, as given by the model."""
         ...
 
-    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult: ...
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
+        """Raises ToolError, and StartError if a program of it cannot be started."""
+        ...
 
 
 class ContinuingTool(Protocol):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from cru.core.base.files.search_path import find_program, own_path
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
-from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import ProcessResult, run_program
 from cru.core.base.values.errors import CruError
 from cru.core.tools.arguments import Bash
@@ -55,8 +54,12 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
                 confined.settle()
             raise
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
+    program, capture = Program(argv, running.root, running.env, is_bound=True), TextCapture(running.emit)
     try:
-        ended = await run_command(argv, running, seconds, TextCapture(running.emit), confined=confined)
+        ended = await run_program(confined.put_around(program) if confined else program, seconds, capture)
+    except asyncio.CancelledError:
+        keep_printed(running, capture)
+        raise
     finally:
         put_aside = confined.settle() if confined is not None else []
     if ended.timed_out:
@@ -175,23 +178,7 @@ def _shell(path: str, root: str) -> str:
     )
 
 
-async def run_command(
-    argv: Sequence[str],
-    running: ToolContext,
-    seconds: float,
-    capture: TextCapture,
-    stdin: bytes = b"",
-    *,
-    confined: ConfinedCommand | None = None,
-) -> ProcessResult:
-    """Run it in the project root with the environment of tools, at most so many seconds; cancelled, what it has printed is kept for the
-    call's result. Raises ToolError if it cannot be started."""
-    program = Program(tuple(argv), running.root, running.env, stdin, is_bound=True)
-    try:
-        return await run_program(program if confined is None else confined.put_around(program), seconds, capture)
-    except StartError as error:
-        raise ToolError(error.message, error.hint) from error
-    except asyncio.CancelledError:
-        if output := capture.close():
-            running.services.interrupted[running.call_id] = output
-        raise
+def keep_printed(running: ToolContext, capture: TextCapture) -> None:
+    """What the program of a cancelled call has printed is kept for the call's result."""
+    if output := capture.close():
+        running.services.interrupted[running.call_id] = output

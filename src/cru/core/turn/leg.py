@@ -17,7 +17,7 @@ from cru.core.turn.round import ModelReply, RequestPlan, ask_model
 from cru.core.turn.turn import USER, Cause, LegResult, LegState, Prompt, StateMachine, Turn, TurnStopped
 
 if TYPE_CHECKING:
-    from cru.core.turn.calls.tool_call import ToolOutcome
+    from cru.core.turn.calls.tool_call import FinishedCall
     from cru.core.turn.compaction import Compactor
     from cru.core.turn.log_sync import LogSync
 
@@ -329,7 +329,7 @@ class Leg:
         ended = [outcome for outcome in outcomes if outcome.ends_turn]
         for outcome in ended:
             await self._speak(outcome)
-        is_over = bool(ended) or all(outcome.terminates for outcome in outcomes)
+        is_over = bool(ended) or all(outcome.decided.terminates for outcome in outcomes)
         if is_over:
             turn.fallback = USER  # the calls said where the leg goes
         elif turn.fuel == 0:
@@ -338,9 +338,9 @@ class Leg:
             await limits.check_fuel(parts, turn, self._pending)
         return is_over
 
-    async def _speak(self, outcome: ToolOutcome) -> None:
+    async def _speak(self, outcome: FinishedCall) -> None:
         """A call that ended the turn (call_user) speaks for the agent: its message is shown and logged as the agent's."""
-        text = outcome.result
+        text = outcome.text
         if not text.strip():
             return
         entry_id = log_writer.message_of_call(self.parts, text, outcome.call.id, self._model)

@@ -34,7 +34,7 @@ from cru.core.turn.turn import (
 )
 
 if TYPE_CHECKING:
-    from cru.core.turn.calls.tool_call import ToolOutcome
+    from cru.core.turn.calls.tool_call import FinishedCall
 
 
 class Session:
@@ -189,7 +189,7 @@ class Session:
 
     async def call_tool(
         self, name: str, make_arguments: Callable[[Tool | None], str], origin: str = "user"
-    ) -> ToolOutcome:
+    ) -> FinishedCall:
         """`cru -P`: a call by hand, beside the conversation; `make_arguments` gives its arguments (JSON) for the tool, which is known only
         now; `origin` is user, or script if a program asks. Raises Interrupted."""
         from cru.core.turn.calls import side_calls

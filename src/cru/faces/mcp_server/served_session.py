@@ -22,7 +22,7 @@ from cru.core.guard.rules.modes import stricter
 from cru.core.tools.protocol import Tool
 from cru.core.turn.background import run_to_end
 from cru.core.turn.calls import side_calls
-from cru.core.turn.calls.tool_call import ToolOutcome
+from cru.core.turn.calls.tool_call import FinishedCall
 from cru.core.turn.turn import LegResult
 from cru.faces.mcp_server.asker import ClientAsker
 from cru.faces.mcp_server.confinement import Confinement
@@ -84,7 +84,7 @@ class ServedSession:
         self._tell(f"{name}: {'failed' if outcome.is_error else 'done'}")
         return CallResult(outcome.content, outcome.is_error)
 
-    async def _run(self, tool: Tool, arguments: str) -> ToolOutcome:
+    async def _run(self, tool: Tool, arguments: str) -> FinishedCall:
         self._running += 1
         try:
             return await side_calls.call(self._parts, tool.spec.name, arguments, "model", partial(self._hold, tool))

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.payloads import FailureKind, ToolBatchCompleted
 from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn import log_writer
 from cru.core.turn.calls import limits, permission, tool_call
-from cru.core.turn.calls.tool_call import PreparedCall, ToolOutcome
+from cru.core.turn.calls.permission import DecidedCall
+from cru.core.turn.calls.tool_call import FinishedCall
 from cru.core.turn.loop_guard import CallKey
 from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import PendingContext, context_texts
@@ -32,9 +32,9 @@ class Halt(Struct, frozen=True):
     reason: str
 
 
-async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext) -> list[ToolOutcome]:
+async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext) -> list[FinishedCall]:
     """Run a batch and return what came of each call. Raises TurnStopped("halted") after every call has its result."""
-    outcomes: list[ToolOutcome] = []
+    outcomes: list[FinishedCall] = []
     halt: Halt | None = None
     for group in [calls] if len(calls) == 1 else _decided_together(parts, calls):
         if halt is None:
@@ -74,22 +74,22 @@ def group_calls(tools: Tools, calls: Iterable[T], names: Sequence[str]) -> list[
     return _group(calls, [(tool := tools.find(name)) is not None and tool.parallel for name in names])
 
 
-async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[ToolOutcome]) -> Halt | None:
+async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[FinishedCall]) -> Halt | None:
     """Decide these calls in the model's order, run them, add their outcomes, and return the halt that ended them early, if any."""
-    batch: list[PreparedCall] = []
+    batch: list[DecidedCall] = []
     for call in calls:
-        prepared = await tool_call.decide(parts, call)
-        batch.append(prepared)
-        if prepared.answer.halt:
+        decided = await tool_call.decide(parts, call)
+        batch.append(decided)
+        if decided.answer.halt:
             await _finish_halted(parts, calls, batch)
-            by = prepared.decided_by or "a hook"
-            return Halt(by, prepared.answer.reason or f"halted by {by}")
+            by = decided.by or "a hook"
+            return Halt(by, decided.answer.reason or f"halted by {by}")
     return await _run_all(parts, batch, outcomes)
 
 
-async def _finish_halted(parts: Parts, calls: Sequence[ToolCall], batch: list[PreparedCall]) -> None:
+async def _finish_halted(parts: Parts, calls: Sequence[ToolCall], batch: list[DecidedCall]) -> None:
     """A halt while deciding: none of these runs. One that was refused before keeps its refusal, the rest name who halted."""
-    by = batch[-1].decided_by or "a hook"
+    by = batch[-1].by or "a hook"
     for number, call in enumerate(calls):
         if number < len(batch) and not batch[number].may_run:
             await tool_call.run(parts, batch[number])
@@ -101,17 +101,17 @@ def _log_not_run(parts: Parts, call: ToolCall, by: str) -> None:
     log_writer.result(parts, call, NOT_RUN.format(by=by), True, which=FailureKind.HALTED.value)
 
 
-async def _run_all(parts: Parts, batch: list[PreparedCall], outcomes: list[ToolOutcome]) -> Halt | None:
+async def _run_all(parts: Parts, batch: list[DecidedCall], outcomes: list[FinishedCall]) -> Halt | None:
     """Run them in the model's order; neighbours that may run at the same time do."""
     finishing = asyncio.Lock()
     halt: Halt | None = None
     for number, group in enumerate([batch] if len(batch) == 1 else _run_together(batch)):
         if halt is not None:
-            for prepared in group:
-                _log_not_run(parts, prepared.call, halt.by)
+            for decided in group:
+                _log_not_run(parts, decided.request.call, halt.by)
             continue
         if number:
-            group = [_judge_again(parts, prepared) for prepared in group]
+            group = [_judge_again(parts, decided) for decided in group]
         if len(group) == 1:
             new = [await tool_call.run(parts, group[0])]
         else:
@@ -123,21 +123,22 @@ async def _run_all(parts: Parts, batch: list[PreparedCall], outcomes: list[ToolO
     return halt
 
 
-def _judge_again(parts: Parts, prepared: PreparedCall) -> PreparedCall:
+def _judge_again(parts: Parts, decided: DecidedCall) -> DecidedCall:
     """Refuse a call that was decided before others ran, if rules or the mode are stricter about it now: one of these may have made its file
     one that git runs, or a repository of the folder that it works in."""
-    if prepared.judged is None:
-        return prepared
-    question, earlier = prepared.judged
-    verdict = permission.judge(parts, question)
-    if _STRICTNESS[verdict.decision] <= _STRICTNESS[earlier]:
-        return prepared
-    content = permission.render_refusal(FailureKind.POLICY, f"a call before it changed what it does: {verdict.reason}")
-    return replace(prepared, may_run=False, failure_kind=FailureKind.POLICY, content=content)
+    if not decided.may_run:
+        return decided
+    verdict = permission.judge(parts, decided.request)
+    if _STRICTNESS[verdict.decision] <= _STRICTNESS[decided.judged]:
+        return decided
+    reason = f"a call before it changed what it does: {verdict.reason}"
+    return decided.refused(FailureKind.POLICY, "policy", reason)
 
 
-def _run_together(batch: list[PreparedCall]) -> list[list[PreparedCall]]:
-    return _group(batch, [not call.may_run or (call.tool is not None and call.tool.parallel) for call in batch])
+def _run_together(batch: list[DecidedCall]) -> list[list[DecidedCall]]:
+    return _group(
+        batch, [not call.may_run or (call.request.tool is not None and call.request.tool.parallel) for call in batch]
+    )
 
 
 def _group(calls: Iterable[T], can_share: list[bool]) -> list[list[T]]:
@@ -152,7 +153,7 @@ def _group(calls: Iterable[T], can_share: list[bool]) -> list[list[T]]:
     return groups
 
 
-async def _gather(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
+async def _gather(tasks: list[asyncio.Task[FinishedCall]]) -> list[FinishedCall]:
     """All results; if one raises or this is cancelled, nothing is left running behind."""
     try:
         return list(await asyncio.gather(*tasks))
@@ -163,10 +164,10 @@ async def _gather(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
         raise
 
 
-def _keys(outcomes: list[ToolOutcome]) -> list[CallKey]:
+def _keys(outcomes: list[FinishedCall]) -> list[CallKey]:
     """Of the calls that came to something: they ran, or a handler did them."""
     return [
-        (outcome.call.name, outcome.call.arguments, hash(outcome.raw))
+        (outcome.call.name, outcome.call.arguments, hash(outcome.result.content))
         for outcome in outcomes
-        if outcome.ran or outcome.failure_kind is None
+        if outcome.decided.may_run or outcome.failure_kind is None
     ]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
 from cru.core.conversations.entries import new_id
-from cru.core.events.answers import PASS, Answer, PermissionUpdate, add
+from cru.core.events.answers import PASS, Answer, Inject, PermissionUpdate, add
 from cru.core.events.bus import Bus, Outcome, without
 from cru.core.events.payloads import (
     FailureKind,
@@ -22,7 +22,8 @@ from cru.core.events.payloads import (
     PermissionResolved,
 )
 from cru.core.guard.rules.gate import Gate, NoAsker, PermissionReply, PermissionSubject, Verdict
-from cru.core.tools.protocol import Access, Tool, ToolServices
+from cru.core.tools.protocol import Tool, ToolServices
+from cru.core.turn.calls.requested_call import RequestedCall
 from cru.core.turn.parts import Parts
 
 REFUSALS = {
@@ -36,46 +37,52 @@ HUMAN = "human"
 NOBODY_TO_ASK = "nobody can be asked here; run cru on a terminal"
 
 
-class CallRewrite(Struct, frozen=True):
-    """Other arguments than those that a question was about.
+class DecidedCall(Struct, frozen=True):
+    """A call, decided: it may run, or `content` is its outcome already.
 
-    by: who put them there
-    leave_of: those of them that allowed the call with these very arguments
-    asks: who wants a person to decide, and why; "": nobody
-    """
-
-    args: dict[str, object]
-    by: tuple[str, ...]
-    leave_of: tuple[str, ...] = ()
-    asks: str = ""
-
-
-class PermissionDecision(Struct, frozen=True):
-    """Whether a call may run, and why.
-
-    by: policy, human, timeout, error, user (who ran it without the model), or the owner of a handler
-    refusal: of which kind the refusal is; None: the call may run
-    reason: in words, for the model and the journal
-    answer: what the handlers of the question added
+    by: who decided: policy, human, timeout, error, user (who ran it without the model), or the owners of handlers
+    answer: the fold of all answers so far; injects: those of each dispatch
+    env: what handlers add to the environment
+    failure_kind: why it came to nothing; None: it may run, or a handler did it instead
+    reason: why it may or may not run, in words
     leave_of: the owners of the handlers that allowed it; (): it was nobody's leave
-    rewrite: nothing is decided: handlers of the question put another call in its place
+    content: what the model reads if it does not run
+    terminates: the turn is over if all calls of the reply say so
+    may_run: whether it may run; then judged: what rules and the mode said, real_paths: where its paths led
+    rewrite: nothing is decided: handlers of the question want this call in the place of it
     """
 
-    by: str
-    refusal: FailureKind | None = None
-    reason: str = ""
+    request: RequestedCall
+    by: str = ""
     answer: Answer = PASS
+    injects: tuple[Inject, ...] = ()
+    env: dict[str, str] = {}
+    failure_kind: FailureKind | None = None
+    reason: str = ""
     leave_of: tuple[str, ...] = ()
-    rewrite: CallRewrite | None = None
+    content: str = ""
+    terminates: bool = False
+    may_run: bool = False
+    judged: str = ""
+    real_paths: tuple[str, ...] = ()
+    rewrite: RequestedCall | None = None
 
-    @property
-    def granted(self) -> bool:
-        return self.refusal is None
+    def heard(self, answer: Answer) -> DecidedCall:
+        """The call with one more answer."""
+        if answer is PASS:
+            return self
+        return replace(self, answer=add(self.answer, answer), injects=self.injects + injects_of(answer))
 
-    def refusal_text(self) -> str:
-        """The refusal as the model reads it."""
-        assert self.refusal is not None
-        return render_refusal(self.refusal, self.reason or "no reason given", self.by)
+    def granted(self, by: str, reason: str = "", leave_of: tuple[str, ...] = ()) -> DecidedCall:
+        return replace(self, by=by, reason=reason, leave_of=leave_of)
+
+    def refused(self, kind: FailureKind, by: str, reason: str) -> DecidedCall:
+        content = render_refusal(kind, reason or "no reason given", by)
+        return replace(self, by=by, failure_kind=kind, reason=reason, leave_of=(), content=content, may_run=False)
+
+
+def injects_of(answer: Answer) -> tuple[Inject, ...]:
+    return () if answer.inject is None else (answer.inject,)
 
 
 def render_refusal(kind: FailureKind, reason: str, by: str = "") -> str:
@@ -83,105 +90,64 @@ def render_refusal(kind: FailureKind, reason: str, by: str = "") -> str:
     return REFUSALS[kind].format(by=by, reason=reason)
 
 
-class PermissionQuestion(Struct, frozen=True):
-    """A call that needs permission.
-
-    detail: what a rule's glob matches
-    paths: what the call touches, as given by the model
-    origin: model, user, script, hook or command
-    prompt_file: of a `!` line: `name` of the command or skill, `source`, `invoked_by`
-    tool: gives the preview
-    before: the detail as the model gave it, if handlers changed the call; changed_by: who they are
-    rewrite: the call was put in the place of another one at that one's question, and takes no further change
-    asked: what the handlers answered then
-    """
-
-    name: str
-    kind: str
-    args: dict[str, object]
-    call_id: str
-    detail: str = ""
-    paths: tuple[tuple[Access, str], ...] = ()
-    origin: str = "model"
-    prompt_file: dict[str, str] = {}
-    tool: Tool | None = None
-    before: str = ""
-    changed_by: str = ""
-    rewrite: CallRewrite | None = None
-    asked: Answer = PASS
-
-    @property
-    def leave_of(self) -> tuple[str, ...]:
-        return self.rewrite.leave_of if self.rewrite is not None else ()
-
-    @property
-    def asks(self) -> str:
-        return self.rewrite.asks if self.rewrite is not None else ""
-
-
-def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
+def judge(parts: Parts, request: RequestedCall) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
+    tool = _able_tool(request)
     # where a model is asked that a plugin has chosen for a sub-agent, or which file it is, is none of a model's choice
-    is_choice_of_plugin = question.origin != "model" and getattr(question.tool, "chooses_model", False)
-    why_ask = None if is_choice_of_plugin else getattr(question.tool, "why_ask", None)
-    is_outside = _is_outside(parts.gate, question)  # False where nothing confines: the argument means nothing there
-    args = question.args if is_outside else {name: v for name, v in question.args.items() if name != "outside_sandbox"}
+    is_choice_of_plugin = request.origin != "model" and getattr(tool, "chooses_model", False)
+    why_ask = None if is_choice_of_plugin else getattr(tool, "why_ask", None)
+    is_outside = _is_outside(parts.gate, request)  # False where nothing confines: the argument means nothing there
+    args = request.args if is_outside else {name: v for name, v in request.args.items() if name != "outside_sandbox"}
     reason = why_ask(args, parts.tool_services) if why_ask is not None else ""
-    receiver = _receiver(parts.tool_services, question)
     verdict = parts.gate.judge(
-        question.name, question.kind, question.detail, question.paths, why_ask=reason, receiver=receiver,
-        is_outside=is_outside,
+        request.call.name, request.kind, request.detail, request.paths, why_ask=reason,
+        receiver=_receiver(parts.tool_services, request), is_outside=is_outside,
     )  # fmt: skip
     for text in parts.gate.take_problems():
         parts.bus.stream.warn(text)
     return verdict
 
 
-def _is_outside(gate: Gate, question: PermissionQuestion) -> bool:
+def _is_outside(gate: Gate, request: RequestedCall) -> bool:
     """Whether a command is to run outside of the sandbox, if there is one."""
-    is_wanted = question.kind == "shell" and bool(question.args.get("outside_sandbox"))
+    is_wanted = request.kind == "shell" and bool(request.args.get("outside_sandbox"))
     return is_wanted and gate.outside is not None
 
 
-def _needs_person(parts: Parts, question: PermissionQuestion, verdict: Verdict) -> bool:
+def _needs_person(gate: Gate, request: RequestedCall, verdict: Verdict) -> bool:
     """Whether a hook's permission is not enough: a rule asks, or the command would leave the sandbox, which may confine that hook."""
-    return verdict.decision == "ask" and (verdict.explicit or _is_outside(parts.gate, question))
+    return verdict.decision == "ask" and (verdict.explicit or _is_outside(gate, request))
 
 
-def without_outside(parts: Parts, question: PermissionQuestion, env: dict[str, str], by: str) -> dict[str, str]:
+def without_outside(parts: Parts, decided: DecidedCall, by: str) -> dict[str, str]:
     """The variables that handlers set for this call; none for a run outside of the sandbox, which may confine who set them."""
-    if not _is_outside(parts.gate, question):
-        return env
-    parts.bus.stream.warn(f"{', '.join(env)}: not set for a run outside of the sandbox", by)
+    if not _is_outside(parts.gate, decided.request):
+        return decided.env
+    parts.bus.stream.warn(f"{', '.join(decided.env)}: not set for a run outside of the sandbox", by)
     return {}
 
 
-def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
+def refuse(decided: DecidedCall, by: str, reason: str, failed: bool) -> DecidedCall:
     """A handler's own refusal, or that of a handler that failed."""
-    return PermissionDecision(by, FailureKind.ERROR if failed else FailureKind.HOOK, answer.reason, answer)
+    return decided.refused(FailureKind.ERROR if failed else FailureKind.HOOK, by, reason)
 
 
-async def decide(
-    parts: Parts, question: PermissionQuestion, verdict: Verdict, answer: Answer, by: str
-) -> PermissionDecision:
-    """Decide a call that no deny rule forbids. `answer` is what the hooks of `tool:before_call` said, `by` their owners. A decision with
-    a `rewrite` decides nothing yet."""
-    asks = question.asks
-    if answer.decision == "ask":
-        asks = _describe_question(by, answer)
+async def decide(parts: Parts, decided: DecidedCall, verdict: Verdict) -> DecidedCall:
+    """Decide a call that no deny rule forbids, and that the handlers of `tool:before_call` have answered."""
+    request, answer = decided.request, decided.answer
+    asks = _describe_question(decided.by, answer) if answer.decision == "ask" else request.asks
     if asks:
         by_rule = verdict.decision == "ask" and verdict.explicit
-        verdict = Verdict("ask", asks, verdict.rule, by_rule)
-        decision = await _ask_hooks(parts, question, verdict, by_hook=True)
-    elif answer.decision == "allow" and not _needs_person(parts, question, verdict):
-        decision = PermissionDecision(by, reason=answer.reason, leave_of=question.leave_of)
+        decided = await _ask_hooks(parts, decided, Verdict("ask", asks, verdict.rule, by_rule), by_hook=True)
+    elif answer.decision == "allow" and not _needs_person(parts.gate, request, verdict):
+        decided = decided.granted(decided.by, answer.reason, request.leave_of)
     elif verdict.decision == "allow":
-        decision = PermissionDecision("policy", reason=verdict.reason, leave_of=question.leave_of)
+        decided = decided.granted("policy", verdict.reason, request.leave_of)
     else:
-        decision = await _ask_hooks(parts, question, verdict)
-    if decision.rewrite is not None:
-        return replace(decision, answer=_tighten(parts, decision.answer))
-    return await announce(parts.bus, question, take_updates(parts, question, decision))
+        decided = await _ask_hooks(parts, decided, verdict)
+    if decided.rewrite is not None:
+        return replace(decided, answer=_tighten(parts, decided.answer))
+    return await announce(parts.bus, take_updates(parts, decided))
 
 
 def _tighten(parts: Parts, answer: Answer) -> Answer:
@@ -199,72 +165,71 @@ def _tell_updates(parts: Parts, update: PermissionUpdate) -> None:
         parts.bus.stream.warn(f"{update.by}: {text}", update.by)
 
 
-def take_updates(parts: Parts, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
+def take_updates(parts: Parts, decided: DecidedCall) -> DecidedCall:
     """What handlers of the question permit or forbid from now on: what widens, of those whose leave the call has; what tightens, of all.
     A deny rule among it holds for this very call, too."""
-    updates = (*question.asked.updates, *decision.answer.updates)
-    if not updates:
-        return decision
-    granting = decision.leave_of if decision.granted else ()
-    for update in updates:
-        effective = update if update.by in granting else update.tightening
+    if not decided.answer.updates:
+        return decided
+    is_granted = decided.failure_kind is None
+    for update in decided.answer.updates:
+        effective = update if is_granted and update.by in decided.leave_of else update.tightening
         if effective is None:
             text = "what it permits for later calls does not count, since this call has not got its leave"
             parts.bus.stream.warn(f"{update.by}: {text}", update.by)
         else:
             _tell_updates(parts, effective)
-    verdict = judge(parts, question)
-    if decision.granted and verdict.decision == "deny":
-        return replace(decision, by="policy", refusal=FailureKind.POLICY, reason=verdict.reason)
-    return decision
+    verdict = judge(parts, decided.request)
+    if is_granted and verdict.decision == "deny":
+        return decided.refused(FailureKind.POLICY, "policy", verdict.reason)
+    return decided
 
 
-async def announce(bus: Bus, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
+async def announce(bus: Bus, decided: DecidedCall) -> DecidedCall:
     """Announce who decided what; a halt there refuses the call."""
-    word = "allow" if decision.granted else "deny"
-    by = decision.by if decision.refusal is None or decision.refusal is FailureKind.HOOK else decision.refusal.value
-    payload = PermissionResolved(question.name, question.kind, word, by, question.call_id, decision.reason)
-    outcome = await bus.dispatch(payload)
-    if outcome.answer.halt and not decision.answer.halt:
-        return PermissionDecision(
-            outcome.by, FailureKind.HOOK, outcome.answer.reason, add(decision.answer, outcome.answer)
-        )
-    return decision
+    request, refusal = decided.request, decided.failure_kind
+    word = "allow" if refusal is None else "deny"
+    by = decided.by if refusal is None or refusal is FailureKind.HOOK else refusal.value
+    outcome = await bus.dispatch(
+        PermissionResolved(request.call.name, request.kind, word, by, request.call.id, decided.reason)
+    )
+    if outcome.answer.halt and not decided.answer.halt:
+        return decided.heard(outcome.answer).refused(FailureKind.HOOK, outcome.by, outcome.answer.reason)
+    return decided
 
 
-async def _ask_hooks(
-    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool = False
-) -> PermissionDecision:
+async def _ask_hooks(parts: Parts, decided: DecidedCall, verdict: Verdict, by_hook: bool = False) -> DecidedCall:
+    request = decided.request
     # what a handler or a rule asks is asked every time: an answer that is kept would have no effect, or stand in for a hook that is gone
-    rule = "" if by_hook or verdict.explicit else _rule_of(parts, question)
-    request = PermissionRequested(
-        question.name, question.kind, question.detail, question.call_id, verdict.reason, dict(question.args),
-        tuple(path for _, path in question.paths), rule,
+    rule = "" if by_hook or verdict.explicit else _rule_of(parts, request)
+    requested = PermissionRequested(
+        request.call.name, request.kind, request.detail, request.call.id, verdict.reason, dict(request.args),
+        tuple(path for _, path in request.paths), rule,
     )  # fmt: skip
-    with without(question.leave_of):  # they have spoken about this very call
-        outcome = await parts.bus.dispatch(request)
+    with without(request.leave_of):  # they have spoken about this very call
+        outcome = await parts.bus.dispatch(requested)
     answer = outcome.answer
+    decided = decided.heard(answer)
     if answer.stops:
-        return refuse(outcome.by, answer, outcome.failed)
+        return refuse(decided, outcome.by, answer.reason, outcome.failed)
     if answer.result == "deny":
-        return PermissionDecision(outcome.by, FailureKind.HOOK, answer.reason, answer)
+        return decided.refused(FailureKind.HOOK, outcome.by, answer.reason)
     if answer.result not in (None, "allow"):
         parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
-    is_changed = outcome.payload.args != request.args
-    if is_changed and question.rewrite is None:
-        return PermissionDecision(outcome.by, answer=answer, rewrite=_rewrite_of(outcome))
+    is_changed = outcome.payload.args != requested.args
+    if is_changed and not request.is_rewritten:
+        return replace(decided, rewrite=_rewrite(request, outcome))
     if is_changed:
         text = "the call was changed at its question already; a second change is not made, and a leave for it does not count"
         parts.bus.stream.warn(f"permission:requested: {text}", outcome.changed_by("args"))
-    leave_of = () if is_changed or question.asks else _leave(outcome)
-    if question.leave_of and not by_hook and answer.decision != "ask":
-        leave_of = (*question.leave_of, *leave_of)
-    if leave_of and not _needs_person(parts, question, verdict):
-        return PermissionDecision(", ".join(leave_of), reason=answer.reason, answer=answer, leave_of=leave_of)
-    if answer.decision == "ask":
+    leave_of = () if is_changed or request.asks else _leave(outcome)
+    if request.leave_of and not by_hook and answer.decision != "ask":
+        leave_of = (*request.leave_of, *leave_of)
+    if leave_of and not _needs_person(parts.gate, request, verdict):
+        return decided.granted(", ".join(leave_of), answer.reason, leave_of)
+    is_asked = answer.decision == "ask"
+    if is_asked:
         rule, verdict = "", replace(verdict, reason=_describe_question(outcome.by, answer))
-    decision = await _decide_by_person(parts, question, verdict, by_hook, rule, answer.decision == "ask")
-    return replace(decision, answer=answer)
+    return await _decide_by_person(parts, decided, verdict, by_hook, rule, is_asked)
 
 
 def _leave(outcome: Outcome[PermissionRequested]) -> tuple[str, ...]:
@@ -275,113 +240,127 @@ def _leave(outcome: Outcome[PermissionRequested]) -> tuple[str, ...]:
     return outcome.owners if answer.decision == "none" and answer.result == "allow" else ()
 
 
-def _rewrite_of(outcome: Outcome[PermissionRequested]) -> CallRewrite:
+def _rewrite(request: RequestedCall, outcome: Outcome[PermissionRequested]) -> RequestedCall:
     """The other call that handlers want. Only the leave of who gave it its final form is about it; everybody else is asked again."""
     owners = [owner for field, owner in outcome.edits if field == "args"]
     has_leave = outcome.answer.decision == "allow" and owners[-1] in outcome.deciders
-    asks = _describe_question(outcome.by, outcome.answer) if outcome.answer.decision == "ask" else ""
-    return CallRewrite(outcome.payload.args, tuple(dict.fromkeys(owners)), (owners[-1],) if has_leave else (), asks)
+    return replace(
+        request, args=outcome.payload.args, detail="", paths=(), is_rewritten=True, before=request.before or request.detail,
+        changed_by=join_owners(request.changed_by, *owners), leave_of=(owners[-1],) if has_leave else (),
+        asks=_describe_question(outcome.by, outcome.answer) if outcome.answer.decision == "ask" else "",
+    )  # fmt: skip
+
+
+def join_owners(*owners: str) -> str:
+    """Each of them once; "": nobody."""
+    return ", ".join(dict.fromkeys(filter(None, owners)))
 
 
 def _describe_question(by: str, answer: Answer) -> str:
     return f"{by} asks: {answer.reason or 'a person is to decide'}"
 
 
-def _receiver(tool_services: ToolServices, question: PermissionQuestion) -> str:
+def _able_tool(request: RequestedCall) -> Tool | None:
+    """The tool, if it can take the arguments as they are."""
+    return None if request.problem else request.tool
+
+
+def _receiver(tool_services: ToolServices, request: RequestedCall) -> str:
     """Return the running command that the call goes on with, "" if it begins something."""
-    receiver: Callable[..., str] | None = getattr(question.tool, "receiver", None)  # of a ContinuingTool
-    return receiver(question.args, tool_services) if receiver is not None else ""
+    receiver: Callable[..., str] | None = getattr(_able_tool(request), "receiver", None)  # of a ContinuingTool
+    return receiver(request.args, tool_services) if receiver is not None else ""
 
 
-def _rule_of(parts: Parts, question: PermissionQuestion) -> str:
+def _rule_of(parts: Parts, request: RequestedCall) -> str:
     """The rule that an answer may keep; "" if there is none."""
-    if _receiver(parts.tool_services, question):
+    if _receiver(parts.tool_services, request) or _why_not_by_rule(parts.gate, request):
         return ""
-    if _why_not_by_rule(parts, question):
-        return ""
-    return parts.gate.rule_for(_name_in_rules(parts, question), question.kind, question.detail, question.paths)
+    return parts.gate.rule_for(_name_in_rules(parts.gate, request), request.kind, request.detail, request.paths)
 
 
-def _name_in_rules(parts: Parts, question: PermissionQuestion) -> str:
+def _name_in_rules(gate: Gate, request: RequestedCall) -> str:
     """A rule that is kept for a run outside of the sandbox says so."""
-    return "outside_sandbox" if _is_outside(parts.gate, question) else question.name
+    return "outside_sandbox" if _is_outside(gate, request) else request.call.name
 
 
 async def _decide_by_person(
-    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool, rule: str, handler_asks: bool
-) -> PermissionDecision:
+    parts: Parts, decided: DecidedCall, verdict: Verdict, by_hook: bool, rule: str, handler_asks: bool
+) -> DecidedCall:
     """by_hook: a handler wanted the question although nothing else did; rule: what an answer may keep; handler_asks: a handler of the
     question wants a person."""
-    if question.origin == "user" and not by_hook and not verdict.explicit:
-        return PermissionDecision("user", reason="the user ran it")
-    if question.origin == "script":
-        return PermissionDecision(
-            "policy", FailureKind.POLICY, f"{verdict.reason}; a script may not answer for a person"
-        )
-    from cru.core.turn.calls.question_view import show_call, show_parts, working_folder
-
+    request, gate = decided.request, parts.gate
+    if request.origin == "user" and not by_hook and not verdict.explicit:
+        return decided.granted("user", "the user ran it")
+    if request.origin == "script":
+        return decided.refused(FailureKind.POLICY, "policy", f"{verdict.reason}; a script may not answer for a person")
     is_kept = not (by_hook or handler_asks or verdict.explicit)
-    subject = PermissionSubject(
-        question.name, question.kind, question.detail, verdict.reason, rule, show_call(parts, question),
-        why_once=_why_once(parts, question) if is_kept else "a hook or a rule wants this question each time",
-        changed_by=question.changed_by, before=question.before if question.before != question.detail else "",
-        editing=parts.gate.editing_for(rule, _name_in_rules(parts, question), question.kind, question.detail, question.paths),
-        parts=() if _receiver(parts.tool_services, question) else show_parts(parts.gate, question), folder=working_folder(parts.gate),
-    )  # fmt: skip
+    subject = _describe_call(parts, request, verdict, rule, is_kept)
     try:
         reply = await ask_person(parts, subject)
     except TimeoutError:
-        return PermissionDecision("timeout", FailureKind.TIMEOUT, verdict.reason)
+        return decided.refused(FailureKind.TIMEOUT, "timeout", verdict.reason)
     except (CruError, OSError) as error:
-        return PermissionDecision("error", FailureKind.ERROR, f"the question could not be asked: {error}")
+        return decided.refused(FailureKind.ERROR, "error", f"the question could not be asked: {error}")
     if reply is None:
-        way = NOBODY_TO_ASK if by_hook else _allow_hint(parts, question, rule, verdict)
-        return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.reason}; {way}")
+        way = NOBODY_TO_ASK if by_hook else _allow_hint(gate, request, rule, verdict)
+        return decided.refused(FailureKind.POLICY, "policy", f"{verdict.reason}; {way}")
     if reply.choice == "no":
-        return PermissionDecision(HUMAN, FailureKind.HUMAN, reply.reason)
+        return decided.refused(FailureKind.HUMAN, HUMAN, reply.reason)
     try:
-        parts.gate.remember(subject, reply)
+        gate.remember(subject, reply)
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
-    if parts.gate.outside is not None:
-        parts.gate.outside.permit_by_person(question.detail)
-    return PermissionDecision(HUMAN, reason=reply.choice)
+    if gate.outside is not None:
+        gate.outside.permit_by_person(request.detail)
+    return decided.granted(HUMAN, reply.choice)
 
 
-def _why_once(parts: Parts, question: PermissionQuestion) -> str:
+def _describe_call(
+    parts: Parts, request: RequestedCall, verdict: Verdict, rule: str, is_kept: bool
+) -> PermissionSubject:
+    """The call as a person sees it; is_kept: whether an answer may be kept."""
+    from cru.core.turn.calls.question_view import show_call, show_parts, working_folder
+
+    gate = parts.gate
+    return PermissionSubject(
+        request.call.name, request.kind, request.detail, verdict.reason, rule, show_call(parts, request),
+        why_once=_why_once(gate, request) if is_kept else "a hook or a rule wants this question each time",
+        changed_by=request.changed_by, before=request.before if request.before != request.detail else "",
+        editing=gate.editing_for(rule, _name_in_rules(gate, request), request.kind, request.detail, request.paths),
+        parts=() if _receiver(parts.tool_services, request) else show_parts(gate, request), folder=working_folder(gate),
+    )  # fmt: skip
+
+
+def _why_once(gate: Gate, request: RequestedCall) -> str:
     """Why no rule is offered, as far as that is known here."""
-    if not _is_outside(parts.gate, question):
-        return _why_protected(parts.gate, question)
-    from cru.core.guard.rules.kept_rules import WHY
+    if _is_outside(gate, request):
+        from cru.core.guard.rules.kept_rules import WHY
 
-    return _why_not_by_rule(parts, question) or WHY
-
-
-def _why_protected(gate: Gate, question: PermissionQuestion) -> str:
-    if question.kind != "shell":
+        return _why_not_by_rule(gate, request) or WHY
+    if request.kind != "shell":
         return ""
     from cru.core.guard.rules.protected_writes import may_write_protected
 
-    is_protected = may_write_protected(question.detail, gate.places)
+    is_protected = may_write_protected(request.detail, gate.places)
     return "it may write into a place that decides what programs do, such as `.git`" if is_protected else ""
 
 
-def _why_not_by_rule(parts: Parts, question: PermissionQuestion) -> str:
+def _why_not_by_rule(gate: Gate, request: RequestedCall) -> str:
     """Why no rule permits this run outside of the sandbox just now; "" if one may, or it is none."""
-    outside = parts.gate.outside
-    if outside is None or not _is_outside(parts.gate, question):
+    outside = gate.outside
+    if outside is None or not _is_outside(gate, request):
         return ""
     from cru.core.guard.rules.paths import JudgedCall
 
-    return outside.why_not_by_rule(JudgedCall(question.name, question.kind, question.detail))
+    return outside.why_not_by_rule(JudgedCall(request.call.name, request.kind, request.detail))
 
 
-def _allow_hint(parts: Parts, question: PermissionQuestion, rule: str, verdict: Verdict) -> str:
+def _allow_hint(gate: Gate, request: RequestedCall, rule: str, verdict: Verdict) -> str:
     from cru.core.guard.rules.hints import allow_hint, outside_hint
 
-    if _is_outside(parts.gate, question) and not verdict.explicit:
-        return outside_hint(rule, question.detail, _why_not_by_rule(parts, question), parts.gate.settings_file)
-    return allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
+    if _is_outside(gate, request) and not verdict.explicit:
+        return outside_hint(rule, request.detail, _why_not_by_rule(gate, request), gate.settings_file)
+    return allow_hint(request.call.name, rule, request.kind, verdict, gate.settings_file)
 
 
 async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:

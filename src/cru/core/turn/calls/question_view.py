@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import Protocol
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import fold_blanks, visible
 from cru.core.guard.rules.gate import Gate
-from cru.core.tools.protocol import Access, Tool
+from cru.core.turn.calls.requested_call import RequestedCall
 from cru.core.turn.parts import Parts
 
 MOST = 256 * 1024
@@ -18,44 +17,27 @@ NO_NEWLINE = "\\ No newline at end of file"
 MOST_PARTS = 12
 
 
-class AskedCall(Protocol):
-    """A call, as cru.core.turn.calls.permission.PermissionQuestion has it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def args(self) -> dict[str, object]: ...
-    @property
-    def detail(self) -> str: ...
-    @property
-    def paths(self) -> tuple[tuple[Access, str], ...]: ...
-    @property
-    def tool(self) -> Tool | None: ...
-
-
-def show_call(parts: Parts, question: AskedCall) -> str:
+def show_call(parts: Parts, request: RequestedCall) -> str:
     """A diff where a file changes that the model may read; else what the tool shows of the call, or every argument."""
     from cru.core.tools.preview import show_arguments
 
-    diff = _diff(parts, question) if question.name in ("write", "edit") else []
+    diff = _diff(parts, request) if request.call.name in ("write", "edit") else []
     if diff:
         return "\n".join(visible(fold_blanks(line)) for line in diff)
     try:
-        return str(getattr(question.tool, "preview", show_arguments)(question.args))
+        return str(getattr(request.tool, "preview", show_arguments)(request.args))
     except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
-        parts.bus.stream.warn(f"tool {question.name}: no preview: {type(error).__name__}: {error}")
+        parts.bus.stream.warn(f"tool {request.call.name}: no preview: {type(error).__name__}: {error}")
         return ""
 
 
-def show_parts(gate: Gate, question: AskedCall) -> tuple[str, ...]:
+def show_parts(gate: Gate, request: RequestedCall) -> tuple[str, ...]:
     """The parts of a command that has several, each with what would happen to it alone, and why."""
-    if question.kind != "shell":
+    if request.kind != "shell":
         return ()
     from cru.core.guard.rules.command_parts import judge_parts
 
-    judged = judge_parts(gate, question.name, question.detail)
+    judged = judge_parts(gate, request.call.name, request.detail)
     if len(judged.parts) < 2:
         return ()
     lines = [
@@ -72,25 +54,25 @@ def working_folder(gate: Gate) -> str:
     return places.root if places.copy else ""
 
 
-def _diff(parts: Parts, question: AskedCall) -> list[str]:
+def _diff(parts: Parts, request: RequestedCall) -> list[str]:
     """The lines of a unified diff without its names; nothing if there is no such file, or nothing to compare."""
-    paths = [path for _, path in question.paths]
+    paths = [path for _, path in request.paths]
     if len(paths) != 1 or parts.gate.judge("read", "read", paths[0], [("read", paths[0])]).decision != "allow":
         return []
     try:
         before = read_regular(os.path.join(parts.place.root, paths[0]), MOST).decode()
     except (OSError, ValueError):
         return []
-    after = _changed(question, before)
+    after = _changed(request, before)
     if after is None or len(after) > MOST or "\0" in before:
         return []
     return list(difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=2))[2:]
 
 
-def _changed(question: AskedCall, before: str) -> str | None:
+def _changed(request: RequestedCall, before: str) -> str | None:
     """The file's text afterwards, None if that is not known."""
-    args = question.args
-    if question.name == "write":
+    args = request.args
+    if request.call.name == "write":
         return str(args["content"])
     old, new = str(args["old_string"]), str(args["new_string"])
     count = before.count(old) if old else 0

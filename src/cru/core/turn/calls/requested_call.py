@@ -1,4 +1,4 @@
-"""Arguments of a call, checked: as the model wrote them, and as handlers changed them."""
+"""A tool call as it is asked for: its arguments, checked as the model wrote them and as handlers changed them."""
 
 from __future__ import annotations
 
@@ -12,62 +12,98 @@ from cru.core.events.answers import add
 from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import FailureKind, ToolBeforeCall
 from cru.core.tools.builtin import BuiltInTool
-from cru.core.tools.protocol import ArgumentError, Tool
-from cru.core.turn.parts import Parts
+from cru.core.tools.protocol import Access, ArgumentError, Kind, Tool
+from cru.core.turn.parts import Parts, Workplace
 
 PATH_ARGUMENTS = frozenset({"file_path", "path"})
 """Arguments of built-in tools that are paths."""
 
 
-class CheckedArguments(Struct, frozen=True):
-    """Arguments of a call, what is wrong with the call ("" = nothing), and of which kind that is."""
+class RequestedCall(Struct, frozen=True):
+    """A call that something asks for.
 
-    args: dict[str, object]
+    call: as the model, or another caller, wrote it
+    tool: None: there is no tool of that name
+    kind: what modes and rules call it
+    args: as handlers left them
+    origin: who calls: model, user, script, hook or command
+    prompt_file: of a `!` line: `name` of the command or skill, `source`, `invoked_by`
+    problem: what is wrong with the call; "": nothing
+    failure_kind: of which kind that is
+    detail: what a rule's glob matches
+    paths: what it touches, as given by the model
+    changed_by: the handlers that changed it; "": none
+    before: the detail as the model gave it, if handlers changed the call
+    is_rewritten: it was put in the place of another one at that one's question, and takes no further change
+    leave_of: the owners of the handlers that allowed it there with these very arguments
+    asks: which of them want a person to decide, and why; "": none
+    """
+
+    call: ToolCall
+    tool: Tool | None = None
+    kind: Kind = "tool"
+    args: dict[str, object] = {}
+    origin: str = "model"
+    prompt_file: dict[str, str] = {}
     problem: str = ""
     failure_kind: FailureKind | None = None
+    detail: str = ""
+    paths: tuple[tuple[Access, str], ...] = ()
+    changed_by: str = ""
+    before: str = ""
+    is_rewritten: bool = False
+    leave_of: tuple[str, ...] = ()
+    asks: str = ""
 
 
-def check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedArguments:
-    """The arguments as the model wrote them."""
-    loose = decode_loosely
+def check_arguments(parts: Parts, request: RequestedCall) -> RequestedCall:
+    """The call with its arguments, read from what the model wrote."""
+    call, tool = request.call, request.tool
     if tool is None:
         near = parts.tools.closest(call.name)
         hint = f"; did you mean `{near}`?" if near else ""
-        return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
+        return unfit(request, f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
     try:
         args = tool.check(call.arguments)
         if isinstance(tool, BuiltInTool) and not PATH_ARGUMENTS.isdisjoint(args):
-            normalize_paths(args, parts)
-        complete = getattr(tool, "complete", None)  # of a ContinuingTool; see permission._receiver
-        return CheckedArguments(args if complete is None else complete(args, parts.tool_services))
+            normalize_paths(args, parts.place)
+        complete = getattr(tool, "complete", None)  # of a ContinuingTool
+        return replace(request, args=args if complete is None else complete(args, parts.tool_services))
     except ArgumentError as error:
-        problem = f"bad arguments for {call.name}: {error}"
-        return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)
+        return unfit(request, f"bad arguments for {call.name}: {error}", FailureKind.INVALID)
     except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-        return CheckedArguments(loose(call.arguments), report_failure(parts.bus, tool, error), FailureKind.FAILED)
+        return unfit(request, report_failure(parts.bus, tool, error), FailureKind.FAILED)
 
 
-def check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArguments:
-    """The arguments as a handler changed them."""
+def unfit(request: RequestedCall, problem: str, kind: FailureKind) -> RequestedCall:
+    """The call with what is wrong with it, and its arguments as far as they can be read."""
+    return replace(request, args=_decode_loosely(request.call.arguments), problem=problem, failure_kind=kind)
+
+
+def check_again(parts: Parts, request: RequestedCall, args: dict[str, object]) -> RequestedCall:
+    """The call with arguments that a handler has changed; without a tool they are checked by nothing."""
+    tool = request.tool
+    if tool is None:
+        return replace(request, args=args)
     try:
         checked = tool.check(msgspec.json.encode(args).decode())
         if isinstance(tool, BuiltInTool) and not PATH_ARGUMENTS.isdisjoint(checked):
-            normalize_paths(checked, parts)
-        return CheckedArguments(checked)
+            normalize_paths(checked, parts.place)
+        return replace(request, args=checked, problem="", failure_kind=None)
     except ArgumentError as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
         problem = report_failure(parts.bus, tool, error)
     problem = f"bad arguments for {tool.spec.name} (as changed by a hook): {problem}"
-    return CheckedArguments(args, problem, FailureKind.INVALID)
+    return replace(request, args=args, problem=problem, failure_kind=FailureKind.INVALID)
 
 
-def normalize_paths(args: dict[str, object], parts: Parts) -> None:
+def normalize_paths(args: dict[str, object], place: Workplace) -> None:
     """Give paths the one spelling that guards read, so that the tool opens what they have judged."""
     from cru.core.tools.paths import normalize_path
 
     for name in PATH_ARGUMENTS & args.keys():
-        args[name] = normalize_path(str(args[name]), str(parts.place.root))
+        args[name] = normalize_path(str(args[name]), str(place.root))
 
 
 def report_failure(bus: Bus, tool: Tool, error: Exception) -> str:
@@ -77,7 +113,7 @@ def report_failure(bus: Bus, tool: Tool, error: Exception) -> str:
     return text
 
 
-def decode_loosely(arguments: str) -> dict[str, object]:
+def _decode_loosely(arguments: str) -> dict[str, object]:
     """Arguments that do not fit, as far as they are a table at all; the raw text otherwise."""
     try:
         value = msgspec.json.decode(arguments)
@@ -86,27 +122,29 @@ def decode_loosely(arguments: str) -> dict[str, object]:
     return value if isinstance(value, dict) else {"_raw": arguments}
 
 
-def describe_call(parts: Parts, tool: Tool | None, args: dict[str, object]) -> str:
-    """What a call is about, as a question shows it; "" if its tool cannot say it, which the person is told."""
-    if tool is None:
-        return ""
+def describe_change(parts: Parts, request: RequestedCall, before: ToolBeforeCall, changed_by: str) -> RequestedCall:
+    """The call, changed by handlers, with what it was about before: as a question shows it, "" if its tool cannot say it, which the person
+    is told."""
+    if not changed_by or request.tool is None or not before.valid:
+        return replace(request, changed_by=changed_by)
     try:
-        return tool.subject(args)
+        detail = request.tool.subject(before.args)
     except Exception as error:  # noqa: BLE001  the boundary around tools: reported, and the question is asked without it
-        report_failure(parts.bus, tool, error)
-        return ""
+        report_failure(parts.bus, request.tool, error)
+        detail = ""
+    return replace(request, changed_by=changed_by, before=detail)
 
 
 async def announce_mended(
-    parts: Parts, tool: Tool, outcome: Outcome[ToolBeforeCall], checked: CheckedArguments
-) -> tuple[Outcome[ToolBeforeCall], CheckedArguments]:
+    parts: Parts, outcome: Outcome[ToolBeforeCall], request: RequestedCall
+) -> tuple[Outcome[ToolBeforeCall], RequestedCall]:
     """A call that a handler has made valid, announced again: some guards hear of valid calls only (docs/decisions/0029). An allow
     covers what it was given to, so one of the first time does not count."""
     first = (
         replace(outcome.answer, decision="none", reason="") if outcome.answer.decision == "allow" else outcome.answer
     )
-    mended = replace(outcome.payload, args=checked.args, valid=True, error="")
+    mended = replace(outcome.payload, args=request.args, valid=True, error="")
     again = await parts.bus.dispatch(mended)
     if again.payload.args is not mended.args:
-        checked = check_again(parts, tool, again.payload.args)
-    return replace(again, answer=add(first, again.answer), owners=again.owners or outcome.owners), checked
+        request = check_again(parts, request, again.payload.args)
+    return replace(again, answer=add(first, again.answer), owners=again.owners or outcome.owners), request

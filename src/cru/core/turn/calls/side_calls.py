@@ -14,7 +14,7 @@ from cru.core.conversations import ContextHeld, StoreUnwritable
 from cru.core.conversations.entries import new_id
 from cru.core.tools.protocol import Tool
 from cru.core.turn.calls import tool_call
-from cru.core.turn.calls.tool_call import ToolOutcome
+from cru.core.turn.calls.tool_call import FinishedCall
 from cru.core.turn.history import History
 from cru.core.turn.parts import Parts
 
@@ -33,17 +33,17 @@ async def call(
     hold: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     call_id: str = "",
     prompt_file: dict[str, str] | None = None,
-) -> ToolOutcome:
+) -> FinishedCall:
     """Decide and run one call; `arguments` is JSON text; what `hold` makes is entered for the run. Raises nothing that a tool or a handler
     causes."""
     beside = _beside(parts)
     asked = ToolCall(call_id or f"{origin}_{new_id()[:8]}", name, arguments)
-    prepared = await tool_call.decide(beside, asked, origin, prompt_file)
+    decided = await tool_call.decide(beside, asked, origin, prompt_file)
     async with hold():
-        return await tool_call.run(beside, prepared)
+        return await tool_call.run(beside, decided)
 
 
-async def call_by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> ToolOutcome:
+async def call_by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> FinishedCall:
     """A call from the command line, in the trace as a turn without requests."""
     recorder, run = parts.recorder, parts.bus.origin.run_id
     recorder.begin()

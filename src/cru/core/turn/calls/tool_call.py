@@ -2,6 +2,8 @@
 
 resolve name → parse arguments → `tool:before_call` → validate the final input → deny rules, mode → a handler's own result →
 allow or ask → `tool:called` → run → `tool:completed` or `tool:failed` → spill → log → `tool:settled`.
+
+Three records follow the call: RequestedCall, DecidedCall, FinishedCall.
 """
 
 from __future__ import annotations
@@ -10,16 +12,16 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from cru.core.base.process.errors import StartError
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import PASS, Answer, Inject, add, is_whole_result
-from cru.core.events.bus import Bus, Outcome
+from cru.core.events.bus import Bus
 from cru.core.events.payloads import (
     FailureKind,
     OutputCached,
@@ -31,336 +33,247 @@ from cru.core.events.payloads import (
 )
 from cru.core.events.stream import ToolOutput
 from cru.core.tools.output import is_too_long, save_output
-from cru.core.tools.protocol import Access, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
+from cru.core.tools.protocol import Access, Kind, SecretVariables, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.core.turn import log_writer
-from cru.core.turn.calls import permission
-from cru.core.turn.calls.permission import CallRewrite, PermissionDecision, PermissionQuestion, render_refusal
+from cru.core.turn.calls import permission, requested_call
+from cru.core.turn.calls.permission import DecidedCall, injects_of
+from cru.core.turn.calls.requested_call import RequestedCall
 from cru.core.turn.parts import Parts, Workplace
 from cru.core.turn.prompts import context_texts
 from cru.core.turn.system_prompt import guides_of_call
-
-if TYPE_CHECKING:
-    from cru.core.turn.calls.call_arguments import CheckedArguments
 
 NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
 PATH_MOVED = "the path leads elsewhere now than when it was allowed"
 
 
-class PreparedCall(Struct, frozen=True):
-    """A call after deciding: either it may run, or `content` is its outcome already.
+class FinishedCall(Struct, frozen=True):
+    """A call that is over.
 
-    tool: None: there is no tool of that name
-    args: as handlers left them
-    env: what handlers add to the environment
-    answer: the fold of all answers so far
-    injects: the injects of each dispatch
-    decided_by: who decided
-    may_run: whether it may run
-    content: what the model reads if it may not
-    failure_kind: why it came to nothing; None: it may run, or a handler did it instead
-    paths: what it touches, as given by the model
-    judged: if it may run, what rules and the mode have judged, and what they said
-    real_paths: where these led when it was decided
-    origin: who calls: model, user, script, hook or command
-    """
-
-    call: ToolCall
-    tool: Tool | None
-    args: dict[str, object]
-    env: dict[str, str]
-    answer: Answer = PASS
-    injects: tuple[Inject, ...] = ()
-    decided_by: str = ""
-    may_run: bool = False
-    content: str = ""
-    failure_kind: FailureKind | None = None
-    terminates: bool = False
-    paths: tuple[tuple[Access, str], ...] = ()
-    real_paths: tuple[str, ...] = ()
-    judged: tuple[PermissionQuestion, str] | None = None
-    origin: str = "model"
-
-
-class ToolOutcome(Struct, frozen=True):
-    """A finished call.
-
+    result: what the tool gave, or why it gave nothing
+    text: what handlers made of that
     content: what the model reads
     answer: the fold of all answers on the way
-    injects: the injects of each dispatch
-    ends_turn: the turn is over without another request
-    terminates: so it is if all calls of the reply say so
-    raw: what the tool gave
-    brief: that without what a person has seen already, on standard error; "" = the same
-    result: what handlers made of that
+    injects: those of each dispatch
     halted_by: who halted, if `answer` halts
     failure_kind: why it came to nothing; None: it did not
-    ran: whether it was allowed to run
     """
 
-    call: ToolCall
+    decided: DecidedCall
+    result: ToolResult
+    text: str
     content: str
-    is_error: bool
-    answer: Answer = PASS
-    injects: tuple[Inject, ...] = ()
-    ends_turn: bool = False
-    terminates: bool = False
-    raw: str = ""
-    brief: str = ""
-    result: str = ""
-    halted_by: str = ""
-    failure_kind: FailureKind | None = None
-    ran: bool = False
+    answer: Answer
+    injects: tuple[Inject, ...]
+    halted_by: str
+    failure_kind: FailureKind | None
+
+    @property
+    def call(self) -> ToolCall:
+        return self.decided.request.call
+
+    @property
+    def is_error(self) -> bool:
+        return self.result.is_error
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether the turn is over without another request."""
+        return self.result.ends_turn and not self.result.is_error
 
 
 async def decide(
     parts: Parts, call: ToolCall, origin: str = "model", file: dict[str, str] | None = None
-) -> PreparedCall:
+) -> DecidedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
-    from cru.core.turn.calls import call_arguments
-
     check()
     is_off = origin == "model" and parts.settings.no_tool_calls
     tool = None if is_off else parts.tools.find(call.name) or await parts.await_tool(call.name)
+    kind: Kind = "tool" if tool is None else tool.kind
+    request = RequestedCall(call, tool, kind, origin=origin, prompt_file=file or {})
     if is_off:
-        loose = call_arguments.decode_loosely(call.arguments)
-        checked = call_arguments.CheckedArguments(loose, NO_TOOLS, FailureKind.POLICY)
+        request = requested_call.unfit(request, NO_TOOLS, FailureKind.POLICY)
     else:
-        checked = call_arguments.check_arguments(parts, tool, call)
-    kind = tool.kind if tool is not None else "tool"
-    is_valid = not checked.problem
-    before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, is_valid, checked.problem, origin, file or {})
+        request = requested_call.check_arguments(parts, request)
+    before = _announced(request, {})
     outcome = await parts.bus.dispatch(before)
-    if tool is not None and outcome.payload.args is not before.args:
-        checked = call_arguments.check_again(parts, tool, outcome.payload.args)
-        if before.error and not checked.problem and not outcome.answer.stops:
-            outcome, checked = await call_arguments.announce_mended(parts, tool, outcome, checked)
-    answer, changed_by = outcome.answer, outcome.changed_by("args")
-    args = checked.args if tool is not None else outcome.payload.args
-    prepared = PreparedCall(
-        call, tool, args, outcome.payload.env, answer, _injects_of(answer), outcome.by, origin=origin
-    )
-    question = PermissionQuestion(
-        call.name, kind, args, call.id, origin=origin, prompt_file=before.prompt_file, changed_by=changed_by,
-        before=call_arguments.describe_call(parts, tool, before.args) if changed_by and before.valid else "",
+    if outcome.payload.args is not before.args:
+        request = requested_call.check_again(parts, request, outcome.payload.args)
+        if before.error and not request.problem and not outcome.answer.stops:
+            outcome, request = await requested_call.announce_mended(parts, outcome, request)
+        request = requested_call.describe_change(parts, request, before, outcome.changed_by("args"))
+    decided = DecidedCall(request, outcome.by, env=outcome.payload.env).heard(outcome.answer)
+    return await _decide_announced(parts, decided, outcome.failed)
+
+
+def _announced(request: RequestedCall, env: dict[str, str]) -> ToolBeforeCall:
+    return ToolBeforeCall(
+        request.call.name, request.args, request.call.id, request.kind, env, not request.problem, request.problem, request.origin,
+        request.prompt_file,
     )  # fmt: skip
-    return await _decide_announced(parts, prepared, question, outcome, checked)
 
 
-async def _decide_announced(
-    parts: Parts,
-    prepared: PreparedCall,
-    question: PermissionQuestion,
-    outcome: Outcome[ToolBeforeCall],
-    checked: CheckedArguments,
-) -> PreparedCall:
-    """A call that the handlers of `tool:before_call` have heard of."""
-    from cru.core.turn.calls.call_arguments import report_failure
-
-    answer, tool = outcome.answer, prepared.tool
+async def _decide_announced(parts: Parts, decided: DecidedCall, has_failed: bool) -> DecidedCall:
+    """A call that the handlers of `tool:before_call` have heard of; has_failed: whether one failed that may not."""
+    request, answer = decided.request, decided.answer
     if answer.stops:
-        refusal = permission.refuse(outcome.by, answer, outcome.failed)
-        return _refuse(prepared, await permission.announce(parts.bus, question, refusal))
-    if checked.problem and answer.result is None:
-        return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
-    if tool is not None and not checked.problem:
+        refused = permission.refuse(decided, decided.by, answer.reason, has_failed)
+        return await permission.announce(parts.bus, refused)
+    if request.problem and answer.result is None:
+        return replace(decided, content=request.problem, failure_kind=request.failure_kind)
+    if (tool := request.tool) is not None and not request.problem:
         try:
-            is_choice_of_plugin = question.origin != "model" and getattr(tool, "chooses_model", False)
-            paths = () if is_choice_of_plugin else tuple(tool.paths(question.args))
-            question = replace(question, detail=tool.subject(question.args), paths=paths, tool=tool)
+            is_choice_of_plugin = request.origin != "model" and getattr(tool, "chooses_model", False)
+            paths = () if is_choice_of_plugin else tuple(tool.paths(request.args))
+            request = replace(request, detail=tool.subject(request.args), paths=paths)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-            return replace(prepared, content=report_failure(parts.bus, tool, error), failure_kind=FailureKind.FAILED)
-    return await _get_permission(parts, prepared, question)
+            content = requested_call.report_failure(parts.bus, tool, error)
+            return replace(decided, content=content, failure_kind=FailureKind.FAILED)
+    return await _get_permission(parts, replace(decided, request=request))
 
 
-async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
-    real = _real_paths(parts.place, question.paths)  # as they are judged: a question may take its time
-    verdict = permission.judge(parts, question)
+async def _get_permission(parts: Parts, announced: DecidedCall) -> DecidedCall:
+    request = announced.request
+    real_paths = _real_paths(parts.place, request.paths)  # as they are judged: a question may take its time
+    verdict = permission.judge(parts, request)
     if verdict.decision == "deny":
-        refusal = PermissionDecision("policy", FailureKind.POLICY, verdict.reason)
-        return _refuse(prepared, await permission.announce(parts.bus, question, refusal))
-    if prepared.answer.result is not None:
-        return _take_result(prepared)
-    decision = await permission.decide(parts, question, verdict, prepared.answer, prepared.decided_by)
-    if decision.rewrite is not None:
-        return await _decide_rewritten(
-            parts, _add_answer(prepared, decision), question, decision.rewrite, decision.answer
-        )
-    if not decision.granted:
-        return _refuse(prepared, decision)
-    paths, env = question.paths, prepared.env
-    env = env and permission.without_outside(parts, question, env, prepared.decided_by)
-    judged = (question, verdict.decision)
-    return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=real, judged=judged, env=env)
+        refused = announced.refused(FailureKind.POLICY, "policy", verdict.reason)
+        return await permission.announce(parts.bus, refused)
+    if announced.answer.result is not None:
+        return _take_result(announced)
+    decided = await permission.decide(parts, announced, verdict)
+    if decided.rewrite is not None:
+        return await _decide_rewritten(parts, decided, decided.rewrite)
+    if decided.failure_kind is not None:
+        return decided
+    env = decided.env and permission.without_outside(parts, decided, announced.by)
+    return replace(decided, may_run=True, judged=verdict.decision, real_paths=real_paths, env=env)
 
 
-async def _decide_rewritten(
-    parts: Parts, prepared: PreparedCall, question: PermissionQuestion, rewrite: CallRewrite, asked: Answer
-) -> PreparedCall:
+async def _decide_rewritten(parts: Parts, decided: DecidedCall, rewrite: RequestedCall) -> DecidedCall:
     """A call that handlers of its question have put in the place of another one: it goes the whole road from the start, once
     (docs/decisions/0035). What was allowed or asked of the other one says nothing about it, but the leave that came with it."""
-    from cru.core.turn.calls.call_arguments import CheckedArguments, check_again
-
-    tool = prepared.tool
-    earlier = replace(prepared.answer, decision="none", reason="", result=None, updates=())
-    prepared = replace(prepared, answer=earlier)
-    checked = CheckedArguments(rewrite.args) if tool is None else check_again(parts, tool, rewrite.args)
-    if checked.problem:
-        return replace(prepared, args=rewrite.args, content=checked.problem, failure_kind=checked.failure_kind)
-    call = prepared.call
-    kind, origin, file = question.kind, question.origin, question.prompt_file
-    before = ToolBeforeCall(call.name, checked.args, call.id, kind, prepared.env, True, "", origin, file)
+    request = requested_call.check_again(parts, rewrite, rewrite.args)
+    earlier = replace(decided.answer, decision="none", reason="", result=None)
+    decided = replace(decided, request=request, answer=earlier, rewrite=None)
+    if request.problem:
+        return replace(decided, content=request.problem, failure_kind=request.failure_kind)
+    before = _announced(request, decided.env)
     outcome = await parts.bus.dispatch(before)
-    if tool is not None and outcome.payload.args is not before.args:
-        checked = check_again(parts, tool, outcome.payload.args)
-        if checked.args != before.args:
-            rewrite = replace(rewrite, leave_of=())
-    prepared = replace(
-        prepared, args=checked.args, env=outcome.payload.env, answer=add(prepared.answer, outcome.answer),
-        injects=prepared.injects + _injects_of(outcome.answer), decided_by=outcome.by,
-    )  # fmt: skip
-    owners = [*filter(None, (question.changed_by, ", ".join(rewrite.by), outcome.changed_by("args")))]
-    question = PermissionQuestion(
-        call.name, question.kind, checked.args, call.id, origin=question.origin, prompt_file=question.prompt_file,
-        before=question.before or question.detail, changed_by=", ".join(dict.fromkeys(owners)), rewrite=rewrite, asked=asked,
-    )  # fmt: skip
-    return await _decide_announced(parts, prepared, question, outcome, checked)
+    if outcome.payload.args is not before.args:
+        request = requested_call.check_again(parts, request, outcome.payload.args)
+        leave_of = request.leave_of if request.args == before.args else ()
+        changed_by = permission.join_owners(request.changed_by, outcome.changed_by("args"))
+        request = replace(request, leave_of=leave_of, changed_by=changed_by)
+    decided = replace(decided, request=request, by=outcome.by, env=outcome.payload.env).heard(outcome.answer)
+    return await _decide_announced(parts, decided, outcome.failed)
 
 
-async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | None = None) -> ToolOutcome:
+async def run(parts: Parts, decided: DecidedCall, finishing: asyncio.Lock | None = None) -> FinishedCall:
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
     check()
     started = time.perf_counter()
-    halted_by, tool = prepared.decided_by, prepared.tool
-    if prepared.may_run and _real_paths(parts.place, prepared.paths) != prepared.real_paths:
-        content = render_refusal(FailureKind.POLICY, PATH_MOVED)
-        prepared = replace(prepared, may_run=False, failure_kind=FailureKind.POLICY, content=content)
-    kind = prepared.failure_kind
-    if not prepared.may_run or tool is None:
-        result = ToolResult(prepared.content, is_error=kind is not None)
+    if decided.may_run and _has_moved(parts.place, decided):
+        decided = decided.refused(FailureKind.POLICY, "policy", PATH_MOVED)
+    request, kind, halted_by = decided.request, decided.failure_kind, decided.by
+    if not decided.may_run or request.tool is None:
+        result = ToolResult(decided.content, is_error=kind is not None)
     else:
-        called = await parts.bus.dispatch(ToolCalled(prepared.call.name, prepared.args, prepared.call.id))
-        injects = prepared.injects + _injects_of(called.answer)
-        prepared = replace(prepared, answer=add(prepared.answer, called.answer), injects=injects)
+        called = await parts.bus.dispatch(ToolCalled(request.call.name, request.args, request.call.id))
+        decided = decided.heard(called.answer)
         if called.answer.halt:
             halted_by, kind = called.by, FailureKind.HALTED
             result = ToolResult(f"not run: halted by {halted_by}", is_error=True)
         else:
-            result, kind = await _run_tool(parts, tool, prepared)
+            result, kind = await _run_tool(parts, request.tool, decided)
     milliseconds = round((time.perf_counter() - started) * 1000, 3)
     async with finishing or nullcontext():
         shown = parts.place.secrets.hide(result) if parts.place.secrets.hidden else result
-        return await _finish(parts, prepared, shown, kind, milliseconds, halted_by)
+        return await _finish(parts, decided, shown, kind, milliseconds, halted_by)
 
 
-async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
-    from cru.core.turn.calls.call_arguments import report_failure
-
-    emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(prepared.call.id, text))  # noqa: E731
-    place, args = parts.place, prepared.args
-    secrets = SecretVariables() if prepared.origin == "user" else place.secrets
-    env = {**(secrets.without(place.env) if secrets.names else place.env), **prepared.env}
-    context = ToolContext(prepared.call.id, place.root, parts.store.folder, env, emit, parts.tool_services, secrets)
+async def _run_tool(parts: Parts, tool: Tool, decided: DecidedCall) -> tuple[ToolResult, FailureKind | None]:
+    request, place = decided.request, parts.place
+    emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(request.call.id, text))  # noqa: E731
+    secrets = SecretVariables() if request.origin == "user" else place.secrets
+    env = {**(secrets.without(place.env) if secrets.names else place.env), **decided.env}
+    context = ToolContext(request.call.id, place.root, parts.store.folder, env, emit, parts.tool_services, secrets)
+    recording: AbstractAsyncContextManager[None] = nullcontext()
     try:
-        if is_recorded := parts.services.changes.needs_record(tool, place.root):
-            from cru.core.turn.calls.recorded_changes import run_recorded, settle_commands
+        if parts.services.changes.needs_record(tool, place.root):
+            from cru.core.turn.calls.recorded_changes import record_changes
 
-            await settle_commands(parts.services, tool)
+            recording = await record_changes(parts, tool, request, context)
         # handlers and the records of earlier commands may have taken their time since the first look
-        if _real_paths(place, prepared.paths) != prepared.real_paths:
-            return ToolResult(render_refusal(FailureKind.POLICY, PATH_MOVED), is_error=True), FailureKind.POLICY
-        run = run_recorded(parts, tool, args, context, prepared.paths) if is_recorded else tool.run(args, context)
-        result = await run
+        if _has_moved(place, decided):
+            content = permission.render_refusal(FailureKind.POLICY, PATH_MOVED)
+            return ToolResult(content, is_error=True), FailureKind.POLICY
+        async with recording:
+            result = await tool.run(request.args, context)
     except ToolTimeout as error:
         text = f"{error.partial}\n[{error.message}]" if error.partial else error.message
         return ToolResult(text, is_error=True), FailureKind.TIMEOUT
-    except ToolError as error:
+    except (ToolError, StartError) as error:
         return ToolResult(str(error), is_error=True), FailureKind.FAILED
     except Exception as error:  # noqa: BLE001  the boundary around tools: the model and the user read it
-        return ToolResult(report_failure(parts.bus, tool, error), is_error=True), FailureKind.FAILED
+        content = requested_call.report_failure(parts.bus, tool, error)
+        return ToolResult(content, is_error=True), FailureKind.FAILED
     return result, FailureKind.FAILED if result.is_error else None
 
 
 async def _finish(
     parts: Parts,
-    prepared: PreparedCall,
+    decided: DecidedCall,
     result: ToolResult,
     kind: FailureKind | None,
     milliseconds: float,
     halted_by: str,
-) -> ToolOutcome:
-    call, args, answer = prepared.call, prepared.args, prepared.answer
+) -> FinishedCall:
+    call, args, answer = decided.request.call, decided.request.args, decided.answer
     which = "" if kind is None else kind.value
     parts.recorder.waits.append((time.time(), "tool", call.name[:100], which, round(milliseconds)))
-    text, after, owner = await _announce_result(parts.bus, prepared, result, which, milliseconds)
-    spilled = await _spill(parts, call, args, text)
-    for other, other_owner in ((after, owner), (spilled.answer, spilled.owner)):
+    text, after, owner = await _announce_result(parts.bus, decided.request, result, which, milliseconds)
+    shown, path, spilled, spiller = await _spill(parts, decided.request, text)
+    for other, other_owner in ((after, owner), (spilled, spiller)):
         if other.halt and not answer.halt:
             halted_by = other_owner
         answer = add(answer, other)
-    guides = guides_of_call(parts.prompt.guides, parts.history, call.name, prepared.real_paths) if kind is None else []
-    content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer), *guides]))
+    guides = guides_of_call(parts.prompt.guides, parts.history, call.name, decided.real_paths) if kind is None else []
+    content = "\n".join(filter(None, [shown, *context_texts(parts, answer), *guides]))
     log_writer.tool_result(parts, call, content, result, which, text)
-    settled = await parts.bus.dispatch(
-        ToolSettled(call.name, args, text, content, call.id, result.is_error, spilled.path)
-    )
+    settled = await parts.bus.dispatch(ToolSettled(call.name, args, text, content, call.id, result.is_error, path))
     if settled.answer.halt and not answer.halt:
         halted_by = settled.by
-    return ToolOutcome(
-        call,
-        content,
-        result.is_error,
-        answer=add(answer, settled.answer),
-        injects=prepared.injects + _injects_of(after),
-        ends_turn=result.ends_turn and not result.is_error,
-        terminates=prepared.terminates,
-        raw=result.content,
-        brief=result.brief,
-        result=text,
-        halted_by=halted_by or "a hook",
-        failure_kind=kind,
-        ran=prepared.may_run,
-    )
+    return FinishedCall(
+        decided, result, text, content, add(answer, settled.answer), decided.injects + injects_of(after),
+        halted_by or "a hook", kind,
+    )  # fmt: skip
 
 
 async def _announce_result(
-    bus: Bus, prepared: PreparedCall, result: ToolResult, which: str, milliseconds: float
+    bus: Bus, request: RequestedCall, result: ToolResult, which: str, milliseconds: float
 ) -> tuple[str, Answer, str]:
     """Fire `tool:failed` or `tool:completed`: the text as handlers left it, their answer, and who they are."""
-    call, args, content = prepared.call, prepared.args, result.content
+    name, args, call_id, content = request.call.name, request.args, request.call.id, result.content
     if result.is_error:
-        failed = await bus.dispatch(ToolFailed(call.name, args, content, which, call.id, milliseconds))
+        failed = await bus.dispatch(ToolFailed(name, args, content, which, call_id, milliseconds))
         return failed.payload.error, failed.answer, failed.by
-    completed = await bus.dispatch(ToolCompleted(call.name, args, content, call.id, milliseconds))
+    completed = await bus.dispatch(ToolCompleted(name, args, content, call_id, milliseconds))
     return completed.payload.result, completed.answer, completed.by
 
 
-class Spilled(Struct, frozen=True):
-    """An output that may have been too long.
-
-    content: the output or its stub
-    path: the file that holds the rest, "" if there is none
-    answer: what counts of the handlers' answers
-    owner: who gave it
-    """
-
-    content: str
-    path: str = ""
-    answer: Answer = PASS
-    owner: str = ""
-
-
-async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content: str) -> Spilled:
-    """Save an output that is too long, unless a handler cancels that."""
+async def _spill(parts: Parts, request: RequestedCall, content: str) -> tuple[str, str, Answer, str]:
+    """Save an output that is too long, unless a handler cancels that: the output or its stub, the file that holds the rest ("": there is
+    none), what counts of the handlers' answers, and who gave it."""
     if not is_too_long(content, settings := parts.tool_services.settings):
-        return Spilled(content)
+        return content, "", PASS, ""
     size, lines = len(content.encode("utf-8", "replace")), content.count("\n") + 1
-    outcome = await parts.bus.dispatch(OutputCached(call.name, args, content, size, lines))
+    outcome = await parts.bus.dispatch(OutputCached(request.call.name, request.args, content, size, lines))
     answer = outcome.answer
     if answer.stops:
-        return Spilled(content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by)
+        return content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by
     summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
-    stub, path = save_output(parts.store.folder, call.id, call.name, content, settings, summary or None)
-    return Spilled(stub, path)
+    stub, path = save_output(parts.store.folder, request.call.id, request.call.name, content, settings, summary or None)
+    return stub, path, PASS, ""
 
 
 def _real_paths(place: Workplace, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
@@ -368,31 +281,19 @@ def _real_paths(place: Workplace, paths: tuple[tuple[Access, str], ...]) -> tupl
     return tuple([p if "\0" in p else os.path.realpath(place.root / os.path.expanduser(p)) for _, p in paths])
 
 
-def _injects_of(answer: Answer) -> tuple[Inject, ...]:
-    return () if answer.inject is None else (answer.inject,)
+def _has_moved(place: Workplace, decided: DecidedCall) -> bool:
+    """Whether a path of the call leads elsewhere now than when it was decided."""
+    return _real_paths(place, decided.request.paths) != decided.real_paths
 
 
-def _add_answer(prepared: PreparedCall, decision: PermissionDecision) -> PreparedCall:
-    """The call with what handlers answered while permission was asked for."""
-    if decision.answer is PASS or decision.answer is prepared.answer:
-        return prepared
-    injects = prepared.injects + _injects_of(decision.answer)
-    return replace(prepared, answer=add(prepared.answer, decision.answer), injects=injects)
-
-
-def _refuse(prepared: PreparedCall, refusal: PermissionDecision) -> PreparedCall:
-    prepared, content = _add_answer(prepared, refusal), refusal.refusal_text()
-    return replace(prepared, content=content, failure_kind=refusal.refusal, decided_by=refusal.by)
-
-
-def _take_result(prepared: PreparedCall) -> PreparedCall:
+def _take_result(decided: DecidedCall) -> DecidedCall:
     """A handler did it instead: its result is the outcome."""
-    result = prepared.answer.result
+    result = decided.answer.result
     if not is_whole_result(result):
-        return replace(prepared, content=_result_text(result))
+        return replace(decided, content=_result_text(result))
     kind = FailureKind.FAILED if result.get("is_error") else None
     text, terminates = _result_text(result["content"]), result.get("terminate") is True
-    return replace(prepared, content=text, failure_kind=kind, terminates=terminates)
+    return replace(decided, content=text, failure_kind=kind, terminates=terminates)
 
 
 def _result_text(result: object) -> str:

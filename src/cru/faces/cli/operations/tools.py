@@ -15,7 +15,7 @@ from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 
 if TYPE_CHECKING:
     from cru.core.tools.protocol import Tool
-    from cru.core.turn.calls.tool_call import ToolOutcome
+    from cru.core.turn.calls.tool_call import FinishedCall
     from cru.core.turn.session import Session
     from cru.faces.cli.operations.flag_run import FlagRun
 
@@ -47,7 +47,7 @@ def _call(run: FlagRun, name: str, words: tuple[str, ...], *, as_object: bool) -
     if as_object and len(words) == 1 and words[0].lstrip().startswith("{"):
         _check_object(name, words[0])
     tools: list[Tool | None] = []
-    outcomes: list[ToolOutcome] = []
+    outcomes: list[FinishedCall] = []
     by_program = run.parsed.has("json-config")
 
     async def work(session: Session) -> None:
@@ -66,7 +66,7 @@ def _call(run: FlagRun, name: str, words: tuple[str, ...], *, as_object: bool) -
     [outcome] = outcomes
     if outcome.is_error:
         raise _failure(name, tools[0], outcome, by_program=by_program, is_streamed=not run.parsed.has("json"))
-    _show(run, outcome.result)
+    _show(run, outcome.text)
     if outcome.answer.halt:
         raise CallFailed(f"halted by {outcome.halted_by}: {outcome.answer.reason}".rstrip(": "), code=ExitStatus.DENIED)
     run.results.append(outcome.content)
@@ -107,17 +107,19 @@ def _closed(tool: Tool) -> bool:
     return schema.get("additionalProperties") is False and "args" not in schema.get("properties", {})
 
 
-def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, by_program: bool, is_streamed: bool) -> CallFailed:
+def _failure(name: str, tool: Tool | None, outcome: FinishedCall, *, by_program: bool, is_streamed: bool) -> CallFailed:
     """`by_program`: a program asked, not a person; `is_streamed`: what a tool's own process said on standard error has been seen there."""
     text = outcome.content
-    if is_streamed and outcome.brief:
-        text = text.replace(outcome.raw, outcome.brief, 1)
+    if is_streamed and outcome.result.brief:
+        text = text.replace(outcome.result.content, outcome.result.brief, 1)
     text = text.rstrip("\n") or f"{name} failed"
     if outcome.failure_kind is FailureKind.UNKNOWN:
         return CallFailed(text, "`cru /tools` lists them", ExitStatus.USAGE)
     if outcome.failure_kind is FailureKind.INVALID:
         return CallFailed(text, _example(name, tool), ExitStatus.USAGE)
-    denied = outcome.failure_kind in DENIED or (outcome.failure_kind is FailureKind.TIMEOUT and not outcome.ran)
+    denied = outcome.failure_kind in DENIED or (
+        outcome.failure_kind is FailureKind.TIMEOUT and not outcome.decided.may_run
+    )
     hint = TRUST_HINT if by_program and outcome.failure_kind is FailureKind.POLICY else ""
     return CallFailed(text, hint, ExitStatus.DENIED if denied else ExitStatus.ERROR)
 

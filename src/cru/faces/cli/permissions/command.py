@@ -138,7 +138,7 @@ def _test(parts: Parts, tool: str, detail: str, as_json: bool) -> int:
 
 
 def _encodable(parts: Parts, trial: texts.CallTrial) -> dict[str, object]:
-    question, verdict, judged = trial.question, trial.verdict, trial.parts
+    question, verdict, judged = trial.request, trial.verdict, trial.parts
     return {
         "tool": trial.name, "kind": question.kind, "detail": question.detail, "decision": verdict.decision,
         "reason": verdict.reason, "mode": parts.gate.mode, "note": trial.note, "handlers": texts.guard_owners(parts.bus),
