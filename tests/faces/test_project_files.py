@@ -138,7 +138,9 @@ def test_the_menu_is_renewed_once_all_is_read_unless_a_file_is_being_chosen(
 ) -> None:
     monkeypatch.setattr(project_files, "PATIENCE", 0.0)
     gate = threading.Event()
-    completer = completion.ChatCompleter(cast(Session, SimpleNamespace(parts=SimpleNamespace(root=Path("/nowhere")))))
+    completer = completion.ChatCompleter(
+        cast(Session, SimpleNamespace(parts=SimpleNamespace(place=SimpleNamespace(root=Path("/nowhere")))))
+    )
     completer._files = ProjectFiles(Path("/nowhere"), made(["file1", "file2"], gate))
     buffer = Buffer(completer=completer)
     monkeypatch.setattr(completion, "get_app", lambda: SimpleNamespace(current_buffer=buffer))

@@ -19,6 +19,8 @@ from msgspec import Struct
 
 FILE_LINES = 400
 FUNCTION_LINES = 40
+LATE_IMPORTS = 5.6
+"""Imports inside functions of the package, per 1,000 lines: as many as there are. May fall."""
 CODE = ("src", "tests")
 FOREIGN = ("tests/data/", "tests/programs/")
 TEXT = ("src", "tests", "docs", "bench", ".ci")
@@ -99,6 +101,29 @@ def check_lengths(root: Path, report: Report) -> None:
             continue
         for line, function, lines in found:
             report.offences.append(f"{name}:{line}: {function} has {lines} lines, {FUNCTION_LINES} allowed")
+
+
+def late_imports(tree: ast.Module) -> int:
+    """How many imports stand inside of functions."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
+    inside = {
+        node for function in functions for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return len(inside)
+
+
+def check_late_imports(root: Path, report: Report) -> None:
+    """Of the package: a module is imported at the top of a file unless the start, or the first call, must not load it."""
+    lines, late = 0, 0
+    for path in files(root, ("src",), "*.py"):
+        source = path.read_text(encoding="utf-8")
+        try:
+            late += late_imports(ast.parse(source))
+        except SyntaxError:
+            continue  # check_lengths has told it
+        lines += source.count("\n")
+    if late * 1000 > LATE_IMPORTS * lines and lines > 1000:
+        report.offences.append(f"src: {late} imports inside of functions, {LATE_IMPORTS * lines / 1000:.0f} allowed")
 
 
 def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -219,6 +244,7 @@ def check(root: Path) -> Report:
     """Look at a checkout."""
     report = Report()
     check_lengths(root, report)
+    check_late_imports(root, report)
     check_names(root, report)
     check_words(root, report)
     check_clocks(root, report)

@@ -123,3 +123,10 @@ def test_the_command_exits_with_one_and_names_the_place(tmp_path: Path) -> None:
         1,
         "src/a.py:1: f has 41 lines, 40 allowed\n1 files, longest src/a.py (41)\n",
     )
+
+
+@pytest.mark.parametrize(("late", "offences"), [(5, 0), (6, 1)])
+def test_more_imports_inside_of_functions_than_there_are_may_not_come(tmp_path: Path, late: int, offences: int) -> None:
+    imports = "".join(f"def f{number}():\n    import os\n" for number in range(late))
+    root = tree(tmp_path, src__a_py=imports + "import sys\n" + "x = 1\n" * (1001 - 2 * late))
+    assert len([line for line in limits.check(root).offences if "imports inside" in line]) == offences

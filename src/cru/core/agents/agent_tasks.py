@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.core.agents import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
 from cru.core.agents.cards import AgentCard, Isolation, canonical_globs, is_plain
+from cru.core.agents.commands import CommandTasks
 from cru.core.agents.completion import describe_end
 from cru.core.agents.discovery import Cards, load_cards
 from cru.core.agents.manager import Task, TaskManager, TaskOutcome, TaskRequest
@@ -19,16 +19,14 @@ from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
 from cru.core.agents.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
 from cru.core.agents.untold import ToldEnds
+from cru.core.agents.worktree import Worktree
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.values.errors import CruError
 from cru.core.events.stream import Stream
+from cru.core.models.providers import file_of_model
 from cru.core.tools.builtin import TABLE
 from cru.core.tools.protocol import AgentRequest, ToolError, ToolResult
 from cru.core.turn.parts import Parts
-
-if TYPE_CHECKING:
-    from cru.core.agents.commands import CommandTasks
-    from cru.core.agents.worktree import Worktree
 
 TOOL = "task"
 
@@ -134,8 +132,6 @@ class AgentTasks:
 
     def commands(self) -> CommandTasks:
         if self._commands is None:
-            from cru.core.agents.commands import CommandTasks
-
             self._commands = CommandTasks(self.manager, self._parts, self._id, self._depth)
         return self._commands
 
@@ -206,8 +202,6 @@ class AgentTasks:
 
     def _check_file(self, model: str, card: AgentCard) -> None:
         """The file that a call names is judged before it; that of a project's card here. Raises TaskError."""
-        from cru.core.models.providers import file_of_model
-
         if file := file_of_model(model):
             verdict = self._parts.gate.judge("read", "read", file, [("read", file)])
             if verdict.decision != "allow":
@@ -257,7 +251,6 @@ class AgentTasks:
         seconds, where = card.timeout or settings.timeout, _limit_place("timeout", card, card.timeout)
         if isolation is not Isolation.WORKTREE:
             return await run_session(self._make(card, task, None, conversation), task, seconds, where)
-        from cru.core.agents.worktree import Worktree
 
         def announce(worktree: WorktreeRecord) -> None:
             task.record.worktree = worktree

@@ -17,6 +17,7 @@ from cru.core.agents import BadCard, CardOrigin
 from cru.core.base.config.check import in_plain_words
 from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files.front_matter import BadFrontMatter, FrontMatter, read_front_matter
+from cru.core.base.files.glob import matches_identifier
 from cru.core.guard.rules.modes import MODES, stricter
 from cru.core.tools.builtin import TABLE
 from cru.core.tools.protocol import AGENT_ALIASES
@@ -96,8 +97,6 @@ class AgentCard(Struct, frozen=True, kw_only=True):
 
 
 def _matches_any(globs: tuple[str, ...], name: str) -> bool:
-    from cru.core.base.files.glob import matches_identifier
-
     return any(matches_identifier(glob, name) for glob in globs)
 
 

@@ -14,6 +14,8 @@ from cru.core.base.config.closest import closest
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE, TOOL_CALL, Entry
 from cru.core.conversations.entries import LOG
+from cru.core.conversations.log_tail import read_tail as last_entries
+from cru.core.guard.shell.unfinished import unfinished_part
 from cru.core.tools.protocol import CommandRequest, ToolContext, ToolError, ToolResult, TypedInto
 from cru.core.tools.shell import END_OF_INPUT
 from cru.core.turn.parts import Parts
@@ -167,8 +169,6 @@ class CommandTasks:
 
     def list_work(self, task: Task, lines: int | None = None) -> str:
         """List what a sub-agent said and did, a line each, the last `lines` of it."""
-        from cru.core.conversations.log_tail import read_tail as last_entries
-
         entries = last_entries(task.folder / LOG, lines or ENTRIES, (MESSAGE, TOOL_CALL)).entries
         results = results_by_call(entries)
         shown = [text for entry in entries if (text := describe_entry(entry, results))]
@@ -177,8 +177,6 @@ class CommandTasks:
 
 def _unfinished_part(lines: str) -> str:
     """Raises ToolError if it is too long to be judged with each text that follows."""
-    from cru.core.guard.shell.unfinished import unfinished_part
-
     part = unfinished_part(lines)
     if len(part) > UNFINISHED:
         raise ToolError(

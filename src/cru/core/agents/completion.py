@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.core.agents.record import TaskKind, TaskRecord, TaskStatus
+from cru.core.base.files.atomic import replace_file
 from cru.core.events.answers import Inject
 
 RESULT = "result.md"
@@ -106,8 +107,6 @@ def first_line(error: str) -> str:
 
 def save_result(text: str, folder: Path) -> None:
     """Keep a result that is too long for a record. Raises OSError."""
-    from cru.core.base.files.atomic import replace_file
-
     replace_file(folder / RESULT, text.encode("utf-8", "replace"), make_folders=True)
 
 

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from cru.core.agents import FOLDER, TaskError
 from cru.core.base.files import read_json
 from cru.core.base.files.atomic import replace_file
+from cru.core.base.process.marks import process_identity
 from cru.core.turn.spending import UsageTotals
 
 RECORD = "task.json"
@@ -207,8 +208,6 @@ def read_records(context: Path) -> Iterator[TaskRecord]:
 def _is_running(record: TaskRecord) -> bool:
     if not (record.detached and record.pid):
         return is_owner_alive(record)
-    from cru.core.base.process.marks import process_identity
-
     return process_identity(record.pid) == record.identity
 
 
@@ -216,8 +215,6 @@ def is_owner_alive(record: TaskRecord) -> bool:
     """Whether the process that ran it is there yet; one that got the same number later is not taken for it."""
     if not record.owner_identity:  # of an older version
         return _is_alive(record.owner)
-    from cru.core.base.process.marks import process_identity
-
     return process_identity(record.owner) == record.owner_identity
 
 

@@ -21,7 +21,10 @@ from cru.core.agents.record import (
     write_record,
 )
 from cru.core.agents.untold import ToldEnds, clear_old, clear_untold, untold_tasks
+from cru.core.agents.worktree import Worktree
 from cru.core.base.files.regular import read_regular
+from cru.core.base.process.left_running import end_marked
+from cru.core.base.process.marks import is_given_by, is_of_this_boot
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import MESSAGE
 from cru.core.conversations.entries import LOG
@@ -126,8 +129,6 @@ class TaskRecovery:
         """Of its worktree, which goes; a kill in the middle does no harm."""
         if record.worktree is None or record.worktree.is_finished:
             return ""
-        from cru.core.agents.worktree import Worktree
-
         env = self._parts.tool_services.commands.env_of_own_programs(self._parts.place.root, self._parts.place.env)
         tree = Worktree.of_record(record.worktree, folder, env)
         if not tree.is_ours(record.id):
@@ -142,9 +143,6 @@ async def _end_left(record: TaskRecord) -> None:
     """A command that outlived not only cru but also what ends commands then."""
     if record.status is not TaskStatus.LOST or not record.mark:
         return
-    from cru.core.base.process.left_running import end_marked
-    from cru.core.base.process.marks import is_given_by, is_of_this_boot
-
     if not (is_given_by(record.mark, record.owner) and is_of_this_boot(record.owner_identity)):
         return
     ended = await end_marked(record.mark)

@@ -9,6 +9,7 @@ import msgspec
 from cru.core.agents.agent_tasks import TOOL, AgentTasks
 from cru.core.api.host import BadArgument, NamespaceError
 from cru.core.base.values.messages import ToolCall
+from cru.core.conversations.entries import new_id
 from cru.core.tools.arguments import parse_arguments
 from cru.core.tools.protocol import AgentRequest, ArgumentError, ToolServices
 from cru.core.turn.calls import tool_call
@@ -29,8 +30,6 @@ def make_request(where: str, fields: dict[str, Any]) -> AgentRequest:
 
 async def decide(parts: Parts, request: AgentRequest) -> AgentRequest:
     """The request as rules and hooks leave it. Raises Refused."""
-    from cru.core.conversations.entries import new_id
-
     call = ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
     decided = await tool_call.decide(parts, call, "script")
     if not decided.may_run:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from cru.core.api.host import BadArgument, Object, host
+from cru.core.api.plain_data import encode
+from cru.core.base.config.closest import did_you_mean
 
 
 def lua_type(value: object) -> str:
@@ -38,8 +40,6 @@ def tostring(value: object) -> str:
         return str(value)
     if isinstance(value, Object) and (shown := value.as_text()) is not None:
         return shown
-    from cru.core.api.plain_data import encode
-
     return encode("tostring", value).decode()
 
 
@@ -116,8 +116,6 @@ def options(where: str, value: Any, known: Collection[str]) -> dict[str, Any]:
     unknown = [key for key in fields if key not in known]
     if not unknown:
         return fields
-    from cru.core.base.config.closest import did_you_mean
-
     for key in unknown:
         hint = did_you_mean(str(key), known)
         warn(f"{where}: unknown option `{key}`{f'; {hint}' if hint else ''}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.core.api.host import HOST, Host, PluginSession, call, host
+from cru.core.base.values.cancellation import Scope, begin
 from cru.core.base.values.errors import CruError
 from cru.core.events.calling import describe_error
 from cru.core.events.cancellable import GRACE
+from cru.core.events.stamp import FRAME, TOP
 
 if TYPE_CHECKING:
     import asyncio
@@ -94,8 +97,6 @@ def error_value(error: BaseException) -> object:
 def run_in_background(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
     """Run `work(*args)` beside everything else until the plugin is unloaded or the session closes. Events that it raises go to
     everybody, its owner too."""
-    from cru.core.base.values.cancellation import Scope, begin
-    from cru.core.events.stamp import FRAME, TOP
 
     async def fresh() -> None:
         FRAME.set(TOP)
@@ -113,8 +114,6 @@ def run_in_background(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]]
 async def cancel_background(session: PluginSession, owner: str | None = None) -> None:
     """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it. One that does not end in time
     is left, with a warning."""
-    import asyncio
-
     asking = _BACKGROUND_TASK.get()
     tasks = [task for task, name in session.tasks.items() if owner in (None, name) and task is not asking]
     for task in tasks:

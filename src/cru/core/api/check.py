@@ -8,6 +8,7 @@ from typing import Any
 from cru.core.api.arguments import array, lua_type, options, tostring
 from cru.core.api.host import BadArgument, host
 from cru.core.api.log import log
+from cru.core.base.config.closest import did_you_mean
 
 
 def string(value: object, name: str, opts: dict[str, object] | None = None) -> str | None:
@@ -86,8 +87,6 @@ def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str
     settings = dict(defaults)
     for key, value in dict(given or {}).items():
         if key not in defaults:
-            from cru.core.base.config.closest import did_you_mean
-
             near = did_you_mean(str(key), defaults) or f"settings are {', '.join(sorted(map(str, defaults)))}"
             log("warn", f"{section} {key}: no such setting; {near}")
             continue

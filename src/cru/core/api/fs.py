@@ -4,6 +4,7 @@ devices are refused: reading or writing one may never end. `cru.include` runs an
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import ENXIO
@@ -97,8 +98,6 @@ def remove(path: str) -> None:
     """
     with _resolved_path("remove", path) as place:
         if os.path.isdir(place) and not os.path.islink(place):
-            import shutil
-
             shutil.rmtree(place)
         else:
             os.remove(place)
@@ -121,8 +120,6 @@ def copy(source: str, target: str) -> None:
     with _resolved_path("copy", source) as place:
         os.close(open_regular(place))
     with _resolved_path("copy to", target) as other:
-        import shutil
-
         shutil.copy(place, other)
         copied = os.path.join(other, os.path.basename(place)) if os.path.isdir(other) else other
         unsynced.add(os.path.realpath(copied))

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from cru.core.api.arguments import number, options, table, text, tostring
 from cru.core.api.host import BadArgument, host
+from cru.core.base.net import NetError
+from cru.core.base.net.redirects import InwardLeave
+from cru.core.base.net.transport import Transport
 
 if TYPE_CHECKING:
-    from cru.core.base.net.transport import Reach, RedirectLeave, Transport
+    from cru.core.base.net.transport import Reach, RedirectLeave
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 TIMEOUT = 30.0
@@ -71,8 +74,6 @@ async def request(opts: dict[str, object]) -> dict[str, object]:
 
 
 async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
-    from cru.core.base.net import NetError
-
     text(where, "url", url)
     fields = options(where, opts, _OPTIONS)
     headers = {str(k).lower(): tostring(v) for k, v in table(where, "headers", fields.get("headers")).items()}
@@ -98,8 +99,6 @@ def _leave() -> RedirectLeave:
     rules = host().parts.tool_services.rules.web
 
     def judge(url: str, target: str) -> Reach | None:
-        from cru.core.base.net.redirects import InwardLeave
-
         if not judges:
             judges.append(InwardLeave(rules().is_named if rules is not None else lambda url: False))
         return judges[0](url, target)
@@ -109,8 +108,6 @@ def _leave() -> RedirectLeave:
 
 def _transport() -> Transport:
     """The session's transport, if it is lent one; without one, a transport of the namespace's own."""
-    from cru.core.base.net.transport import Transport
-
     session = host().session
     make_transport = session.parts.models.transport
     if make_transport is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cru.core.api import plain_data
 from cru.core.api.host import BadArgument
+from cru.core.base.process.forked import WorkEnded, WorkFailed, run_in_fork
 
 if TYPE_CHECKING:
     import jaq
@@ -118,8 +119,6 @@ T = TypeVar("T")
 
 def run_bounded(where: str, work: Callable[[], T]) -> T:
     """Do it in a process of its own, whose time and memory are limited. Raises BadArgument."""
-    from cru.core.base.process.forked import WorkEnded, WorkFailed, run_in_fork
-
     try:
         return run_in_fork(work)
     except WorkFailed as error:

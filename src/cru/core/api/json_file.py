@@ -10,6 +10,7 @@ import msgspec
 
 from cru.core.api.host import NamespaceError, host
 from cru.core.base.files import decode_json
+from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.json_file import DamagedFile, load_json, update_json
 
 T = TypeVar("T")
@@ -57,8 +58,6 @@ def update(path: Path, change: Callable[[dict[str, object]], T], rescue: Rescue 
 
 def _put_back(path: Path, damaged: DamagedFile, rescue: Rescue) -> dict[str, object]:
     """What is rescued stands in the file's place from now on."""
-    from cru.core.base.files.atomic import replace_file
-
     rescued = rescue(damaged.content)
     if rescued and damaged.is_kept:
         try:

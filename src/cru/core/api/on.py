@@ -9,6 +9,7 @@ from cru.core.api.arguments import own, whole
 from cru.core.api.event_table import table
 from cru.core.api.handlers import PluginHandler
 from cru.core.api.host import BadArgument, Host, host
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.events import EventError
 from cru.core.events.registry import find
 
@@ -95,8 +96,6 @@ def _register(event: str, first: object, second: object, named: dict[str, object
     fields = {**(options or {}), **named}
     for key in fields:
         if key not in OPTIONS:
-            from cru.core.base.config.closest import did_you_mean
-
             raise BadArgument(f"cru.on({event!r}): unknown option `{key}`", did_you_mean(key, OPTIONS))
     fields["once"] = once or bool(fields.get("once"))
     if not callable(function):
@@ -132,8 +131,6 @@ def _target_events(event: str, where: str) -> list[tuple[str, str]]:
 
 
 def _warn_unknown(event: str, where: str) -> None:
-    from cru.core.base.config.closest import closest
-
     near = closest(event, table.known_events())
     here = host()
     hint = f"; did you mean `{near}`?" if near else "."

@@ -14,6 +14,7 @@ from cru.core.api.arguments import lua_type, number, table, text, tostring
 from cru.core.api.callbacks import Callback
 from cru.core.api.host import HOST, BadArgument, Host, PluginSession, host
 from cru.core.api.paths import component
+from cru.core.base.config.closest import did_you_mean
 
 TYPES = ("group", "input", "select", "toggle", "range", "execute")
 INHERITED = ("get", "set", "func", "values", "disabled", "hidden")
@@ -80,8 +81,6 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: o
     tree = _find_tree(session, plugin)
     option = next((entry for entry in tree.options if ".".join(entry.path) == path), None)
     if option is None:
-        from cru.core.base.config.closest import did_you_mean
-
         raise BadArgument(
             f"{plugin} has no option `{path}`", did_you_mean(path, [".".join(o.path) for o in tree.options])
         )
@@ -107,8 +106,6 @@ def _read_options(path: tuple[str, ...], spec: dict[str, object], above: dict[st
     where = f"cru.options: {'.'.join(path) or 'the tree'}"
     kind = spec.get("type", "group" if "args" in spec else None)
     if kind not in TYPES:
-        from cru.core.base.config.closest import did_you_mean
-
         hint = did_you_mean(tostring(kind), TYPES) or f"types are {', '.join(TYPES)}"
         raise BadArgument(f"{where}: unknown type `{tostring(kind)}`", hint)
     inherited = {name: spec[name] for name in INHERITED if spec.get(name) is not None}

@@ -10,6 +10,7 @@ from cru.core.api.arguments import number, options, text, tostring
 from cru.core.api.dialogs.ui import check_session
 from cru.core.api.host import BadArgument, Object, host, note_call
 from cru.core.api.layers import Layers
+from cru.core.base.config.closest import did_you_mean
 from cru.core.events.stream import FactPublished, StatusChanged
 
 PUBLISHED = ("targets", "session_title", "isolation")
@@ -23,8 +24,6 @@ def publish(key: str, value: object = None) -> None:
     Example: cru.publish("session_title", "A day at sea") --> nil
     """
     if key not in PUBLISHED:
-        from cru.core.base.config.closest import did_you_mean
-
         raise BadArgument(f"cru.publish: unknown key `{tostring(key)}`", did_you_mean(tostring(key), PUBLISHED))
     plain_data.encode("cru.publish", value)
     owner = host()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cru.core.api.host import HOST
 from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, make_absent
+from cru.core.base.config.closest import did_you_mean
 from cru.core.feature_table import load_target
 
 _TARGETS = {**CONSTANTS, **NAMES}
@@ -111,7 +112,5 @@ def _replaced() -> dict[str, object] | None:
 
 
 def _unknown(name: str) -> str:
-    from cru.core.base.config.closest import did_you_mean
-
     hint = did_you_mean(name, sorted({*_TARGETS, *ABSENT, *_FAMILIES}))
     return f"there is no cru.{name}{f'; {hint}' if hint else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Task
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from msgspec import Struct, field
 from cru.core.api.arguments import function, number, options, own, whole
 from cru.core.api.callbacks import Callback, bind_callback, error_value, report_failure, run_in_background
 from cru.core.api.host import BadArgument, NamespaceError, host
+from cru.core.api.timing import wait
 
 MOST = 256
 MOST_SPAWNED = 1024
@@ -84,10 +86,6 @@ def cancel(handle: int) -> bool:
 
 
 async def _repeat(work: Callback, every: float) -> None:
-    import asyncio
-
-    from cru.core.api.timing import wait
-
     loop, failures = asyncio.get_running_loop(), _Failures(work)
     due = loop.time()
     try:

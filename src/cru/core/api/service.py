@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Task
 from collections.abc import Callable
 from typing import Any
@@ -119,8 +120,6 @@ class ServiceStarter:
 
 
 async def _stop_service(service: _Service) -> bool:
-    import asyncio
-
     if not service.running or service.task is None:
         return False
     if service.stop is not None:

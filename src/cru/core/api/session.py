@@ -11,6 +11,7 @@ from cru.core.api.arguments import function, number, options, text, whole
 from cru.core.api.callbacks import bind_callback
 from cru.core.api.host import BadArgument, NamespaceError, Object, PluginSession, host
 from cru.core.api.layers import Layers
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.messages import Span
 from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import SessionEnded, SystemPromptBuild
@@ -217,14 +218,10 @@ def _set_knob(session: PluginSession, name: str, value: object) -> None:
 def _check_knob(name: str) -> str:
     if name in KNOBS:
         return name
-    from cru.core.base.config.closest import did_you_mean
-
     raise BadArgument(f"cru.defaults: unknown name `{name}`", did_you_mean(str(name), KNOBS))
 
 
 def _unknown_property(name: str) -> UnknownProperty:
-    from cru.core.base.config.closest import did_you_mean
-
     return UnknownProperty(f"session: unknown property `{name}`", did_you_mean(name, SessionObject.FIELDS))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,15 @@ from msgspec import Struct
 
 from cru.core.api.arguments import function, number, options, table, text, texts, tostring
 from cru.core.api.host import NamespaceError, call, host
+from cru.core.base.files.search_path import find_program
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.pipes import PipeReader
+from cru.core.base.process.run import run_program
 
 if TYPE_CHECKING:
-    from cru.core.base.process.capture import Capture, TextCapture
-    from cru.core.base.process.child import Child, Program
-    from cru.core.base.process.pipes import PipeReader
+    from cru.core.base.process.capture import Capture
     from cru.core.base.process.run import ProcessResult, Wait
 
 BLOCKED = ("rm", "sudo", "chmod", "chown")
@@ -60,8 +65,6 @@ def which(name: str) -> str | None:
 
     Example: cru.shell.which("no-such-program") --> nil
     """
-    from cru.core.base.files.search_path import find_program
-
     text("cru.shell.which", "name", name)
     if "/" in name:
         place = os.path.join(host().parts.place.root, name)
@@ -73,8 +76,6 @@ def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ..
     text(where, "cmd", cmd)
     if cmd.rpartition("/")[2] in BLOCKED:
         raise NamespaceError(f"Command '{cmd}' is not allowed by shell policy")
-    from cru.core.base.process.child import Program
-
     chosen = options(where, opts, known)
     parts = host().parts
     cwd, stdin, timeout = chosen.get("cwd"), chosen.get("stdin"), chosen.get("timeout")
@@ -91,8 +92,6 @@ def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ..
 
 
 def _capture() -> TextCapture:
-    from cru.core.base.process.capture import TextCapture
-
     return TextCapture(errors="surrogateescape")
 
 
@@ -103,10 +102,6 @@ async def _exec(command: _ProgramCall) -> dict[str, object]:
 
 async def _exec_with_lines(command: _ProgramCall, callback: _LineCallback) -> dict[str, object]:
     """A program whose lines nobody takes waits in its next write."""
-    import asyncio
-
-    from cru.core.base.process.pipes import PipeReader
-
     streams = [(name, PipeReader(), _capture()) for name in ("stdout", "stderr")]
     (_, out, kept_out), (_, err, kept_err) = streams
 
@@ -134,10 +129,6 @@ async def _run(
     command: _ProgramCall, output: Capture | int, errors: Capture | int, wait: Wait | None = None
 ) -> ProcessResult:
     """Raises NamespaceError if it cannot be started, or ran too long."""
-    from cru.core.base.process.child import Child
-    from cru.core.base.process.errors import StartError
-    from cru.core.base.process.run import run_program
-
     name = command.program.argv[0]
     try:
         ended = await run_program(command.program, command.seconds, output, errors, wait=wait or Child.wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 
@@ -93,8 +94,6 @@ async def _retryable(judge: Callable[[object], object] | None, error: Exception)
 
 
 async def _wait(seconds: float, jitter: bool, error: Exception) -> None:
-    import random
-
     if jitter:
         seconds *= random.uniform(0.5, 1)
     value = error_value(error)

@@ -3,6 +3,7 @@ where a rule would ask a person, a script is refused."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,6 +20,7 @@ from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import ToolsSelect
 from cru.core.events.stamp import Event
 from cru.core.turn.calls import side_calls
+from cru.core.turn.calls.batch import group_calls
 
 _ACTIVE = "active_tools"
 
@@ -55,10 +57,6 @@ async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None =
 
     Example: cru.tools.batch({{tool="no_such_tool"}})[1].result --> nil
     """
-    import asyncio
-
-    from cru.core.turn.calls.batch import group_calls
-
     where = "cru.tools.batch"
     try:
         check_session(where, options(where, opts, ("session",)).get("session"))

@@ -6,6 +6,7 @@ from cru.core.agents.usage import of_turn, read_usages, sum_usages
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Usage
 from cru.core.commands.context import CommandContext
+from cru.core.models.prices import load_table
 from cru.core.records.usage import (
     RecordedRequest,
     describe_cost,
@@ -89,8 +90,6 @@ def _advice(totals: UsageTotals) -> list[str]:
     """How an unknown price becomes known."""
     if not totals.unpriced:
         return []
-    from cru.core.models.prices import load_table
-
     why = load_table()[1]
     return [
         'a price that is not known can be set: `[models."ID"] input_price`, `output_price` (US dollars for a million tokens)'

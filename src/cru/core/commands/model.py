@@ -13,6 +13,7 @@ from cru.core.commands.errors import BadCommand, NoSuchModel
 from cru.core.commands.model_facts import ModelFacts, find_facts, render_models
 from cru.core.events.payloads import ConfigChanged
 from cru.core.models.listing import ListedModel, ListUnavailable
+from cru.core.models.probe import require_listed
 from cru.core.models.protocol import ModelError
 from cru.core.models.providers import COMPATIBLE
 from cru.core.turn.commands import CommandResult
@@ -147,8 +148,6 @@ async def complete(context: CommandContext, typed: str) -> list[str]:
 async def check_model(name: str, models: ModelPool) -> ResolvedModel:
     """A model that is to be kept, checked as far as that goes without asking it anything (/model, -m and -M). Raises NoModel
     and NoSuchModel."""
-    from cru.core.models.probe import require_listed
-
     _refuse_misspelt(name, models.aliases())
     resolved = await models.check(name)
     await require_listed(resolved.model.provider, resolved.model.name, resolved.base_url)

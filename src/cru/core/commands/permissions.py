@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.mcp_names import PREFIX, own_name
 from cru.core.base.values.messages import ToolCall
 from cru.core.base.values.visible import fold_blanks, visible
@@ -254,8 +255,6 @@ def revoke(parts: Parts, text: str) -> Iterator[str]:
 
 def _not_revocable(kept: list[str], text: str, rows: list[RuleRow]) -> BadCommand:
     if not rows:
-        from cru.core.base.config.closest import did_you_mean
-
         hint = did_you_mean(text, kept) or ("`cru permissions` lists them" if kept else "no answer is kept here")
         return BadCommand(f"there is no rule `{_safe(text)}`", hint)
     row = rows[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
 from cru.core.plugins.listing import format_row, plugin_rows
@@ -18,8 +19,6 @@ async def plugin(context: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand, UnknownPlugin, PluginInUse, and PluginFailed with the traceback as its hint."""
     verb, *names = words.split() or ["list"]
     if verb not in VERBS:
-        from cru.core.base.config.closest import did_you_mean
-
         raise BadCommand(f"/plugin has no `{verb}`", did_you_mean(verb, VERBS) or f"it has {', '.join(VERBS)}")
     least, most = VERBS[verb]
     if not least <= len(names) <= most:

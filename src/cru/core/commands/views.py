@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from cru.core.api.dialogs.port import show_dialog
+from cru.core.api.host import HOST
+from cru.core.base.config.closest import did_you_mean
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
+from cru.core.events.stream import CommandSaid
+from cru.core.plugins.views import OpenView, ViewFailed, views_of
 from cru.core.turn.commands import CommandResult
-
-if TYPE_CHECKING:
-    from cru.core.plugins.views import OpenView
 
 NONE = "no plugin has a view; docs/oil.md says how to make one"
 COLUMNS, ROWS = 80, 24
@@ -19,8 +19,6 @@ YEAR = 365 * 24 * 3600.0
 
 async def view(context: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand and ViewFailed."""
-    from cru.core.plugins.views import OpenView, views_of
-
     session = context.extensions.session if context.extensions is not None else None
     views = views_of(session).views if session is not None else {}
     name = words.strip()
@@ -28,8 +26,6 @@ async def view(context: CommandContext, words: str) -> CommandResult:
         lines = [f"{view.name}  {view.description} ({view.host.plugin.name})" for _, view in sorted(views.items())]
         return CommandResult("\n".join(lines) or NONE)
     if name not in views:
-        from cru.core.base.config.closest import did_you_mean
-
         raise BadCommand(
             f"there is no view {name}", did_you_mean(name, views) or f"there are {', '.join(sorted(views))}"
         )
@@ -37,7 +33,6 @@ async def view(context: CommandContext, words: str) -> CommandResult:
     if context.face.draws and context.session.parts.services.face.dialogs is not None:
         return await _open(opened)
     from cru.core.base.values.oil.layout import plain_text
-    from cru.core.events.stream import CommandSaid
 
     drawn = await opened.draw(COLUMNS, ROWS)
     context.session.parts.bus.stream.tell(CommandSaid("view", plain_text(drawn), view=drawn))
@@ -46,10 +41,6 @@ async def view(context: CommandContext, words: str) -> CommandResult:
 
 async def _open(opened: OpenView) -> CommandResult:
     """On the terminal, until it is closed. Raises ViewFailed."""
-    from cru.core.api.dialogs.port import show_dialog
-    from cru.core.api.host import HOST
-    from cru.core.plugins.views import ViewFailed
-
     token = HOST.set(opened.view.host)
     try:
         reply = await show_dialog("view", opened.view.name, {"view": opened}, YEAR)

@@ -13,6 +13,7 @@ from cru.core.agents import TaskTable
 from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
+from cru.core.commands.builtin import TABLE
 from cru.core.commands.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.core.commands.prompt_files.commands import FileCommands
 from cru.core.commands.prompt_files.files import find_files
@@ -21,6 +22,7 @@ from cru.core.commands.prompt_files.skills import SkillList, SkillTool
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.models import ModelSettings
+from cru.core.turn.commands import split_command
 from cru.core.turn.parts import Parts
 
 
@@ -111,9 +113,6 @@ def _tell_left_out(
     parts: Parts, places: PromptPlaces, kinds: Sequence[PromptFileKind], skills: SkillList | None
 ) -> None:
     """Once a context: files whose names are those of commands of cru, names that nobody can type, and skills with mistakes."""
-    from cru.core.commands.builtin import TABLE
-    from cru.core.turn.commands import split_command
-
     own = {row.name for row in TABLE}
     problems, unreadable = list[LogProblem](), list[str]()
     for kind in kinds:

@@ -18,6 +18,7 @@ from cru.core.base.config.layers import (
     merge_layers,
     read_layer,
 )  # fmt: skip
+from cru.core.base.files import login_home
 from cru.core.base.files.project_root import find_root
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextSettings
@@ -258,8 +259,6 @@ def user_home(start: Start) -> Path:
     """The home folder of the person who runs cru; services, and `env -i`, have no HOME."""
     if (home := start.env.get("HOME", "")).startswith("/"):
         return Path(home)
-    from cru.core.base.files import login_home
-
     return Path(login_home())
 
 

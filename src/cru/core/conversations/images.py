@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.image_formats import identify, name_other
 from cru.core.base.values.messages import Image
@@ -55,8 +56,6 @@ def keep_image(folder: Path, data: bytes, image: Image) -> None:
             return
     except ContextError:
         pass  # damaged: it is written anew
-    from cru.core.base.files.atomic import replace_file
-
     with write_errors(path):
         replace_file(path, data, keep_mode=False, follow=False, make_folders=True)
 

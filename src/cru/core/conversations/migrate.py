@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -89,8 +90,6 @@ def _entry(message: _OldMessage, number: int, name: str, timestamp: int) -> Entr
 
 
 def _derived_id(text: str) -> str:
-    from hashlib import sha256
-
     return format_uuid(sha256(text.encode("utf-8", "replace")).hexdigest(), "a")
 
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from cru.core.base.files.atomic import private_opener
 from cru.core.base.files.regular import read_regular
 from cru.core.base.process.marks import process_identity
 from cru.core.conversations import StoreUnwritable, os_error_text
@@ -36,8 +37,6 @@ class HeldFolder:
 
     def keep_for(self, pid: int) -> None:
         """It stays as long as this process lives. Raises OSError."""
-        from cru.core.base.files.atomic import private_opener
-
         with open(self.path / KEPT, "a", encoding="ascii", opener=private_opener) as file:
             file.write(f"{pid} {process_identity(pid)}\n")
 

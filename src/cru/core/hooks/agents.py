@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cru.core.conversations.store import FileContext
 from cru.core.events.stamp import Origin, Stamp
+from cru.core.hooks.dialects.transcript import Transcript
 from cru.core.hooks.model.facts import SessionFacts
 
 
@@ -53,11 +56,6 @@ class AgentRecords(Struct):
 
 def write_agent_transcript(folder: Path, stamp: Stamp, facts: SessionFacts) -> Path:
     """The transcript of a sub-agent as its log is now; its path, also if it could not be written. folder: of its context"""
-    from contextlib import closing
-
-    from cru.core.conversations.store import FileContext
-    from cru.core.hooks.dialects.transcript import Transcript
-
     with closing(FileContext(folder)) as store:
         transcript = Transcript(store, facts.root, facts.warn, agent=stamp)
         return transcript()

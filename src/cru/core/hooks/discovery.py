@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from cru.core.base.files import MAX_BYTES, decode_json
 from cru.core.base.files.regular import read_regular
 from cru.core.hooks import HOOKS_FILE, MAX_CONFIG_BYTES, HookLocations
@@ -93,8 +95,6 @@ def _standing(path: Path) -> str:
 
 
 def _quoted(path: str) -> bytes:
-    import msgspec
-
     return msgspec.json.encode(path.encode("utf-8", "replace").decode())
 
 
@@ -123,8 +123,6 @@ def _has_misprint(data: bytes) -> bool:
 
 def _is_odd(data: bytes) -> bool:
     """Whether it is no plain JSON object, or has a key that may be a misspelt one of hooks or rules."""
-    import msgspec
-
     from cru.core.base.config.closest import is_misprint
 
     try:

@@ -18,6 +18,7 @@ from cru.core.hooks.model.mapping import Dialect
 from cru.core.hooks.model.status import LoadedHooks, LoadPolicy, MissingHook
 from cru.core.hooks.trust.missing import find_missing, list_project_files, note_missing
 from cru.core.hooks.trust.store import HookTrust
+from cru.core.models.providers import secret_names
 
 
 class HookInventory(Struct):
@@ -70,8 +71,6 @@ def session_facts(
     where: HookLocations, options: HookOptions, folder: Path, context: str = "", session_id: str = ""
 ) -> SessionFacts:
     """The facts of a session, as far as they do not change; `folder` is that of its context."""
-    from cru.core.models.providers import secret_names
-
     own = {"CRU_CONTEXT": context, "CRU_HOME": str(where.home), "CRU_PROJECT_ROOT": str(where.root)}
     return SessionFacts(
         session_id=session_id, context=context, folder=folder, cwd=where.cwd, root=where.root, home=where.home,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cru.core.base.files.regular import read_regular
 from cru.core.hooks import MAX_CONFIG_BYTES, MAX_CONFIG_TABLES, MAX_CONFIG_VALUES
 from cru.core.hooks.discovery import is_dead_link
 from cru.core.hooks.model.entry import (
@@ -28,8 +29,6 @@ NO_SETTINGS = ForeignSettings()
 def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list[HookSource], list[HookFileProblem]]:
     """Every configuration file that is there, in order of dialect and layer; one that is in two places (the home folder as project)
     belongs to the first."""
-    from cru.core.base.files.regular import read_regular
-
     sources: list[HookSource] = []
     problems: list[HookFileProblem] = []
     for dialect in dialects:

@@ -18,6 +18,7 @@ from cru.core.hooks.model.status import (
     EntryStatus,
     LoadedHooks,
 )
+from cru.core.hooks.report.powerless import find_powerless
 from cru.core.plugins.lost_guards import LossKind, LostGuard
 
 WAITING = (LossKind.AWAITING, LossKind.CHANGED)
@@ -30,8 +31,6 @@ def find_lost_hooks(
     """Everything that does not guard. tools: names of the tools that are there; None: not known yet, so that only files are looked at."""
     lost = [*_awaiting(inventory.loaded), *find_left_out(inventory, options)]
     if tools is not None:
-        from cru.core.hooks.report.powerless import find_powerless
-
         lost += find_powerless(inventory.loaded, inventory.dialects, inventory.facts, tools)
     return lost
 

@@ -21,6 +21,7 @@ from cru.core.hooks.model.entry import HookEntry, HookFileProblem, ProblemKind
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.core.hooks.notices import list_notices, waiting_status
+from cru.core.hooks.report.powerless import find_powerless
 from cru.core.hooks.session import SessionHooks
 from cru.core.plugins.lost_guards import LostGuard
 from cru.core.turn.parts import SessionServices
@@ -142,8 +143,6 @@ def _hold_rules(setup: HookSetup, before: LoadedHooks, now: LoadedHooks) -> None
 
 def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:
     """Tell which hooks cannot guard although they are active, now that all tools are there. Raises Untrusted (only with `strict`)."""
-    from cru.core.hooks.report.powerless import find_powerless
-
     parts = setup.parts
     lost = find_powerless(hooks.loaded, hooks.dialects, hooks.facts, parts.tools.names())
     if setup.strict:

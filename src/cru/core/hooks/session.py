@@ -19,6 +19,7 @@ from cru.core.events.stream import Notice, StatusChanged
 from cru.core.hooks import records
 from cru.core.hooks.agents import AgentRecords
 from cru.core.hooks.deferred import DeferredContext, HookWaker
+from cru.core.hooks.launch.process import run_hook_command
 from cru.core.hooks.model.entry import LAYERS, HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import Dialect, EventMapping
@@ -29,6 +30,7 @@ from cru.core.hooks.run.command import CommandHook, RevokedGuard
 from cru.core.hooks.trust.guard import GUARDED, GuardSnapshot, find_revoked, snapshot_guards
 from cru.core.hooks.trust.imports import NO_CACHES
 from cru.core.hooks.trust.store import HookTrust
+from cru.core.models.providers import key_variables
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
@@ -199,8 +201,6 @@ class SessionHooks:
         """What dialects with active entries add to the environment of tools."""
         if self._parts is None:
             return
-        from cru.core.models.providers import key_variables
-
         settings = self.facts.settings_env
         added = {name: value for name, value in settings.items() if name not in key_variables(settings)}
         for name in {entry.dialect for entry in self.loaded.active()}:
@@ -291,8 +291,6 @@ class SessionHooks:
         if why:
             is_withheld = self._trust is not None and not self._trust.is_refused(entry)
             return HookRun(None, error=why, withheld=is_withheld)
-        from cru.core.hooks.launch.process import run_hook_command
-
         secret = self.facts.secret_names if entry.of_project else ()
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
         environment = {name: value for name, value in merged.items() if value is not None}

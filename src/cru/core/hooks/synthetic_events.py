@@ -12,6 +12,7 @@ from cru.core.events.catalog import BY_NAME
 from cru.core.events.payloads import ToolBeforeCall
 from cru.core.events.stamp import Event, Stamp
 from cru.core.hooks.errors import HookError
+from cru.core.tools.builtin import TABLE
 
 _EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, dict: dict, tuple: tuple, list: list}
 # What an event looks like when nobody says otherwise, beside empty texts and tables.
@@ -53,8 +54,6 @@ def make_payload(name: str, fields: dict[str, object]) -> msgspec.Struct:
 
 def _kind(tool: str) -> str:
     """The kind of a tool as rules know it."""
-    from cru.core.tools.builtin import TABLE
-
     return TABLE[tool].kind if tool in TABLE else "tool"
 
 

@@ -33,6 +33,7 @@ from cru.core.models.encoding import (
 )
 from cru.core.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
 from cru.core.models.failures import ErrorObject, RequestFacts, check_reason, error_for_object, to_error_object
+from cru.core.models.irregular import decode_irregular, new_call_id, raise_unlabelled_error
 from cru.core.models.protocol import NAME_CHARACTERS, RequestBody, Say, tell_dropped
 
 VERSION = "2023-06-01"
@@ -268,8 +269,6 @@ class AnthropicReply:
         try:
             event = _decode(data)
         except NOT_JSON as error:
-            from cru.core.models.irregular import decode_irregular
-
             decoded = decode_irregular(self._facts, _decoder, data, error)
             if decoded is None:
                 return []
@@ -279,8 +278,6 @@ class AnthropicReply:
         if event.error is not None and (failure := to_error_object(event.error)):
             raise error_for_object(self._facts, failure)
         if event.type not in _EVENTS:
-            from cru.core.models.irregular import raise_unlabelled_error
-
             raise_unlabelled_error(self._facts, data, known_kinds=True)
         return self._other(event)
 
@@ -349,8 +346,6 @@ class AnthropicReply:
             return []  # the server began the block once more
         identity = block.id
         if not identity or identity in self._ids:
-            from cru.core.models.irregular import new_call_id
-
             identity = new_call_id()
         slot = self._calls[index] = len(self._ids)
         self._ids.append(block.id)

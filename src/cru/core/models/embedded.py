@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
+from importlib.util import find_spec
+from os import urandom
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,15 +138,11 @@ class EmbeddedModel:
 
 
 def _require_library() -> None:
-    from importlib.util import find_spec
-
     if find_spec("xllamacpp") is None:
         raise NoModel("local models need the library xllamacpp", "pip install xllamacpp")
 
 
 def _load_server(path: Path, window: int) -> xllamacpp.Server:
-    import os
-
     import xllamacpp
 
     parameters = xllamacpp.CommonParams()
@@ -208,6 +207,4 @@ def _encode_message(message: Message) -> bytes:
 
 
 def _new_call_id() -> str:
-    from os import urandom
-
     return urandom(6).hex()

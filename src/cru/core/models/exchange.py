@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from cru.core.base.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
+from cru.core.base.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding, split_url
 from cru.core.base.values.cancellation import TimeLimit
 from cru.core.base.values.messages import CallPart, Delta, Text, Thought
 from cru.core.models.failures import (
@@ -211,8 +211,6 @@ class Exchange:
 
     def _foreign_reply(self, kind: str) -> ModelError:
         """The error for a good status with something else than a reply: a login page, a proxy, another service."""
-        from cru.core.base.net import split_url
-
         kind = "".join(char for char in kind[:80] if char.isprintable())
         what = f"with {kind}" if kind else "without a content type"
         return BrokenReply(

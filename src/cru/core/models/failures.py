@@ -1,5 +1,6 @@
 """What went wrong with a request: a provider's words as our errors, how much a reply may hold, and when to ask again."""
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -102,8 +103,6 @@ class RequestFacts(Struct, frozen=True):
             if len(secret) >= _SHORTEST_IN_WORDS:
                 text = text.replace(secret, "***")
             elif secret and secret in text:
-                import re
-
                 text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text
 

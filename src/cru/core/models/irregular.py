@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from os import urandom
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -147,8 +148,6 @@ def new_call_id() -> str:
     """Return an id for a call to which the server gave none, or one that another call of the reply has.
 
     Chat templates of Mistral refuse ids that are not nine letters and digits."""
-    from os import urandom
-
     return f"c{urandom(4).hex()}"
 
 

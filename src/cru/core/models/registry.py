@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
 from cru.core.base.net.transport import Transport
 from cru.core.models import ModelAlias, ModelPrice, ModelSettings, check_api, merge_api, price_of, providers
+from cru.core.models.exchange import Exchange, ReplyLimits
+from cru.core.models.failures import RequestFacts
 from cru.core.models.protocol import Auth, AuthenticatedSender, Model, NoModel, NoModelNamed, Say
 from cru.core.models.providers import COMPATIBLE, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
-
-if TYPE_CHECKING:
-    from cru.core.models.exchange import ReplyLimits
 
 
 class ModelChoice(Struct, frozen=True):
@@ -120,9 +119,6 @@ def _build_http_model(
     say: Say,
     auth: Auth | None,
 ) -> AdapterModel:
-    from cru.core.models.exchange import Exchange
-    from cru.core.models.failures import RequestFacts
-
     key = key_for(choice.provider, choice.base_url, settings, env)
     facts = RequestFacts(
         choice.provider,
@@ -155,8 +151,6 @@ def _build_http_model(
 
 
 def _reply_limits(settings: ModelSettings) -> ReplyLimits:
-    from cru.core.models.exchange import ReplyLimits
-
     return ReplyLimits(
         settings.stall_timeout, settings.reply_timeout, settings.reply_size_limit, settings.request_tries
     )

@@ -20,6 +20,8 @@ from cru.core.plugins.discovery.places import PluginFolders
 from cru.core.plugins.effects import has_effect
 from cru.core.plugins.errors import PluginFailed
 from cru.core.plugins.loaded_plugin import LoadedPlugin, required_plugins
+from cru.core.plugins.lua.fennel import FennelPlace
+from cru.core.plugins.lua.plugins import LuaPlugins
 from cru.core.plugins.plugin_files import FileCopy, copy_of, describe_encoding, stamp_of, write_copy
 from cru.core.plugins.stand_ins import guards_of
 
@@ -174,9 +176,6 @@ class PluginLoader:
 
     def _start_language(self, kind: str) -> Language:
         if kind == "lua":
-            from cru.core.plugins.lua.fennel import FennelPlace
-            from cru.core.plugins.lua.plugins import LuaPlugins
-
             places = self._places()
             return LuaPlugins(places.search(), self.session.parts, FennelPlace(places.fennel, places.home))
         if kind == "executable":

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.api.host import PluginSession
+from cru.core.base.config.closest import did_you_mean
 from cru.core.events.registry import Handler
 from cru.core.events.stream import Notice
 from cru.core.plugins.discovery.files import DiscoveredPlugin
@@ -133,8 +134,6 @@ class Extensions:
         """The plugin of that name. Raises UnknownPlugin with the closest one."""
         if name in self._plugins:
             return self._plugins[name]
-        from cru.core.base.config.closest import did_you_mean
-
         raise UnknownPlugin(f"there is no plugin {name}", did_you_mean(name, self._plugins))
 
     # what a person asks for -------------------------------------------------------------------------------------------------------

@@ -11,9 +11,12 @@ import msgspec
 from msgspec import Struct, UnsetType
 
 from cru.core.api.host import HOST, Host, NamespaceError, Object
+from cru.core.api.log import shown
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.cancellation import from_outside
 from cru.core.base.values.messages import ToolSpec
 from cru.core.events.calling import describe_error
+from cru.core.events.stream import ToolDrew
 from cru.core.plugins import unknown_keys
 from cru.core.plugins.errors import PluginFailed
 from cru.core.tools.arguments import decode_object
@@ -150,8 +153,6 @@ class PluginTool:
                 raise ArgumentError(f"`{name}`: is missing")
         for name, value in fields.items():
             if name not in known:
-                from cru.core.base.config.closest import did_you_mean
-
                 raise ArgumentError(f"`{name}`: unknown; {did_you_mean(name, known)}".rstrip("; "))
             _check_type(name, value, known[name].get("type", ""))
         return fields
@@ -184,9 +185,6 @@ class PluginTool:
 
     def _draw(self, node: Object, call_id: str) -> ToolResult:
         """A view of `cru.oil`: the model gets its plain text."""
-        from cru.core.api.log import shown
-        from cru.core.events.stream import ToolDrew
-
         text, view = shown(node)
         if not isinstance(view, UnsetType):
             self._host.session.parts.bus.stream.tell(ToolDrew(call_id, text, view))

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.revisions import StoreFailed
-from cru.core.revisions.git_repository import read_head
+from cru.core.revisions.git_repository import find_git, read_head
 from cru.core.revisions.records import (
     ANY_MODE,
     ChangeOrigin,
@@ -332,10 +333,6 @@ def make_watcher(
     store: RevisionStore, root: os.PathLike[str], path: str, warn: Callable[[StoreFailed], object]
 ) -> CommandWatcher | None:
     """None if commands are not to be looked at, or the project is in no git work tree."""
-    from pathlib import Path
-
-    from cru.core.revisions.git_repository import find_git
-
     places = find_git(Path(root)) if store.settings.commands else None
     if places is None:
         return None

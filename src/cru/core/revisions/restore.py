@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -227,8 +228,6 @@ def _content(store: RevisionStore, state: PathState) -> bytes:
 
 def put(file: str, state: PathState, data: bytes) -> None:
     """Make that lie there. Raises OSError."""
-    from pathlib import Path
-
     path = Path(file)
     if state.kind is FileKind.MISSING:
         path.unlink(missing_ok=True)

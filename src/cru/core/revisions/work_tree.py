@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 from msgspec import Struct
@@ -267,8 +269,6 @@ def _count_folders(name: bytes, folders: Iterable[bytes]) -> int:
 
 
 def _hold(path: Path) -> int:
-    from fcntl import LOCK_EX, flock
-
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     flock(handle, LOCK_EX)
     return handle
@@ -276,15 +276,11 @@ def _hold(path: Path) -> int:
 
 def _remove_folder(folder: Path) -> None:
     """What cannot be removed now is removed by a later session."""
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_dead(folder: Path) -> None:
     """What sessions have left that were killed."""
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
     for place in folder.glob(f"{PREFIX}*"):
         try:
             handle = os.open(place / LIVE, os.O_RDWR | os.O_CLOEXEC)

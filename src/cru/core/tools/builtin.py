@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from os.path import expanduser
 
 from msgspec import Struct
 
 from cru.core.base.values.messages import ToolSpec
+from cru.core.models.providers import file_of_model
 from cru.core.tools import arguments as a
 from cru.core.tools.arguments import SPECS
 from cru.core.tools.protocol import (
@@ -127,8 +129,6 @@ class BuiltInTool:
 
     def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         if model := str(args.get(self._row.model) or ""):
-            from cru.core.models.providers import file_of_model
-
             return [("read", file)] if (file := file_of_model(model)) else []
         return [(self._row.access, self.subject(args))] if self._row.access else []
 
@@ -213,8 +213,6 @@ def _expand_home(path: str) -> str:
     """`~` means the same for the permission question and for the tool that runs after it."""
     if not path.startswith("~"):
         return path
-    from os.path import expanduser
-
     return expanduser(path)
 
 

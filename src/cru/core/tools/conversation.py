@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from cru.core.base.values.errors import CruError
 from cru.core.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage, TaskCancel, TaskOutput
 from cru.core.tools.protocol import AgentRequest, ToolContext, ToolError, ToolOptions, ToolResult, require
+from cru.core.tools.shell import tasks_of
 
 # What read_context reads of another context.
 READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")
@@ -42,8 +45,6 @@ async def update_reflection(args: Content, running: ToolContext, options: ToolOp
 async def read_context(args: ReadContext, running: ToolContext, options: ToolOptions) -> ToolResult:
     """JSON {name, summary, todos, goals, message_count, recent_messages: [{from, content, type}]} of what counts in that context
     now. Nothing is locked or changed there."""
-    import msgspec
-
     try:
         store = require(running.services.home, "home").find(args.context_name)
         _refuse_denied(running, store.folder)
@@ -97,15 +98,11 @@ async def recurse(args: Recurse, running: ToolContext, options: ToolOptions) -> 
 
 async def task_output(args: TaskOutput, running: ToolContext, options: ToolOptions) -> ToolResult:
     """Return what a task has printed or said since the last call for it, and its status."""
-    from cru.core.tools.shell import tasks_of
-
     return await tasks_of(running.services).read_output(args.id, args.wait, args.lines)
 
 
 async def task_cancel(args: TaskCancel, running: ToolContext, options: ToolOptions) -> ToolResult:
     """End a task and everything that it started."""
-    from cru.core.tools.shell import tasks_of
-
     return await tasks_of(running.services).cancel(args.id)
 
 

@@ -5,6 +5,7 @@ reads that."""
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -52,8 +53,6 @@ class SearchJob(Struct, frozen=True):
 
 def main() -> None:
     """Exit status as of grep: 0 something was found, 1 nothing, 2 the pattern is wrong."""
-    import pickle
-
     job: SearchJob = pickle.load(sys.stdin.buffer)
     out = sys.stdout.buffer
     try:

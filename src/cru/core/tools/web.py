@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from cru.core.base.net import WholeResponse
+from cru.core.base.net.web_url import why_not_public
 from cru.core.base.values.errors import CruError
 from cru.core.tools.arguments import Fetch
+from cru.core.tools.html import plain_text
 from cru.core.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
+from cru.core.tools.web_leave import WebLeave
 
 LIMIT = 1024 * 1024
 SECONDS = 30.0
@@ -21,8 +24,6 @@ TEXT = (
 
 async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> ToolResult:
     """A status other than 2xx is an error that keeps the beginning of the body."""
-    from cru.core.tools.web_leave import WebLeave
-
     get = require(running.services.fetch, "fetch")
     leave = WebLeave(args.url, running.services)
     try:
@@ -42,8 +43,6 @@ async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> Tool
         raise ToolError(f"{args.url} is not text ({kind or 'unknown type'}, {size})", "get it with `bash` and curl")
     text = _decode(reply.body, charset)
     if "html" in kind:
-        from cru.core.tools.html import plain_text
-
         text = plain_text(text)
     notes = [f"[from {reply.url}]"] if reply.url not in (args.url, leave.url) else []
     if reply.truncated:
@@ -76,6 +75,4 @@ def sensitive_reason(url: str) -> str:
 
     Names are not looked up.
     """
-    from cru.core.base.net.web_url import why_not_public
-
     return why_not_public(url)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Span, ToolCall, ToolSpec
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.core.models.protocol import ContextTooLong, ModelError
-from cru.core.turn import log_writer
+from cru.core.turn import EmptyReply, log_writer
 from cru.core.turn.parts import Parts, ResolvedModel
 from cru.core.turn.prompts import PendingContext, context_texts, final_reply, receive_prompt, supersede
 from cru.core.turn.round import ModelReply, RequestPlan, ask_model
@@ -383,8 +385,6 @@ def _warn_cut(bus: Bus, plan: RequestPlan) -> None:
 
 
 def _read_note(call: ToolCall) -> str:
-    import msgspec
-
     try:
         value = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -393,8 +393,6 @@ def _read_note(call: ToolCall) -> str:
 
 
 def _empty_reply(resolved: ResolvedModel) -> CruError:
-    from cru.core.turn import EmptyReply
-
     return EmptyReply(
         f"{resolved.model.name} gave an empty reply {EMPTY_RETRIES + 1} times", "try again, or another model"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from cru.core.base.config.closest import closest
 from cru.core.base.values.messages import RESOLVED, Entry
 from cru.core.conversations import ContextError
 from cru.core.conversations.home import Home
@@ -54,8 +55,6 @@ def _resolve(home: Home, to: str) -> str:
 
 def _deliver(home: Home, message: InboxMessage) -> str:
     """Into the inbox; says so if there was no such context before. Raises ToolError."""
-    from cru.core.base.config.closest import closest
-
     try:
         known = home.names()
         home.send(message)

@@ -14,6 +14,7 @@ from cru.core.events.payloads import ModelSelected
 from cru.core.events.stream import Notice
 from cru.core.models import ModelAlias, ModelPrice, ModelSettings, price_of
 from cru.core.models.protocol import NoModel, NoModelNamed
+from cru.core.models.providers import PROVIDERS, key_for
 from cru.core.turn.parts import ModelAccess, ResolvedModel
 from cru.core.turn.spending import UsageLedger
 
@@ -163,7 +164,6 @@ class ModelPool:
         """What a provider has, with its own words; it is asked once a session. Raises ListUnavailable and KeyRefused."""
         if provider not in self._lists:
             from cru.core.models.listing import ListUnavailable, list_models
-            from cru.core.models.providers import PROVIDERS, key_for
             from cru.core.models.registry import resolve_address
 
             if provider not in PROVIDERS or PROVIDERS[provider].kind not in ("openai", "anthropic"):

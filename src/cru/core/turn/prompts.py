@@ -17,6 +17,7 @@ from cru.core.events.answers import Answer, Inject
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import Attachment, MessageReceived
 from cru.core.turn import log_writer
+from cru.core.turn.commands import expand_command
 from cru.core.turn.history import IMAGES, PROMPT_SOURCES
 from cru.core.turn.parts import Parts
 from cru.core.turn.turn import Prompt, PromptSource, stop_for
@@ -131,8 +132,6 @@ async def receive_prompt(
     if (
         prompt.command and prompt.text == prompt.command
     ):  # its files are read, and its commands run, now that it is accepted
-        from cru.core.turn.commands import expand_command
-
         text = await expand_command(parts.services.commands, text)
     text = place_inject(answer, text)
     images, others = pick_images(parts.bus, prompt.attachments, outcome.payload.attachments)

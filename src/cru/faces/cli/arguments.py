@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from cru.core.base.config.closest import closest
 from cru.faces.cli.flags import COMMANDS, UsageProblem, command_or_prompt, find
 
 HELP_SWITCHES = ("--help", "-h")
@@ -91,8 +92,6 @@ class CommandArguments:
         return UsageProblem(message, command_or_prompt(near, self._all))
 
     def _nearest(self, word: str) -> list[str] | None:
-        from cru.core.base.config.closest import closest
-
         name, mark, value = word.partition("=")
         near = closest(name, self._known)
         return [*(near + mark + value if w == word else w for w in self._all)] if near else None

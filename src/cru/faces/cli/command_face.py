@@ -10,6 +10,7 @@ from typing import Protocol
 from cru.core.commands.context import NoFace
 from cru.core.conversations.store import FileContext
 from cru.faces.cli.console import takes_escapes
+from cru.faces.cli.trace.command import render_turn
 
 KEYS = """\
 Enter        sends what you typed           Up, Down   what you typed before
@@ -51,8 +52,6 @@ class CliFace(NoFace):
             return 0
 
     def trace(self, number: int) -> str:
-        from cru.faces.cli.trace.command import render_turn
-
         return render_turn(self._store, number)
 
 

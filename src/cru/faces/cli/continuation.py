@@ -6,6 +6,9 @@ import re
 import shlex
 
 from cru.core.base.config.secret import holds_secret
+from cru.core.models import ModelSettings
+from cru.core.models.protocol import NoModel
+from cru.core.models.providers import refuse_misspelt, split_model
 from cru.faces.cli.console import ExitStatus
 from cru.faces.cli.flags import Parsed
 
@@ -74,10 +77,6 @@ def _same_command(parsed: Parsed, *words: str, without: str = "") -> str:
 
 def _is_no_model(name: str) -> bool:
     """Whether neither a key nor a file could make a model of that name."""
-    from cru.core.models import ModelSettings
-    from cru.core.models.protocol import NoModel
-    from cru.core.models.providers import refuse_misspelt, split_model
-
     try:
         provider, identity = split_model(name, ModelSettings(), {})
         if not provider:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cru.core.api import host
+from cru.core.api.formatting import inspect
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
 from cru.core.turn.session import Session
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show, write
@@ -57,11 +61,6 @@ def _chunk(args: CommandArguments) -> tuple[bytes, str, Path]:
 
 async def _evaluate(session: Session, source: bytes, name: str, folder: Path, home: Path) -> None:
     """Run it and print the values. Raises LuaError with Lua's traceback as the hint."""
-    from cru.core.api import host
-    from cru.core.api.formatting import inspect
-    from cru.core.plugins.lua.convert import LuaError
-    from cru.core.plugins.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
-
     path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
     here = host.PluginSession(session.parts, home)
     with run_as(here, unlisted_plugin("lua", folder)):

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cru.core.base.config.closest import did_you_mean
+from cru.core.commands.model_facts import render_models
+from cru.core.compose import load_settings
+from cru.core.events.bus import Bus
+from cru.core.events.stamp import Origin
+from cru.core.models import ModelSettings
+from cru.core.models.providers import PROVIDERS, source_of
+from cru.core.models.pull import pull
+from cru.core.turn.model_pool import ModelPool, with_keys
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
+from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path, start_of
 
@@ -28,17 +38,12 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return _list_models(parsed, args.words[1].removesuffix(":"), args.words[2:])
     if len(args.words) != 2:
         raise UsageProblem("`cru models pull` needs a name", "cru models pull smollm2")
-    from cru.core.models.pull import pull
-
     path = pull(args.words[1], folder, say)
     show(str(path))
     return 0
 
 
 def _list(parsed: Parsed, folder: Path) -> int:
-    from cru.core.models.providers import PROVIDERS, source_of
-    from cru.core.turn.model_pool import with_keys
-
     env = with_keys(start_of(parsed, "default").env, folder.parent)
     for name, provider in PROVIDERS.items():
         variable = provider.key_variable
@@ -54,16 +59,6 @@ def _list(parsed: Parsed, folder: Path) -> int:
 
 def _list_models(parsed: Parsed, provider: str, words: list[str]) -> int:
     """Raises UsageProblem, ListUnavailable."""
-    from cru.core.base.config.closest import did_you_mean
-    from cru.core.commands.model_facts import render_models
-    from cru.core.compose import load_settings
-    from cru.core.events.bus import Bus
-    from cru.core.events.stamp import Origin
-    from cru.core.models import ModelSettings
-    from cru.core.models.providers import PROVIDERS
-    from cru.core.turn.model_pool import ModelPool
-    from cru.faces.cli.event_loop import run_interruptible
-
     if provider not in PROVIDERS:
         raise UsageProblem(
             f"there is no provider `{provider}`", did_you_mean(provider, PROVIDERS) or f"one of: {', '.join(PROVIDERS)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -13,7 +14,10 @@ from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
 from cru.core.compose import FaceSettings, SessionBundle, Start, build
-from cru.core.events.stream import CommandSaid, Notice, Published
+from cru.core.conversations import ContextHeld, LogLost
+from cru.core.events.calling import describe_error
+from cru.core.events.payloads import ToolFailed
+from cru.core.events.stream import AgentCallFailed, CommandSaid, Notice, Published
 from cru.core.models import ModelSettings
 from cru.core.turn.background import finish_agents, run_to_end
 from cru.core.turn.commands import split_command
@@ -22,13 +26,13 @@ from cru.core.turn.turn import LegResult, PromptSource
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
+from cru.faces.cli.text_face import TextFace
 
 if TYPE_CHECKING:
     from cru.core.events.payloads import Attachment
     from cru.faces.cli.command_face import CliFace
     from cru.faces.cli.dialogs.asker import TerminalAsker
     from cru.faces.cli.json_mode.face import JsonFace
-    from cru.faces.cli.text_face import TextFace
 
 EXIT_STATUSES = {
     "done": ExitStatus.DONE,
@@ -119,8 +123,6 @@ async def _closed_after(*steps: Callable[[], Awaitable[object] | None]) -> Async
 
 
 def _tell_errors(errors: Iterable[Exception]) -> None:
-    from cru.core.events.calling import describe_error
-
     for error in errors:
         complain(f"while closing: {describe_error(error)}")
 
@@ -196,9 +198,6 @@ def _spell_hint(hint: str, parsed: Parsed, start: Start) -> str:
 
 def _watch_refusals(session: Session) -> list[str]:
     """The names of tools whose calls were refused by a rule, a hook or a person, also below sub-agents; filled while the session runs."""
-    from cru.core.events.payloads import ToolFailed
-    from cru.core.events.stream import AgentCallFailed
-
     refusals: list[str] = []
 
     def note(item: Published[ToolFailed] | Published[AgentCallFailed]) -> None:
@@ -332,7 +331,6 @@ def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
 def is_left_open(session: Session, error: Exception | None = None, typed: str = "") -> bool:
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
-    from cru.core.conversations import ContextHeld, LogLost
     from cru.core.turn.unfinished import find_unfinished
 
     if isinstance(error, ContextHeld | LogLost):
@@ -362,15 +360,11 @@ def _face_for(parsed: Parsed) -> TextFace | JsonFace:
         from cru.faces.cli.json_mode.face import JsonFace
 
         return JsonFace()
-    from cru.faces.cli.text_face import TextFace
-
     return TextFace(parsed.has("verbose"))
 
 
 def _asker_for(parsed: Parsed) -> TerminalAsker | None:
     """A person at the terminal, if there is one: /dev/tty opens and stderr is a terminal."""
-    import sys
-
     if parsed.has("json") or not sys.stderr.isatty():
         return None
     from cru.faces.cli.dialogs.asker import open_terminal_asker

@@ -6,6 +6,8 @@ from typing import Any
 
 from cru.core.base.config.layers import COMMAND_LINE, ConfigError, Layer, merge_layers
 from cru.core.base.config.positions import split_key
+from cru.core.base.files import parse_toml
+from cru.core.base.files.nesting import BadToml
 from cru.core.compose.start import API_TABLES, settings_structs
 from cru.faces.cli.flags import UsageProblem
 
@@ -38,9 +40,6 @@ def _fitting_value(path: tuple[str, ...], text: str) -> object:
 
 def _toml_values(text: str) -> list[object]:
     """The value that this is in TOML, if it is one."""
-    from cru.core.base.files import parse_toml
-    from cru.core.base.files.nesting import BadToml
-
     try:
         table = parse_toml(f"value = {text}")
     except BadToml:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cru.core.agents import CardOrigin
 from cru.core.base.config.ignored import drop_forbidden
-from cru.core.base.config.layers import Layer, SettingsProblem, read_layer
+from cru.core.base.config.layers import Layer, SettingsProblem, merge_layers, read_layer
 from cru.core.commands.prompt_files import FileOrigin, PromptFileKind
 from cru.core.compose import Start
-from cru.core.compose.start import card_places, prompt_places
+from cru.core.compose.start import API_TABLES, card_places, prompt_places, settings_structs
 from cru.core.guard.trust.accepted_files import TrustStore
 from cru.core.guard.trust.snapshot import Snapshot, take_snapshot
 from cru.core.plugins.discovery.places import project_folder
@@ -160,9 +160,6 @@ def _read_settings(path: Path) -> tuple[Layer | None, tuple[SettingsProblem, ...
     layer = read_layer("project", path)
     if layer is None:
         return None, ()
-    from cru.core.base.config.layers import merge_layers
-    from cru.core.compose.start import API_TABLES, settings_structs
-
     used, ignored = drop_forbidden(layer)
     merge_layers(settings_structs([used]), [used], tables=API_TABLES)
     return used, ignored

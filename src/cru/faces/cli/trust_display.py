@@ -10,16 +10,20 @@ import msgspec
 from msgspec import Struct
 
 from cru.core.agents import CardOrigin
+from cru.core.agents.discovery import UNTRUSTED, load_cards
 from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.values.visible import whole_lines
 from cru.core.commands.prompt_files import PromptFileKind
-from cru.core.compose import Start
+from cru.core.compose import Start, hooks_where
 from cru.core.compose.start import card_places, prompt_places
 from cru.core.guard.trust.snapshot import Snapshot, SnapshotFile
 from cru.core.guard.trust.widening import find_widening
+from cru.core.hooks.discovery import find_dialects, stamp_files
+from cru.core.hooks.model.status import Activation
 from cru.core.turn.parts import EngineSettings
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed
+from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
@@ -83,14 +87,9 @@ def _beginning(item: SnapshotFile) -> Iterator[str]:
 
 def find_foreign(parsed: Parsed) -> list[FileSettings]:
     """Settings of other programs in this project that say more than hooks and refusals."""
-    from cru.core.compose import hooks_where
-    from cru.core.hooks.discovery import find_dialects, stamp_files
-
     where = hooks_where(start_of(parsed, "default"))
     if not find_dialects(where, stamp_files(where)):
         return []
-    from cru.faces.cli.hooks.inventory import load_inventory
-
     files = load_inventory(parsed, tell=False).loaded.settings
     return [(source, settings) for source, settings in files if source.layer == "project" and settings.widens]
 
@@ -119,8 +118,6 @@ def find_cards(start: Start) -> list[ProjectFile]:
     places = card_places(start)
     if not any(origin is CardOrigin.PROJECT and folder.is_dir() for origin, folder in places.folders()):
         return []
-    from cru.core.agents.discovery import UNTRUSTED, load_cards
-
     cards = load_cards(places)
     files = []
     for file in cards.read_all():
@@ -166,15 +163,9 @@ def _whole(text: str) -> Iterator[str]:
 
 def render_hooks(parsed: Parsed) -> list[str]:
     """The hooks of this project, which are judged one by one."""
-    from cru.core.compose import hooks_where
-    from cru.core.hooks.discovery import find_dialects, stamp_files
-
     where = hooks_where(start_of(parsed, "default"))
     if not find_dialects(where, stamp_files(where)):
         return []
-    from cru.core.hooks.model.status import Activation
-    from cru.faces.cli.hooks.inventory import load_inventory
-
     waiting = load_inventory(parsed).loaded.of(Activation.UNTRUSTED)
     if not waiting:
         return []

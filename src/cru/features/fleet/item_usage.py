@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cru.core.agents.usage import read_usages, sum_usages
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry, Usage
 from cru.core.conversations.store import FileContext
@@ -67,6 +68,4 @@ def _sum_replies(entries: Iterable[Entry]) -> UsageTotals:
 
 
 def _agents_since(folder: Path, begin: float) -> UsageTotals:
-    from cru.core.agents.usage import read_usages, sum_usages
-
     return sum_usages(usage for usage in read_usages(folder) if usage.record.created >= begin)

@@ -14,6 +14,7 @@ from cru.features.fleet import QueueUnavailable, UnreadableTask
 from cru.features.fleet.queue import WorkQueue
 from cru.features.fleet.records import QueuedTask, WorkResult
 from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
+from cru.features.fleet.shared_run import run_shared
 from cru.features.fleet.workers import DeadWorker, WorkerRegistry
 
 T = TypeVar("T")
@@ -223,8 +224,6 @@ class FleetWorker:
     async def _run(self, task: QueuedTask, run: TaskRun) -> RunEnd:
         if not task.is_shared:
             return await run.run()
-        from cru.features.fleet.shared_run import run_shared
-
         return await run_shared(task, run, self._registry.id, self._queue.database, self._runs, self.call)
 
     async def _settle(self, task: QueuedTask, end: RunEnd, took: float) -> None:

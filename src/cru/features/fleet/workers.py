@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.base.files.atomic import create_file
 from cru.core.base.files.regular import PRIVATE, make_private_folder
 from cru.core.conversations.entries import new_id
 from cru.features.fleet import HomeCopied, WorkerReplaced
@@ -177,8 +178,6 @@ class WorkerRegistry:
 
 def home_id(folder: Path) -> str:
     """The id of a home, made if it has none: machines that share the home share it."""
-    from cru.core.base.files.atomic import create_file
-
     path = folder / HOME_ID
     if not path.exists():
         make_private_folder(folder)

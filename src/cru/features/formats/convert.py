@@ -9,8 +9,14 @@ from typing import Any
 import msgspec
 
 from cru.core.api import plain_data
+from cru.core.api.arguments import tostring
 from cru.core.api.host import BadArgument
 from cru.core.api.jq import run_bounded
+from cru.core.base.files import TABLE_COST, parse_toml
+from cru.core.base.files.nesting import BadToml
+from cru.core.base.files.yaml_text import parse_yaml, write_yaml
+from cru.features.formats.toon_decode import decode
+from cru.features.formats.toon_encode import encode
 
 MOST_NODES = 1_000_000
 SMALL = 8000
@@ -124,8 +130,6 @@ def _to_plain(value: object, count: list[int], depth: int = 0) -> object:
 
 
 def _key_text(key: object) -> str:
-    from cru.core.api.arguments import tostring
-
     return key if isinstance(key, str) else "null" if key is None else tostring(_to_plain(key, [0]))
 
 
@@ -134,9 +138,6 @@ def _read_json(text: str) -> object:
 
 
 def _read_toml(text: str) -> object:
-    from cru.core.base.files import TABLE_COST, parse_toml
-    from cru.core.base.files.nesting import BadToml
-
     try:
         return parse_toml(text, most_values=TABLE_COST * MOST_NODES)
     except BadToml as error:
@@ -145,14 +146,10 @@ def _read_toml(text: str) -> object:
 
 
 def _read_toon(text: str) -> object:
-    from cru.features.formats.toon_decode import decode
-
     return decode(text)
 
 
 def _read_yaml(text: str) -> object:
-    from cru.core.base.files.yaml_text import parse_yaml
-
     return parse_yaml(text)
 
 
@@ -185,14 +182,10 @@ def _nulls_as_text(value: Any) -> Any:
 
 
 def _write_toon(value: object) -> str:
-    from cru.features.formats.toon_encode import encode
-
     return encode(value)
 
 
 def _write_yaml(value: object) -> str:
-    from cru.core.base.files.yaml_text import write_yaml
-
     return write_yaml(value)
 
 

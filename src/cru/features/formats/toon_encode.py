@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 INDENT = "  "
@@ -43,8 +44,6 @@ def _number(value: float) -> str:
         return str(int(value))
     text = repr(value)
     if "e" in text:
-        from decimal import Decimal
-
         text = f"{Decimal(text):f}"
     return text
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cru.core.base.files.glob import matches_text, parse_glob
@@ -360,8 +361,6 @@ class ServerConnection:
 
 
 def _client_info() -> Any:
-    from importlib.metadata import version
-
     from mcp_types import Implementation
 
     return Implementation(name="cru", version=version("cru"))

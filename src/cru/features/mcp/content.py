@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.visible import visible
@@ -35,8 +36,6 @@ def read_result(result: mcp_types.CallToolResult, save: SaveFile) -> RemoteResul
     """Blocks one below the other; a result that has only structured content as JSON."""
     text = join_blocks(result.content, save)
     if not text and result.structured_content is not None:
-        import msgspec
-
         text = msgspec.json.encode(result.structured_content).decode()
     return RemoteResult(text or "(nothing)", bool(result.is_error))
 

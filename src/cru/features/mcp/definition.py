@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import join
 
 from msgspec import Struct
 
@@ -46,7 +47,5 @@ class ServerDefinition(Struct, frozen=True):
         server = self.server
         if not self.is_stdio:
             return mask_url(server.url)
-        from shlex import join
-
         variables = [f"{name}={value}" for name, value in mask_table(server.env).items()]
         return " ".join([*variables, join((server.command, *server.args))])

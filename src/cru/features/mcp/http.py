@@ -7,10 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from cru.core.base.config.secret import mask_url
+from cru.core.base.net.web_url import literal_address, why_address_inner
+from cru.core.base.values.visible import visible
 from cru.features.mcp import BadServer, McpServer, RequestFailed, ServerUnavailable
 from cru.features.mcp.limits import NotificationGate
 from cru.features.mcp.listing import screen_result
+from cru.features.mcp.oauth import kept_auth, login_wanted
 from cru.features.mcp.sdk import ATTEMPT
+from cru.features.mcp.tokens import TokenStore
 
 if TYPE_CHECKING:
     import httpx2
@@ -106,9 +111,6 @@ class HttpTransport:
         """What an earlier login gave; not if a header logs in."""
         if any(name.lower() == "authorization" for name in self._server.headers):
             return None
-        from cru.features.mcp.oauth import kept_auth
-        from cru.features.mcp.tokens import TokenStore
-
         return kept_auth(self._name, self._server.url, TokenStore(self._place.home, self._name, self._server.url))
 
     async def _check_request(self, request: httpx2.Request) -> None:
@@ -126,8 +128,6 @@ class HttpTransport:
 
     async def _check_addresses(self, url: httpx2.URL) -> None:
         """Looked up once more when it is connected to, and by a proxy if there is one: this is no wall. Raises BadServer."""
-        from cru.core.base.net.web_url import literal_address, why_address_inner
-
         if (
             literal_address(url.host) is not None or url.host == "localhost"
         ):  # the address itself was shown, or is judged as such
@@ -145,8 +145,6 @@ class HttpTransport:
             if attempt is not None:
                 attempt.is_forgotten = True
         elif response.status_code == 401:
-            from cru.features.mcp.oauth import login_wanted
-
             self.refusal = login_wanted(self._name)
         elif response.status_code in (403, 404) or 300 <= response.status_code < 400:
             self.refusal = ServerUnavailable(f"it answered with the status {response.status_code}{_target(response)}")
@@ -183,8 +181,5 @@ def _target(response: httpx2.Response) -> str:
     location = response.headers.get("location", "")
     if not 300 <= response.status_code < 400 or not location:
         return ""
-    from cru.core.base.config.secret import mask_url
-    from cru.core.base.values.visible import visible
-
     target = visible(mask_url(str(response.url.join(location))))
     return f": it leads to {target}, which is not followed; set that `url` if it is meant"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.visible import visible
@@ -80,7 +81,6 @@ def read_tool(tool: mcp_types.Tool) -> tuple[RemoteTool | None, str]:
 
 
 def _why_unusable(schema: dict[str, Any]) -> str:
-    import msgspec
     from jsonschema import Draft202012Validator, SchemaError
 
     size = len(msgspec.json.encode(schema, enc_hook=repr))

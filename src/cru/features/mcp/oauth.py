@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from cru.core.base.values.visible import visible
 from cru.features.mcp import ServerUnavailable
 from cru.features.mcp.tokens import TokenStore
 
@@ -54,8 +55,6 @@ class LoginListener:
         except TimeoutError as error:
             raise ServerUnavailable(f"nobody has logged in within {LOGIN_SECONDS:g} s") from error
         if "code" not in answer:
-            from cru.core.base.values.visible import visible
-
             why = visible(answer.get("error_description") or answer.get("error") or "no code came")[:300]
             raise ServerUnavailable(f"the login failed: {why}")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))

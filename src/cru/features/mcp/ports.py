@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from cru.features.mcp import McpError
+
 
 class FormField(Struct, frozen=True):
     """One thing that a server wants to know.
@@ -72,8 +74,6 @@ class NoRequests:
         return None
 
     async def sample(self, request: SamplingRequest) -> Sample:
-        from cru.features.mcp import McpError
-
         raise McpError("nobody is here who could permit it")
 
     def roots(self) -> tuple[Path, ...]:

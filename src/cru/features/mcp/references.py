@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cru.core.base.config.secret import secrets_in_url
 from cru.features.mcp import BadServer, McpServer
 
 _REFERENCE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
@@ -53,8 +54,6 @@ def expand(server: McpServer, env: Mapping[str, str]) -> tuple[McpServer, set[st
         env=expansion.table(server.env), cwd=expansion.text(server.cwd), url=expansion.text(server.url),
         headers=expansion.table(server.headers),
     )  # fmt: skip
-    from cru.core.base.config.secret import secrets_in_url
-
     return expanded, {secret for secret in (*expansion.secrets, *secrets_in_url(expanded.url)) if len(secret) > 3}
 
 

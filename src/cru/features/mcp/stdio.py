@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cru.core.base.process.child import Child, Program
 from cru.core.base.process.pipes import PipeReader, PipeWriter
 from cru.core.base.process.run import end
+from cru.core.base.values.visible import visible
 from cru.features.mcp import RequestFailed, ServerUnavailable
 from cru.features.mcp.limits import NotificationGate
 from cru.features.mcp.listing import screen_result
@@ -138,8 +139,6 @@ class StdioTransport:
 
     def last_words(self) -> str:
         """The last lines of standard error, as one."""
-        from cru.core.base.values.visible import visible
-
         lines = bytes(self._stderr).decode("utf-8", "replace").strip().splitlines()[-3:]
         return visible(" | ".join(line.strip() for line in lines))[-LAST_WORDS:]
 

@@ -17,6 +17,7 @@ from cru.core.base.values.mcp_names import join_names
 from cru.core.base.values.messages import ToolSpec
 from cru.core.tools.arguments import decode_object
 from cru.core.tools.files import IMAGE_SUFFIXES
+from cru.core.tools.images import keep_images
 from cru.core.tools.protocol import (
     OUTPUT_FOLDER,
     Access,
@@ -28,6 +29,7 @@ from cru.core.tools.protocol import (
     ToolTimeout,
 )
 from cru.features.mcp import CallTimeout, McpError
+from cru.features.mcp.listing import clean_text
 
 if TYPE_CHECKING:
     from cru.features.mcp.connection import ServerConnection
@@ -78,8 +80,6 @@ class McpTool:
         """Raises ToolError."""
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
-            from cru.features.mcp.listing import clean_text
-
             part = f"{progress:g}" + (f" of {total:g}" if total else "")
             running.emit(f"{clean_text(message, 200) if message else self.remote.name}: {part}\n")
 
@@ -92,8 +92,6 @@ class McpTool:
             raise ToolError(error.message, error.hint) from error
         if not saver.images:
             return ToolResult(answer.text, answer.is_error)
-        from cru.core.tools.images import keep_images
-
         return ToolResult(answer.text, answer.is_error, images=keep_images(saver.images, running.folder))
 
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
+from cru.core.base.process.confined import ProjectProgram, describe_put_aside
 from cru.features.mcp import BadServer, ServerUnavailable
 from cru.features.mcp.definition import ServerDefinition
+from cru.features.mcp.http import HttpTransport
 from cru.features.mcp.place import ServerPlace
 from cru.features.mcp.references import expand
+from cru.features.mcp.stdio import StdioTransport
 
 if TYPE_CHECKING:
-    from cru.core.base.process.confined import ConfinedCommand, ProjectProgram
+    from cru.core.base.process.confined import ConfinedCommand
 
 
 class ServerTransport(Protocol):
@@ -58,8 +61,6 @@ async def _confine(place: ServerPlace, name: str, program: ProjectProgram) -> Co
         return None
     settle = confined.settle
 
-    from cru.core.base.process.confined import describe_put_aside
-
     def settle_and_tell() -> list[str]:
         paths = settle()
         if paths:
@@ -73,19 +74,13 @@ def make_transport(definition: ServerDefinition, place: ServerPlace, auth: Any =
     """auth: what logs in at an address, if not what was kept. Raises BadServer."""
     server, secrets = expand(definition.server, place.env)
     if server.command:
-        from cru.features.mcp.stdio import StdioTransport
-
         cwd = place.root / Path(server.cwd).expanduser()
         env = {**place.env_of_program(of_project=definition.of_project), **server.env}
         argv = (server.command, *server.args)
         if not definition.of_project or place.confine is None:
             return StdioTransport(argv, cwd, env, secrets)
-        from cru.core.base.process.confined import ProjectProgram
-
         program = ProjectProgram(argv, str(cwd))
         return StdioTransport(argv, cwd, env, secrets, partial(_confine, place, definition.name, program))
     if why := place.why_not(server.url):
         raise BadServer(f"{definition.describe()} is forbidden by {why}")
-    from cru.features.mcp.http import HttpTransport
-
     return HttpTransport(definition, server, place, secrets, auth)

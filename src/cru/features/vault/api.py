@@ -10,6 +10,10 @@ from cru.core.api.arguments import number, options, table, text, whole
 from cru.core.api.host import BadArgument, NamespaceError, NotAvailable, host
 from cru.core.api.names import tell_absent
 from cru.core.base.values.errors import CruError
+from cru.features.vault.front_matter import with_front_matter
+from cru.features.vault.live import live_vault
+from cru.features.vault.plain import plain_hit, plain_note, plain_notes
+from cru.features.vault.search.modes import SearchMode
 
 if TYPE_CHECKING:
     from cru.features.vault.live import LiveVault
@@ -32,8 +36,6 @@ async def list_(limit: int | None = None) -> list[Record]:
     most = None if limit is None else whole("cru.vault.list", "limit", limit, 0)
 
     def look(vault: Vault) -> list[Record]:
-        from cru.features.vault.plain import plain_notes
-
         return plain_notes(vault, vault.notes(most))
 
     return await ask("vault.list", look, [])
@@ -47,8 +49,6 @@ async def get(path: str) -> Record | None:
     name = text("cru.vault.get", "path", path)
 
     def look(vault: Vault) -> Record | None:
-        from cru.features.vault.plain import plain_note
-
         note = vault.get(name)
         return None if note is None else plain_note(vault, note)
 
@@ -74,9 +74,6 @@ async def search(query: str, opts: dict[str, Any] | None = None) -> list[Record]
         raise BadArgument(f'{where}: mode must be "text", "semantic" or "hybrid"')
 
     async def look(vault: LiveVault) -> list[Record]:
-        from cru.features.vault.plain import plain_hit
-        from cru.features.vault.search.modes import SearchMode
-
         result = await vault.search(words, limit, SearchMode(mode) if mode else None)
         return [plain_hit(hit) for hit in result.hits if least is None or hit.score >= least]
 
@@ -126,8 +123,6 @@ async def create_note(note: dict[str, Any]) -> str:
         raise NotAvailable(f"Kiln error: {NO_VAULT}")
 
     def write(vault: Vault) -> str:
-        from cru.features.vault.front_matter import with_front_matter
-
         return vault.write(path, with_front_matter(properties, body), overwrite=overwrite)
 
     return await ask("vault.create_note", write, "")
@@ -155,8 +150,6 @@ def key(name: str) -> str | None:
 
 def live() -> LiveVault | None:
     """The vault of the session."""
-    from cru.features.vault.live import live_vault
-
     return live_vault(host().session.parts.services)
 
 

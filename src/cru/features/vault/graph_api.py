@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from cru.core.api import jq
 from cru.core.api.arguments import text, whole
+from cru.features.vault import NoSuchNote
 from cru.features.vault import api as notes
+from cru.features.vault.plain import plain_notes, plain_rows
 
 if TYPE_CHECKING:
     from cru.features.vault.index.records import NoteRecord
@@ -73,16 +78,10 @@ async def db_query(query: str) -> list[Any]:
     words = text("cru.graph.db_query", "query", query)
 
     def look(vault: Vault) -> list[Any]:
-        from cru.features.vault.plain import plain_rows
-
         rows, filters = vault.query(words)
         results = plain_rows(vault, rows)
         if not filters:
             return results
-        import msgspec
-
-        from cru.core.api import jq
-
         return jq.query("Graph query error", msgspec.json.encode(results), filters)
 
     return await notes.ask("graph.db_query", look, [], "Graph query error")
@@ -117,9 +116,6 @@ async def _of_title(name: str, title: str, follow: Callable[[Vault, NoteRecord],
     named = text(f"cru.{name}", "title", title)
 
     def look(vault: Vault) -> list[Record]:
-        from cru.features.vault import NoSuchNote
-        from cru.features.vault.plain import plain_notes
-
         try:
             note = vault.find(named)
         except NoSuchNote:

@@ -13,6 +13,7 @@ from cru.core.turn.parts import SessionServices
 from cru.features.vault import IndexUnusable, NoEmbeddings, VaultSettings
 from cru.features.vault.index.changes import ChangeKind, NoteChange
 from cru.features.vault.search.modes import SearchMode, SearchResult
+from cru.features.vault.vault import find_vault
 
 if TYPE_CHECKING:
     from cru.features.vault.semantic.store import Coverage
@@ -131,8 +132,6 @@ class LiveVault:
 
     def _opened(self) -> Vault:
         if self._vault is None:
-            from cru.features.vault.vault import find_vault
-
             vault = find_vault(self._settings, self._home)
             vault.update()
             self._looked = time.monotonic()

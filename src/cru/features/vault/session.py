@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -15,12 +14,11 @@ from cru.core.events.payloads import MessageReceived
 from cru.core.guard.rules.paths import PathRoots, contains_secrets, resolve
 from cru.core.turn.parts import Parts
 from cru.features.vault import VaultTable, located, with_environment
+from cru.features.vault.grounding import Grounding
 from cru.features.vault.index.changes import ChangeKind, NoteChange
 from cru.features.vault.live import LiveVault
+from cru.features.vault.note_watcher import VaultWatcher
 from cru.features.vault.tools import VaultTools
-
-if TYPE_CHECKING:
-    from cru.features.vault.note_watcher import VaultWatcher
 
 
 def find_vault(start: Start, settings: Settings) -> SessionVault | None:
@@ -71,8 +69,6 @@ class SessionVault:
         async def watch(_: Parts | None = None) -> None:
             nonlocal watcher
             if parts.services.face.is_chat:
-                from cru.features.vault.note_watcher import VaultWatcher
-
                 watcher = watcher or VaultWatcher(parts, self._live)
                 await watcher.consider()
 
@@ -85,8 +81,6 @@ class SessionVault:
         parts.services.lifecycle.closing.append(close)
 
     def _ground(self, parts: Parts) -> None:
-        from cru.features.vault.grounding import Grounding
-
         grounding = Grounding(parts, self._live, self._grounding)
         parts.bus.registry.on(MessageReceived, grounding, owner="vault", where="[vault] grounding", on_error="pass")
         parts.services.lifecycle.closing.append(grounding.close)

@@ -16,6 +16,7 @@ from cru.core.base.values.visible import visible
 from cru.core.tools.arguments import Read, Some, check_arguments, parse_arguments
 from cru.core.tools.files import read
 from cru.core.tools.hidden import HiddenCount, find_hidden
+from cru.core.tools.preview import preview_call
 from cru.core.tools.protocol import (
     Access,
     ArgumentError,
@@ -232,8 +233,6 @@ class VaultTool:
 
     def preview(self, args: Mapping[str, object]) -> str:
         """What a question shows of the call."""
-        from cru.core.tools.preview import preview_call
-
         return preview_call("write", args) if self.kind == "write" else ""
 
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +379,4 @@ def _hits(passages: Iterable[FoundPassage]) -> list[Hit]:
 
 
 def _folder_name(root: Path) -> str:
-    from hashlib import blake2b
-
     return blake2b(os.fsencode(root), digest_size=10).hexdigest()

@@ -9,7 +9,11 @@ from typing import Any
 
 from cru.core.api.arguments import lua_type, tostring
 from cru.core.api.callbacks import error_value, report_failure
-from cru.core.base.files.search_path import own_path
+from cru.core.base.files.search_path import find_program, own_path
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.confined import ConfinedCommand, describe_put_aside, run_confined
+from cru.core.base.process.run import run_program
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.errors import CruError
 from cru.core.turn.parts import Parts
@@ -75,12 +79,6 @@ def _failure_reason(guard: Guard, error: Exception) -> str:
 async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
     """As a command of the model runs, which may have written what it starts: in the sandbox, without keys, and not where nothing may
     be changed."""
-    from cru.core.base.files.search_path import find_program
-    from cru.core.base.process.capture import TextCapture
-    from cru.core.base.process.child import Program
-    from cru.core.base.process.confined import ConfinedCommand, describe_put_aside, run_confined
-    from cru.core.base.process.run import run_program
-
     if parts.gate.mode == "plan":
         return f"`{guard.shell}` is not run in plan mode, which only reads, so it did not pass"
 

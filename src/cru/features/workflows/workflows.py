@@ -10,6 +10,8 @@ from functools import partial
 
 from cru.core.agents.record import MAIN
 from cru.core.api.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
+from cru.core.base.config.closest import did_you_mean
+from cru.core.base.files.glob import compile_identifier_glob
 from cru.core.events import payloads
 from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
 from cru.core.events.registry import HandlerFunction
@@ -272,9 +274,6 @@ class Workflows:
 
 
 def _warn_unknown_tools(machine: WorkflowMachine, tools: Tools) -> None:
-    from cru.core.base.config.closest import did_you_mean
-    from cru.core.base.files.glob import compile_identifier_glob
-
     known = tools.names()
     for state in machine.definition.states.values():
         for glob in state.tools or ():

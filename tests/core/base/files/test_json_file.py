@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.core.base.files import atomic, decode_json
+from cru.core.base.files import decode_json, json_file
 from cru.core.base.files.json_file import DamagedFile, load_json, update_json
 
 
@@ -41,7 +41,7 @@ def test_a_damaged_file_that_cannot_be_moved_stays(tmp_path: Path, monkeypatch: 
     def refuse(path: Path, suffix: str) -> Path:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(atomic, "set_aside", refuse)
+    monkeypatch.setattr(json_file, "set_aside", refuse)
     path = tmp_path / "a.json"
     path.write_bytes(b"{")
     with pytest.raises(DamagedFile, match="cannot be kept aside: Read-only file system") as caught:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cru.core.api.answers.values import ADDING, BESIDE, DECIDING, REFUSING
 from cru.core.api.event_table.lazy import raw_items
 from cru.core.api.event_table.table import alias_of, field_of
+from cru.core.base.config.closest import closest
 from cru.core.events.catalog import EventRow
 
 # Words of other systems' answers, and ours.
@@ -35,8 +36,6 @@ class MisspelledKey(NamedTuple):
 
 def find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], unknown: Iterable[str]) -> list[MisspelledKey]:
     """What is wrong with the keys that mean nothing; most of them are just somebody's own."""
-    from cru.core.base.config.closest import closest
-
     values = dict(raw_items(raw))
     has_words = any(word in values for word in (*DECIDING, *ADDING))
     misspelled = []

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cru.core.api.host import BadArgument
+from cru.core.base.config.closest import did_you_mean
 from cru.core.events.answers import Answer, Inject, Position
 
 DECIDING = ("cancel", "deny", "cancelled", "allow", "ask", "halt", "handled")
@@ -85,8 +86,6 @@ def _check_inject_keys(value: Mapping[str, object]) -> None:
     unknown = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
     if not unknown:
         return
-    from cru.core.base.config.closest import did_you_mean
-
     for key in unknown:
         if near := did_you_mean(key, INJECT_KEYS):
             raise BadArgument(f"inject: `{key}` means nothing", near)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cru.core.api.arguments import array, table, text, texts, tostring, whole
 from cru.core.api.dialogs.port import show_dialog
 from cru.core.api.host import BadArgument, Object
+from cru.core.conversations.entries import new_id
 
 
 class Question(Object):
@@ -135,8 +136,6 @@ def batch() -> Batch:
 
     Example: cru.ask.batch():question_count() --> 0
     """
-    from cru.core.conversations.entries import new_id
-
     return Batch(new_id())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from cru.core.api.arguments import options, table, text, texts, tostring
@@ -21,8 +22,6 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
 
     Example: cru.ui.permission(nil, {action={type="bash", tokens={"ls"}}}).kind --> "cancelled"
     """
-    import asyncio
-
     where = "cru.ui.permission"
     try:
         check_session(where, session_id)

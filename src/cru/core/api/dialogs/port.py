@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from cru.core.api.arguments import number
 from cru.core.api.host import host
+from cru.core.conversations.entries import new_id
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested, SessionPaused, SessionResumed
 
 TIMEOUT = 300.0
@@ -17,10 +19,6 @@ async def show_dialog(
     kind: str, prompt: str, request: dict[str, Any], timeout_secs: Any = None
 ) -> dict[str, Any] | None:
     """Show a dialog between its two events; None for cancelled, timed out (0 and nil mean 300 s) and nobody there."""
-    import asyncio
-
-    from cru.core.conversations.entries import new_id
-
     seconds = number(f"cru.ui.{kind}", "timeout_secs", TIMEOUT if timeout_secs is None else timeout_secs, 0) or TIMEOUT
     parts = host().session.parts
     dialogs = parts.services.face.dialogs

@@ -12,6 +12,8 @@ from cru.core.api.dialogs import popup
 from cru.core.api.dialogs.ask import read_answers as answers_of
 from cru.core.api.dialogs.port import show_dialog
 from cru.core.api.host import BadArgument, Object, Values, host
+from cru.core.api.log import shown
+from cru.core.conversations.entries import new_id
 
 FORMATS = ("markdown", "code", "json", "plain")
 CANCELLED = {"kind": "cancelled"}
@@ -197,8 +199,6 @@ async def ask_batch(session_id: str | None, opts: dict[str, object], timeout_sec
 
     Example: cru.ui.ask_batch(nil, {questions={{header="A", question="b?"}}}).kind --> "cancelled"
     """
-    from cru.core.conversations.entries import new_id
-
     where = "cru.ui.ask_batch"
     check_session(where, session_id)
     questions = [
@@ -293,8 +293,6 @@ def _take_view(fields: dict[str, Any]) -> dict[str, Any]:
     content = fields.get("content")
     if not isinstance(content, Object) or content.as_text() is None:
         return fields
-    from cru.core.api.log import shown
-
     text, view = shown(content)
     return {**fields, "content": text, "view": view}
 

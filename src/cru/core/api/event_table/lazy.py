@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from cru.core.base.config.closest import did_you_mean
+
 BIG_TEXT = 64 << 10
 BIG_LIST = 16
 """Beyond this length a field is sent only when it is read."""
@@ -78,8 +80,6 @@ class LazyDict(dict[str, object]):
     def _missing(self, name: str) -> AttributeError:
         if name.startswith("__"):
             return AttributeError(name)
-        from cru.core.base.config.closest import did_you_mean
-
         hint = did_you_mean(name, [key for key in self if isinstance(key, str)])
         return AttributeError(f"there is no `{name}` here{f'; {hint}' if hint else ''}", name=name, obj=self)
 

@@ -8,6 +8,7 @@ from cru.core.api.arguments import table, text
 from cru.core.api.host import BadArgument, host
 from cru.core.api.layers import Layers
 from cru.core.api.oil import style as oil_style
+from cru.core.base.config.closest import did_you_mean
 
 MOST_LINKS = 10
 
@@ -39,8 +40,6 @@ def group_style(where: str, name: str) -> dict[str, object]:
         value = groups.get(value) if isinstance(value, str) else value
         if isinstance(value, Mapping):
             return dict(value)
-    from cru.core.base.config.closest import did_you_mean
-
     known = [str(group) for group in groups]
     raise BadArgument(
         f"{where}: there is no style `{name}`", did_you_mean(name, known) or "cru.hl.set(name, {fg=…}) makes it"

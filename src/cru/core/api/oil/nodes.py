@@ -10,6 +10,7 @@ from cru.core.api.arguments import text as a_text
 from cru.core.api.host import BadArgument, Object, call
 from cru.core.api.oil import style as oil_style
 from cru.core.api.oil.groups import group_style
+from cru.core.api.oil.view import view_of
 
 CONTAINER = ("gap", "padding", "border", "justify", "align", "fg", "bg", "bold", "margin")
 _HINTS = {"table": "wrap data in a node, as in cru.oil.text(...)", "function": "call it, and pass what it returns"}
@@ -39,14 +40,12 @@ class Node(Object):
 
     def to_text(self, columns: int | None = None) -> str:
         """The node and all below it as plain text, at most that many columns wide (80). Raises BadArgument."""
-        from cru.core.api.oil.view import view_of
         from cru.core.base.values.oil.layout import COLUMNS, plain_text
 
         return plain_text(view_of(self), COLUMNS if columns is None else whole("node:to_text", "columns", columns, 1))
 
     def to_html(self) -> str:
         """The same as one element of HTML, with its styles; everything in it is escaped."""
-        from cru.core.api.oil.view import view_of
         from cru.core.base.values.oil.html import to_html
 
         return to_html(view_of(self))

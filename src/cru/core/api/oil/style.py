@@ -6,6 +6,7 @@ import re
 
 from cru.core.api.arguments import lua_type, options, tostring, whole
 from cru.core.api.host import BadArgument
+from cru.core.base.config.closest import did_you_mean
 
 FLAGS = ("bold", "dim", "italic", "underline")
 COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "gray", "darkgray", "reset")
@@ -37,8 +38,6 @@ def colour(where: str, value: object) -> str:
         return "#" + "".join(f"{int(part):02x}" for part in rgb.groups())
     if name in COLOURS or _HEX.fullmatch(name):
         return name
-    from cru.core.base.config.closest import did_you_mean
-
     raise BadArgument(
         f"{where}: unknown colour `{tostring(value)}`", did_you_mean(name, COLOURS) or "or write it as #rrggbb"
     )

@@ -15,11 +15,13 @@ from cru.core.api.arguments import options, text, texts, warn, whole
 from cru.core.api.host import BadArgument, Values, host
 from cru.core.api.sessions.open_sessions import OpenSession, check_script_session, open_sessions
 from cru.core.base.config.check import in_plain_words
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import ANCHOR, MESSAGE, Entry
 from cru.core.conversations.store import FileContext
 from cru.core.guard.rules.modes import MODES
 from cru.core.turn.history import IMAGES
+from cru.core.turn.images import copy_images_of
 from cru.core.turn.unfinished import find_unfinished
 
 _AGENT = ("model", "provider", "temperature", "system_prompt", "mode", "tools")
@@ -86,8 +88,6 @@ def _configure(where: str, record: ConversationRecord, fields: dict[str, Any]) -
     if changed.get("tools") is not None:
         changed["tools"] = tuple(texts(where, "tools", changed["tools"]))
     if changed.get("mode", "") not in ("", *MODES):
-        from cru.core.base.config.closest import did_you_mean
-
         mode = text(where, "mode", changed["mode"])
         raise BadArgument(
             f"{where}: unknown mode `{mode}`", did_you_mean(mode, MODES) or f"modes are {', '.join(MODES)}"
@@ -246,8 +246,6 @@ def fork(session_id: str | None, opts: dict[str, Any] | int | None = None, **nam
 
 def _copy(store: FileContext, entries: list[Entry], summary: str, source: Path) -> None:
     if any(IMAGES in entry.metadata for entry in entries):
-        from cru.core.turn.images import copy_images_of
-
         copy_images_of(entries, source, store.folder)
     if entries:
         store.append(*entries)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
+
 from cru.core.agents.manager import Task
 from cru.core.agents.record import CancelledBy
 from cru.core.api.agent_requests import agent_tasks
@@ -144,8 +146,6 @@ def _part(event: dict[str, Any], longest: int) -> dict[str, Any] | None:
         case "segment_complete":
             return {"type": "text", "content": data["content"]}
         case "tool_call":
-            import msgspec
-
             return {
                 "type": "tool_call",
                 "tool": data["tool"],

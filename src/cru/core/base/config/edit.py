@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.config.layers import ConfigError, SettingsProblem
 from cru.core.base.config.positions import split_key
+from cru.core.base.files.atomic import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -19,8 +20,6 @@ def set_value(path: Path, key: str, value: object) -> None:
     if the file is not TOML, a part of the key is not a table, or it cannot be written."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
-
-    from cru.core.base.files.atomic import replace_file
 
     try:
         document = tomlkit.parse(_read_text(path))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from cru.core.base.config.layers import MOST_SHOWN, NOT_LOCAL, Layer, SettingsProblem
+from cru.core.base.config.positions import shorten, show_key
 
 ONLY_AT_HOME = "it counts only in ~/.cru/config.toml"
 # What an untrusted project may set: table -> its keys. Both lists can only make things stricter.
@@ -64,8 +65,6 @@ def _leads_outside(rule: object) -> bool:
 
 
 def _describe_untrusted(layer: Layer, paths: Sequence[tuple[str, ...]]) -> Iterator[SettingsProblem]:
-    from cru.core.base.config.positions import show_key
-
     hint = f"read {layer.file}, then `cru trust`"
     for path in paths[:MOST_SHOWN]:
         yield SettingsProblem(f"`{show_key(path)}` is ignored: this project is not trusted", layer.place(path), hint)
@@ -74,8 +73,6 @@ def _describe_untrusted(layer: Layer, paths: Sequence[tuple[str, ...]]) -> Itera
 
 
 def _describe_forbidden(layer: Layer, keys: Sequence[str], rules: Sequence[str]) -> Iterator[SettingsProblem]:
-    from cru.core.base.config.positions import shorten
-
     for key in keys:
         yield SettingsProblem(f"`{key}` is ignored: {ONLY_AT_HOME}", layer.place((key,)), NOT_LOCAL[key])
     place, hint = layer.place(("permissions", "allow")), NOT_LOCAL["sandbox"]

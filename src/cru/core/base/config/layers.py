@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from msgspec import Struct, ValidationError
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from cru.core.base.files import parse_toml
 from cru.core.base.files.regular import read_regular
@@ -193,8 +193,6 @@ class Settings:
 
     def as_dict(self) -> dict[str, object]:
         """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
-        from msgspec import to_builtins
-
         from cru.core.base.config.secret import ADDRESSES, mask_servers, mask_url
 
         out: dict[str, object] = {}
@@ -290,8 +288,6 @@ def _has_key(data: object, path: tuple[str, ...]) -> bool:
 
 
 def _convert(own: dict[str, object], struct: type[Struct]) -> Struct:
-    from msgspec import convert
-
     try:
         return convert(own, struct)
     except ValidationError as error:  # only a rule that joins several keys can still fail here

@@ -7,7 +7,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct, json
 from msgspec.structs import FieldInfo, fields
 
 from cru.core.base.config.check import describe_range
@@ -87,8 +87,6 @@ def _type(kind: object) -> str:
 
 
 def _default(field: FieldInfo, inner: type[Struct] | None) -> str:
-    from msgspec import NODEFAULT, json
-
     if field.required or inner is not None:
         return "–"
     value = field.default_factory() if field.default is NODEFAULT else field.default

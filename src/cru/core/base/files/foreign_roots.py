@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,8 +41,6 @@ def _own_ids(user: int, env: Mapping[str, str]) -> set[int]:
 
 def _safe_folders(env: Mapping[str, str], folder: Path) -> list[str]:
     """From the settings of the user and the machine, not from the repository's own."""
-    import subprocess
-
     own = {**env, "PATH": own_path(env.get("PATH", os.defpath), str(folder))}
     command = ("git", "config", "--null", "--get-all", "safe.directory")
     try:

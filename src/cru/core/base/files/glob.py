@@ -4,6 +4,7 @@ identifiers of events. Matching a rule or a path takes no more than length times
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
@@ -128,7 +129,6 @@ def compile_name(text: str) -> NameTest:
     if text[0] == "*" and not any(c in text[1:] for c in "*?[\\"):
         end = text[1:]
         return lambda name: name.endswith(end)
-    import re
     from fnmatch import translate
 
     return re.compile(translate(_as_fnmatch(text))).match
@@ -206,8 +206,6 @@ def matches_identifier(pattern: str, identifier: str | None) -> bool:
 @functools.lru_cache(maxsize=512)
 def compile_identifier_glob(pattern: str) -> NameTest:
     """The test for a whole identifier. Raises BadGlob."""
-    import re  # only patterns need it
-
     regex = _identifier_regex(pattern)
     try:
         test = re.compile(regex, re.DOTALL).fullmatch
@@ -223,8 +221,6 @@ def compile_identifier_glob(pattern: str) -> NameTest:
 
 
 def _identifier_regex(pattern: str) -> str:
-    import re
-
     out, depth = [], 0
     for token in re.findall(_TOKENS, pattern, re.DOTALL):
         if token == "{":
@@ -244,8 +240,6 @@ def _identifier_regex(pattern: str) -> str:
 
 def _character_regex(token: str) -> str:
     """Of a class of characters, an escaped character, or a plain one."""
-    import re
-
     if len(token) > 2 and token[0] == "[":
         negated = token[1] in "!^" and len(token) > 3
         inside = token[2 if negated else 1 : -1]

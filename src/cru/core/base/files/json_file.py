@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from cru.core.base.files import MAX_BYTES
+from cru.core.base.files.atomic import file_lock, replace_file, set_aside
 from cru.core.base.files.regular import make_private_folder, read_regular
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def load_json(path: Path, decode: Callable[[bytes], T]) -> T | None:
 
 
 def _set_aside(path: Path, reason: str, content: bytes) -> DamagedFile:
-    from cru.core.base.files.atomic import set_aside
-
     try:
         return DamagedFile(reason, f"kept as {set_aside(path, 'corrupt')}", True, content)
     except OSError as error:
@@ -57,8 +56,6 @@ def _set_aside(path: Path, reason: str, content: bytes) -> DamagedFile:
 
 def update_json(path: Path, change: Callable[[], bytes | None]) -> None:
     """Replace the file by what `change` makes of it under the lock, None for no change. Raises OSError."""
-    from cru.core.base.files.atomic import file_lock, replace_file
-
     make_private_folder(path.parent)
     with file_lock(path):
         content = change()

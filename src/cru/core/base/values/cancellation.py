@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Coroutine
 from contextvars import ContextVar, copy_context
 from math import inf
@@ -102,8 +103,6 @@ def _is_cancelled() -> bool:
 
 def _is_pressed() -> bool:
     """Whether Ctrl-C may raise something: while a session runs the loop hears of the signal instead."""
-    import signal
-
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

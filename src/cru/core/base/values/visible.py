@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -128,8 +129,6 @@ LONGEST_RUN, DEEPEST_INDENT = 8, 32
 
 def fold_blanks(line: str, longest: int = LONGEST_RUN) -> str:
     """A line with the number of blanks in the place of more than `longest` of them: nothing behind them is out of sight."""
-    import re
-
     text = line.lstrip(" \t")
     indent = line[: len(line) - len(text)]
     shown = re.sub(f"[ \t]{{{longest + 1},}}", lambda match: f" {_count(len(match[0]), 'blank')} ", text)

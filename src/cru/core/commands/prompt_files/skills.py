@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.messages import Span, ToolSpec
 from cru.core.base.values.visible import visible
 from cru.core.commands.prompt_files import FileOrigin, PromptFileError, PromptFileKind, PromptPlaces
@@ -175,8 +176,6 @@ class SkillTool:
             return ToolResult("\n".join(lines) or "no skill fits; other words may")
         file = self._skills.load().get(name.removeprefix("/"))
         if file is None or file.switch("disable-model-invocation", False):
-            from cru.core.base.config.closest import did_you_mean
-
             near = did_you_mean(name, [file.name for file in self._skills.offered()])
             raise ToolError(f"there is no skill {name!r}", near)
         agent: Parts | None = ACTING.get()

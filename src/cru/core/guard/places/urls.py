@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from cru.core.base.files.glob import StarGlob, escape, matches_text, parse_glob
+from cru.core.base.net import BadUrl
+from cru.core.base.net.web_url import inner_address, literal_address, parse_web_url
 
 _PORTS = {"http": ":80", "https": ":443"}
 _OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
@@ -42,9 +44,6 @@ def parse_rule_url(url: str) -> RuleUrl:
 
 def _as_connected(url: str, written: RuleUrl) -> RuleUrl:
     """The host that a web address leads to. An odd spelling of it stays ambiguous: it is asked about, and no allow rule covers it."""
-    from cru.core.base.net import BadUrl
-    from cru.core.base.net.web_url import inner_address, literal_address, parse_web_url
-
     try:
         parsed = parse_web_url(url)
     except BadUrl:

@@ -9,10 +9,13 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from cru.core.base.files.glob import StarGlob, matches_text
+from cru.core.guard.rules.denied_options import read_denied_options, without_denied_options
 from cru.core.guard.rules.rule_programs import GLOB, programs_of, without_globs, without_versions
 from cru.core.guard.shell.analysis import CommandAnalysis, Words
 from cru.core.guard.shell.braces import expand_bash_braces
 from cru.core.guard.shell.inner_commands import find_inner_commands, find_line_commands, find_plainly_run
+from cru.core.guard.shell.literal_values import write_out_values
+from cru.core.guard.shell.plain_commands import find_every_command
 from cru.core.guard.shell.programs import KEYWORDS, SUBCOMMAND_PROGRAMS, base_name
 
 if TYPE_CHECKING:
@@ -135,8 +138,6 @@ class SearchedCommand:
         """The candidates, but of a suspect form of which every command is known only these."""
         if not self._suspect or not self._is_shell:
             return self._candidates
-        from cru.core.guard.shell.plain_commands import find_every_command
-
         commands = {form.raw: find_every_command(form.raw) for form in self._suspect}
         unknown = [form for form in self._suspect if commands[form.raw] is None]
         if len(unknown) == len(self._suspect):
@@ -217,8 +218,6 @@ def _texts(word: str) -> Iterator[str]:
 def _denied_options(pattern: StarGlob) -> DeniedOptions | None:
     if not any("-" in piece for piece in pattern):
         return None
-    from cru.core.guard.rules.denied_options import read_denied_options
-
     return read_denied_options(pattern)
 
 
@@ -228,8 +227,6 @@ def _is_hit(candidate: _SearchedWords, forms: Sequence[StarGlob], denied: Denied
         return True
     if denied is None:
         return False
-    from cru.core.guard.rules.denied_options import without_denied_options
-
     rest = _forms(denied.rest)
     others = without_denied_options(candidate.words, candidate.begins, denied)
     return any(_matches(_SearchedWords(words, (0,)), rest) for words in others)
@@ -302,8 +299,6 @@ def _segments(raw: str) -> tuple[Words, ...]:
     if "\\" in text:
         text = f"{text}\n{_unescaped(text)}"
     if "=" in text or "$(" in text or "`" in text or "for " in text:
-        from cru.core.guard.shell.literal_values import write_out_values
-
         text = f"{text}\n{write_out_values(text)}"
     joined = text.replace("\\n", "\n").replace("$'", "").replace('$"', "")
     for char in "'\"\\":

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.config.layers import SettingsProblem
+from cru.core.events.answers import GrantKind, GrantScope, UpdateKind
+from cru.core.guard import BadRule, NotStored
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.core.base.config.layers import SettingsProblem
     from cru.core.events.answers import PermissionUpdate
     from cru.core.guard.rules.rules import GrantOrigin, Rule
     from cru.core.guard.trust.hook_grants import HookGrant
@@ -102,8 +105,6 @@ class Grants:
 
     def remove_of_hooks(self, text: str) -> list[str]:
         """Take back what hooks allow here by this rule; who they were. Raises NotStored."""
-        from cru.core.events.answers import GrantKind
-
         self.lists()
 
         def goes(grant: HookGrant) -> bool:
@@ -120,7 +121,6 @@ class Grants:
     def update(self, update: PermissionUpdate) -> list[str]:
         """Take over rules or folders of a hook; what a person should know of it. Raises BadRule, or NotStored (it then holds for the
         session, if it gives something)."""
-        from cru.core.events.answers import GrantKind, GrantScope, UpdateKind
         from cru.core.guard.trust.hook_grants import apply_update, describe_change
 
         if update.grant is not GrantKind.FOLDER:
@@ -144,8 +144,6 @@ class Grants:
         return notices + describe_change(before, after, self.file)
 
     def _change_kept(self, update: PermissionUpdate) -> None:
-        from cru.core.events.answers import GrantScope, UpdateKind
-        from cru.core.guard import NotStored
         from cru.core.guard.trust.hook_grants import apply_update
 
         try:
@@ -158,8 +156,6 @@ class Grants:
 
     def _take_back_answers(self, update: PermissionUpdate) -> list[str]:
         """A hook may name a person's answer of its scope, which then ends."""
-        from cru.core.events.answers import GrantScope
-
         scopes: dict[GrantScope, Scope] = {
             GrantScope.SESSION: "session",
             GrantScope.LOCAL: "project",
@@ -171,8 +167,6 @@ class Grants:
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
         if not self._keeps:
-            from cru.core.guard import NotStored
-
             raise NotStored("with --no-session no answer is kept", "leave the flag out to keep it for longer")
         from cru.core.guard.trust.stored import GrantFile, update_stored
 
@@ -193,8 +187,6 @@ class Grants:
 
     def _parse(self, rules: Iterable[tuple[str, str, GrantOrigin]]) -> tuple[Rule, ...]:
         """Rules out of (text, source, origin); one that cannot be read is a problem."""
-        from cru.core.base.config.layers import SettingsProblem
-        from cru.core.guard import BadRule
         from cru.core.guard.rules.rules import parse_rule
 
         parsed: list[Rule] = []
@@ -206,8 +198,6 @@ class Grants:
         return tuple(parsed)
 
     def _collect(self) -> GrantedLists:
-        from cru.core.events.answers import GrantKind
-
         stored = self._file.hooks if self._file is not None else ()
         grants = (*self._session_hooks, *(grant for grant in stored if grant.root in ("", self._root)))
         of = {kind: [grant for grant in grants if grant.grant is kind] for kind in GrantKind}

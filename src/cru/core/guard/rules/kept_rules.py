@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from cru.core.base.files.glob import escape
 from cru.core.base.files.regular import read_regular
+from cru.core.guard.places.git_remotes import leads_elsewhere
+from cru.core.guard.places.gitlinks import find_gitlinks
 from cru.core.guard.rules.edited_rules import propose_prefix
 from cru.core.guard.rules.paths import JudgedCall, PathRoots
 from cru.core.guard.rules.rules import LONGEST, OUTSIDE, suggest_rule
@@ -65,8 +67,6 @@ def _has_hooks_elsewhere(places: PathRoots) -> bool:
 
 def _has_submodules(places: PathRoots) -> bool:
     """Whether git may go into a repository below, whose settings decide what runs."""
-    from cru.core.guard.places.gitlinks import find_gitlinks
-
     try:
         return bool(find_gitlinks(places.root))
     except OSError:
@@ -75,8 +75,6 @@ def _has_submodules(places: PathRoots) -> bool:
 
 def _leads_elsewhere(words: Sequence[str], places: PathRoots) -> bool:
     """Hooks of a repository on this machine may be written by commands inside, if it lies where they write."""
-    from cru.core.guard.places.git_remotes import leads_elsewhere
-
     try:
         return leads_elsewhere(words, _git_settings(places))
     except OSError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.config.layers import Layer, SettingsProblem
 from cru.core.base.files import glob, is_inside
 from cru.core.base.files.glob import escape
@@ -109,8 +110,6 @@ def drop_unreadable(layer: Layer) -> tuple[Layer, list[str]]:
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:
     """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged, nor tools that come and go: those
     of MCP servers, and the one that loads skills."""
-    from cru.core.base.config.closest import did_you_mean
-
     names = (*known, *KINDS, INPUT_TO, OUTSIDE, SKILL)
     return tuple(
         SettingsProblem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))

@@ -8,6 +8,8 @@ from ipaddress import ip_address
 
 from msgspec import Struct
 
+from cru.core.base.net.web_url import inner_address, literal_address, why_address_not_public
+
 _RULE = re.compile(
     r"(?P<wild>\*\.)?(?P<name>(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?|\[[0-9a-f:.]+\])"
     r"(?::(?P<port>[0-9]{1,5}))?"
@@ -77,8 +79,6 @@ def why_address_refused(rule: HostRule, address: str) -> str:
     Public addresses only, but for what the rule writes out: a host by its name may be in a private network, `localhost` and addresses are
     what they say. No name leads to this machine or to a link-local address by itself.
     """
-    from cru.core.base.net.web_url import inner_address, literal_address, why_address_not_public
-
     why = why_address_not_public(address)
     if not why or (not rule.is_wildcard and (rule.name == "localhost" or literal_address(rule.name) is not None)):
         return ""

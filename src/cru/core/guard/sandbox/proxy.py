@@ -11,6 +11,7 @@ import socket
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
+from cru.core.base.net.web_url import literal_address
 from cru.core.base.values.errors import CruError
 from cru.core.guard.sandbox.hosts import HostRule, find_rule, why_address_refused
 from cru.core.guard.sandbox.requests import LARGEST, BadRequest, ProxyRequest, read_request
@@ -160,8 +161,6 @@ def _listen(folder: str, name: str) -> socket.socket:
 
 async def _look_up(host: str, port: int) -> list[str]:
     """The addresses of a host, IPv4 first. Raises HostUnreachable."""
-    from cru.core.base.net.web_url import literal_address
-
     literal = literal_address(host)
     if literal is not None:
         return [str(literal)]

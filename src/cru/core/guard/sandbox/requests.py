@@ -6,6 +6,8 @@ import re
 
 from msgspec import Struct
 
+from cru.core.base.net import BadUrl
+from cru.core.base.net.web_url import parse_web_url
 from cru.core.base.values.errors import CruError
 
 LARGEST = 64 << 10
@@ -36,9 +38,6 @@ class ProxyRequest(Struct, frozen=True):
 
 def read_request(head: bytes) -> ProxyRequest:
     """Of a head up to its blank line. Raises BadRequest."""
-    from cru.core.base.net import BadUrl
-    from cru.core.base.net.web_url import parse_web_url
-
     first, *lines = head.split(b"\r\n")
     match = _LINE.fullmatch(first)
     if match is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,7 +13,6 @@ from cru.core.guard.trust.stored import HookJudgement, TrustFile, load_stored, u
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from cru.core.base.config.layers import SettingsProblem
     from cru.core.guard.trust.snapshot import Snapshot
@@ -45,8 +45,6 @@ class TrustStore:
 
     def files_below(self, folder: Path) -> list[Path]:
         """What was accepted below a folder, with any content, whether it is there or not."""
-        from pathlib import Path
-
         inside = _key(folder).rstrip(os.sep) + os.sep
         return [Path(key) for key in self._load().files if key.startswith(inside)]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
@@ -46,8 +48,6 @@ class Snapshot(Struct, frozen=True):
     @property
     def listing(self) -> bytes:
         """Kind, SHA-256 and path of every item: the same for two folders only if they are the same."""
-        from hashlib import sha256
-
         return b"".join(
             f"{item.kind} {sha256(item.content).hexdigest()} ".encode() + os.fsencode(item.path) + b"\0"
             for item in self.items
@@ -55,8 +55,6 @@ class Snapshot(Struct, frozen=True):
 
     def copy_to(self, place: Path) -> None:
         """Make the copy, readable by the user alone; it appears as a whole. Raises OSError."""
-        import shutil
-
         whole = place.with_name(f"{place.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
         make_private_folder(whole)
         try:

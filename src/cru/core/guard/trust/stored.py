@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cru.core.base.config.layers import SettingsProblem
 from cru.core.base.files import decode_json
+from cru.core.base.files.json_file import DamagedFile, load_json, update_json
 from cru.core.guard import NotStored
 from cru.core.guard.trust.hook_grants import HookGrant
 
@@ -72,7 +73,6 @@ T = TypeVar("T", bound=Versioned)
 def load_stored(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
     """The file's content, or an empty one if it is missing. A file that cannot be understood is kept beside, as
     `NAME.corrupt-N`, and reported; one that cannot be read, or is of a newer version, is reported and left alone."""
-    from cru.core.base.files.json_file import DamagedFile, load_json
 
     def decode(content: bytes) -> T | int:
         version = decode_json(content, Versioned).version
@@ -95,8 +95,6 @@ def load_stored(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
 
 def update_stored(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
     """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
-    from cru.core.base.files.json_file import update_json
-
     value, problem = kind(), None
 
     def apply() -> bytes:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+from cru.core.base.files.search_path import find_program
 from cru.core.hooks.errors import NoShell
 from cru.core.hooks.model.mapping import System
 
@@ -68,8 +69,6 @@ def find_shell(shells: tuple[str, ...], named: str, path: str) -> tuple[str, ...
 
 def find(name: str, path: str) -> str | None:
     """A program on the PATH, in the usual places, or installed beside this Python."""
-    from cru.core.base.files.search_path import find_program
-
     if os.name == "nt":
         import shutil
 
@@ -89,8 +88,6 @@ JQ_MISSING = 'there is no jq here; install it, or: pip install "cru[shell]"'
 def jq_stand_in(path: str) -> tuple[tuple[str, str], ...]:
     """What to set in an environment with this PATH; nothing if it has a jq, if there is no jaq either, or if there is no PATH: shells then
     have one of their own."""
-    from cru.core.base.files.search_path import find_program
-
     jaq = None if not path or find_program("jq", path) else find("jaq", path)
     if jaq is None or not os.access(JQ_FOLDER / "jq", os.X_OK):
         return ()

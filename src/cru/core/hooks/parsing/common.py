@@ -12,11 +12,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from cru.core.base.files.atomic import replace_file
 from cru.core.events.stamp import Event
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import FolderOf
 from cru.core.hooks.model.result import HookResult, HookRun
+from cru.core.tools.protocol import OUTPUT_FOLDER
 from cru.core.turn.turn import TYPED_SOURCES
 
 BLANK = " \t\r\n\ufeff"
@@ -159,9 +161,6 @@ def spill_text(text: str, facts: SessionFacts) -> str:
 
 def save_text(text: str, facts: SessionFacts) -> Path:
     """Save a text among the outputs of the context, named by its content, and return its path. Raises OSError."""
-    from cru.core.base.files.atomic import replace_file
-    from cru.core.tools.protocol import OUTPUT_FOLDER
-
     data = text.encode("utf-8", "replace")
     path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
     replace_file(path, data, keep_mode=False, make_folders=True)

@@ -13,6 +13,8 @@ from cru.core.base.files.regular import read_regular
 from cru.core.hooks import MAX_CONFIG_BYTES
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.run.languages import lua_source
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.runtime import LuaVM
 
 CodeProblem = tuple[str, str]
 """(what is wrong, the next step)."""
@@ -33,9 +35,6 @@ def find_code_problems(entry: HookEntry) -> Iterator[tuple[bool, str, str]]:
 
 
 def _lua_problems(entry: HookEntry) -> Iterator[CodeProblem]:
-    from cru.core.plugins.lua.convert import LuaError
-    from cru.core.plugins.lua.runtime import LuaVM
-
     source, name = lua_source(entry)
     try:
         LuaVM().load(source.encode(), name)

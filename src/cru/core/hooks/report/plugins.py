@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -28,12 +27,13 @@ from cru.core.plugins.discovery.files import DiscoveredPlugin
 from cru.core.plugins.discovery.places import PluginFolders, project_plugins
 from cru.core.plugins.errors import PluginFailed
 from cru.core.plugins.lost_guards import LossKind, LostGuard
+from cru.core.plugins.lua.annotations import FENNEL, LUA, parse_annotations
+from cru.core.plugins.lua.convert import LuaError
+from cru.core.plugins.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
+from cru.core.plugins.lua.runtime import LuaVM
 from cru.core.plugins.patterns import describe, is_about_tools
 from cru.core.plugins.plugin_files import copy_of, describe_encoding
 from cru.core.plugins.requirements import PLUGINS, find_unmet
-
-if TYPE_CHECKING:
-    from cru.core.plugins.lua.runtime import LuaVM
 
 
 class PluginReport(Struct, frozen=True):
@@ -111,11 +111,6 @@ class _PluginChecker:
             yield self._lost(file, f"it cannot be read: {type(error).__name__}")
 
     def _check_lua(self, plugin: DiscoveredPlugin, file: Path, source: bytes) -> Iterator[LostGuard]:
-        from cru.core.plugins.lua.annotations import FENNEL, LUA, parse_annotations
-        from cru.core.plugins.lua.convert import LuaError
-        from cru.core.plugins.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
-        from cru.core.plugins.lua.runtime import LuaVM
-
         if self._machine is None:
             self._machine = LuaVM()
         is_fennel, code, text = file.suffix == SUFFIX, source, source.decode()

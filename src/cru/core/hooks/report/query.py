@@ -14,6 +14,7 @@ from cru.core.hooks.errors import HookError
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.mapping import Dialect
 from cru.core.plugins.executables.executable import HOOKS
+from cru.core.plugins.executables.hooks.table import BY_NAME as PROGRAMS
 
 
 class NoSuchName(HookError):
@@ -76,8 +77,6 @@ def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
 
 def find_event_or_program_hook(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
     """The same, or a hook of plugins that are programs (`pre_shell_exec`)."""
-    from cru.core.plugins.executables.hooks.table import BY_NAME as PROGRAMS
-
     query = find_event(word, dialects)
     hook = next((hook for name, hook in PROGRAMS.items() if _plain(name) == _plain(word)), None)
     if hook is None:

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 
 from cru.core.api.host import HOST, Host, Plugin, PluginSession
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.regular import read_regular
 from cru.core.hooks import MAX_CONFIG_BYTES
 from cru.core.hooks.errors import HookError
 from cru.core.hooks.model.entry import HookEntry, is_lua_file
 from cru.core.plugins.discovery.files import DiscoveredPlugin
+from cru.core.plugins.lua.fennel import FennelPlace
+from cru.core.plugins.lua.plugins import LuaPlugins
+from cru.core.plugins.lua.runtime import LuaFunction
+from cru.core.plugins.python.plugins import MODULE_NAME, PythonPlugins
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
-    from cru.core.plugins.lua.plugins import LuaPlugins
     from cru.core.plugins.manager import Extensions
-    from cru.core.plugins.python.plugins import PythonPlugins
 
 
 class BadFunction(HookError):
@@ -61,10 +64,6 @@ class HookLanguages(Struct):
         return Host(self.session, plugin), function
 
     async def _load_lua(self, entry: HookEntry) -> tuple[Plugin, Callable[..., Any]]:
-        from cru.core.plugins.lua.fennel import FennelPlace
-        from cru.core.plugins.lua.plugins import LuaPlugins
-        from cru.core.plugins.lua.runtime import LuaFunction
-
         if self._lua is None:
             known = self.plugins.languages.get("lua") if self.plugins is not None else None
             own = FennelPlace("", self.home)
@@ -84,24 +83,18 @@ class HookLanguages(Struct):
         return plugin, values[0]
 
     async def _load_python(self, entry: HookEntry) -> tuple[Plugin, Callable[..., Any]]:
-        from cru.core.plugins.python.plugins import PythonPlugins
-
         self._python = self._python or PythonPlugins()
         file, _, name = entry.command.rpartition(":")
         plugin = self._python.plugin(_plugin_of(entry.owner, "python", Path(file)), {})
         module = sys.modules[await self._load_module(self._python, file)]
         function = getattr(module, name, None)
         if not callable(function):
-            from cru.core.base.config.closest import did_you_mean
-
             known = [known for known, value in vars(module).items() if callable(value)]
             raise BadFunction(f"{file} has no function {name}", did_you_mean(name, known))
         return plugin, function
 
     async def _load_module(self, python: PythonPlugins, file: str) -> str:
         """The name of the file's module; several entries of one file share it, a changed file is another one."""
-        from cru.core.plugins.python.plugins import MODULE_NAME
-
         status = Path(file).stat()
         key = (file, status.st_mtime_ns, status.st_size)
         if key not in self._modules:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from hashlib import sha256
 from pathlib import Path
 
+from cru.core.base.files.atomic import replace_file
 from cru.core.base.files.regular import make_private_folder, read_regular
 from cru.core.guard import NotStored
 from cru.core.hooks.trust.files import ReferencedFile
@@ -20,8 +21,6 @@ YOUNG = 3600.0
 
 def keep_copies(home: Path, files: Iterable[ReferencedFile]) -> None:
     """Of texts that are small enough. Raises NotStored."""
-    from cru.core.base.files.atomic import replace_file
-
     folder = home / "trust"
     try:
         make_private_folder(folder)

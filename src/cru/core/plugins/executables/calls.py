@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.files import atomic
+from cru.core.base.process.capture import TextCapture
+from cru.core.base.process.child import Child, Program
+from cru.core.base.process.confined import describe_put_aside, run_confined
 from cru.core.base.process.errors import StartError, StartProblem
+from cru.core.base.process.run import run_program
 from cru.core.plugins.errors import HookFailed
 from cru.core.plugins.executables.executable import Executable, ToolSchema
+from cru.core.plugins.executables.terminal import RelayedErrors, open_terminal, share_interrupt
 from cru.core.tools.protocol import ToolResult, ToolTimeout
 
 if TYPE_CHECKING:
-    from cru.core.base.process.child import Program
     from cru.core.base.process.confined import Confine
     from cru.core.base.process.run import ProcessResult
     from cru.core.plugins.executables.terminal import Lend
@@ -133,13 +139,9 @@ def _programs(where: ProgramContext) -> str:
 
 def _install_shim(home: Path) -> Path:
     """The folder of that command, one for each interpreter that cru is run with. Raises OSError."""
-    from hashlib import sha256
-
     source = SHIM.format(python=shlex.quote(sys.executable)).encode()
     command = home / "cache" / "bin" / sha256(source).hexdigest()[:12] / "chibi"
     if not command.exists():
-        from cru.core.base.files import atomic
-
         atomic.replace_file(command, source, new_mode=0o700, make_folders=True)
     return command.parent
 
@@ -155,11 +157,6 @@ async def _run(
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
     somebody sits there, else what is left of our standard input. Its standard error goes on to ours as it comes. Cancelled, or at its
     limit, all that it started is ended. Raises StartError."""
-    from cru.core.base.process.capture import TextCapture
-    from cru.core.base.process.child import Child, Program
-    from cru.core.base.process.run import run_program
-    from cru.core.plugins.executables.terminal import RelayedErrors, open_terminal, share_interrupt
-
     errors = RelayedErrors(executable.name)
     lend = where.lend if where.confine is None else None  # what is confined has no terminal
     with open_terminal(lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
@@ -183,8 +180,6 @@ async def run_in_sandbox(
     name: str, where: ProgramContext, program: Program, run: Callable[[Program], Awaitable[ProcessResult]]
 ) -> ProcessResult:
     """What it must not make is told, and what the sandbox kept it from."""
-    from cru.core.base.process.confined import describe_put_aside, run_confined
-
     assert where.confine is not None
     result = await run_confined(where.confine, program, run)
     if text := describe_put_aside(result.put_aside):

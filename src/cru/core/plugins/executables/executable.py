@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.plugins.errors import PluginFailed
 
 T = TypeVar("T", bound=str)
@@ -92,8 +93,6 @@ class ExecutableSettings(Struct, frozen=True):
         for choice in known:
             if choice == value:
                 return choice
-        from cru.core.base.config.closest import did_you_mean
-
         hint = did_you_mean(str(value), known) or f"one of: {', '.join(known)}"
         raise PluginFailed(f"[plugins.{self.plugin}] {key}: there is no {value!r}", hint)
 
@@ -106,8 +105,6 @@ class ExecutableSettings(Struct, frozen=True):
 
     def near_misses(self) -> Iterator[str]:
         """Keys that are nearly one of ours; others may be the program's own."""
-        from cru.core.base.config.closest import did_you_mean
-
         for key in self.config:
             near = did_you_mean(key, KEYS) if key not in KEYS else ""
             if near:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 from cru.core.api.host import Host, Plugin
 from cru.core.base.files import is_inside
+from cru.core.base.process.confined import ProjectProgram
+from cru.core.conversations.entries import new_id
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import InteractionCompleted, InteractionRequested
 from cru.core.plugins.discovery.files import DiscoveredPlugin
@@ -24,6 +26,7 @@ from cru.core.plugins.executables.executable import (
     Executable,
     ExecutableSettings,
 )
+from cru.core.plugins.executables.hooks.handler import register
 from cru.core.plugins.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.core.plugins.executables.tool import ExecutableTool
 from cru.core.plugins.plugin_files import FileCopy
@@ -62,8 +65,6 @@ class Executables:
                 host.problem(problem)
         host.own(lambda: tools.drop_source(discovered.name), "tools")
         if any(schema.hooks for schema in executable.tools):
-            from cru.core.plugins.executables.hooks.handler import register
-
             register(host, executable, where)
 
     def _where(self, discovered: DiscoveredPlugin) -> ProgramContext:
@@ -86,8 +87,6 @@ class Executables:
         lies_in_project = is_inside(path, places.root) and not is_inside(path, places.home)
         if confine is None or not (discovered.layer == "project" or lies_in_project):
             return None
-
-        from cru.core.base.process.confined import ProjectProgram
 
         async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
             return await confine(
@@ -157,8 +156,6 @@ class Executables:
 @asynccontextmanager
 async def _lend_terminal(bus: Bus, name: str, face: TerminalLender, group: int) -> AsyncIterator[None]:
     """The terminal for a process group, as a dialog like any other: the face is silent meanwhile."""
-    from cru.core.conversations.entries import new_id
-
     dialog = new_id()
     await bus.dispatch(InteractionRequested(dialog, "terminal", name))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -12,9 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from cru import __version__
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.base.files import atomic, read_json
 from cru.core.base.files.regular import make_private_folder
+from cru.core.base.process.capture import ByteCapture
+from cru.core.base.process.child import Program
 from cru.core.base.process.errors import StartError, has_windows_line_end
+from cru.core.base.process.run import AT_ONCE, ProcessResult, run_program
 from cru.core.plugins.errors import PluginFailed
 from cru.core.plugins.executables.calls import (
     ProgramContext,
@@ -126,8 +131,6 @@ async def ask_schema(path: Path, where: ProgramContext) -> CachedSchema:
 
 def era_of(path: Path) -> Era:
     """By the words in the file itself. Raises OSError."""
-    import mmap
-
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return "stdin"
@@ -137,10 +140,6 @@ def era_of(path: Path) -> Era:
 
 async def _print_schema(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
-    from cru.core.base.process.capture import ByteCapture
-    from cru.core.base.process.child import Program
-    from cru.core.base.process.run import AT_ONCE, ProcessResult, run_program
-
     out, err = ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT), ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT)
     program = Program((str(path), "--schema"), where.cwd, environment(where, {}), is_marked=True)
 
@@ -220,8 +219,6 @@ def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
 
 def _near_misses(member: Mapping[str, object], reply: _SchemaReply, place: str) -> Iterator[str]:
     """Hooks that there are not, and fields that are nearly one of ours; others may be anybody's."""
-    from cru.core.base.config.closest import closest, did_you_mean
-
     for hook in reply.hooks or ():
         if hook not in HOOKS:
             hint = did_you_mean(hook, HOOKS)

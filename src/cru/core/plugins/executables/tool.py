@@ -10,6 +10,7 @@ from cru.core.base.values.messages import ToolSpec
 from cru.core.plugins.executables.calls import ProgramContext, call_tool
 from cru.core.plugins.executables.executable import Executable, ToolSchema
 from cru.core.tools.arguments import decode_object
+from cru.core.tools.preview import show_arguments
 from cru.core.tools.protocol import Access, Kind, ToolContext, ToolResult
 
 
@@ -39,8 +40,6 @@ class ExecutableTool:
 
     def preview(self, args: Mapping[str, object]) -> str:
         """The whole call: what `summary_params` names first, then what the schema knows."""
-        from cru.core.tools.preview import show_arguments
-
         known = self.spec.parameters.get("properties")
         return show_arguments(args, (*self._schema.summary_params, *(known if isinstance(known, Mapping) else ())))
 

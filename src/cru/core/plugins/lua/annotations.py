@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.plugins.tools import Parameter, make_parameter
 
 FUNCTION = re.compile(r"^\s*(local\s+)?function\s+([A-Za-z_][\w]*(?:[.:][A-Za-z_]\w*)*)\s*\(")
@@ -176,6 +177,4 @@ def _read_param(text: str, number: int, annotations: SourceAnnotations) -> Param
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
-    from cru.core.base.config.closest import did_you_mean
-
     return did_you_mean(word, known)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from cru.core.api.event_table.lazy import resolve_lazy
 from cru.core.api.handlers import HandlerCall
 from cru.core.api.host import Object, Values
+from cru.core.base.files.regular import blocking_reason
 from cru.core.base.values.cancellation import is_interrupted, is_over
 from cru.core.base.values.errors import CruError
 from cru.core.plugins.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
@@ -130,8 +131,6 @@ class HostCallbacks:
 
     def check_file(self, name: bytes) -> bytes | None:
         """Why the file must not be opened, None if it may."""
-        from cru.core.base.files.regular import blocking_reason
-
         try:
             why = blocking_reason(name.partition(b"\0")[0])
             return b"%s: %s" % (name, why.encode()) if why else None

@@ -15,6 +15,7 @@ from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 from cru.core.api.host import HOST, Host, NamespaceError, Plugin, call, host
+from cru.core.api.python import NAMESPACE
 from cru.core.base.values.cancellation import from_outside, running_task
 from cru.core.base.values.errors import CruError
 from cru.core.events import CancelledItself, EventError
@@ -57,8 +58,6 @@ class PythonPlugins:
 
     async def load(self, plugin: DiscoveredPlugin, host: Host, _content: FileCopy) -> None:
         """Raises PluginFailed, whatever the plugin's code raised."""
-        from cru.core.api.python import NAMESPACE
-
         _keep_prints_apart(host)
         name = plugin.module or MODULE_NAME.format(name=plugin.name)
         _forget_module(name)

@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+import cru
 from cru.core.api import health
 from cru.core.api.host import Plugin, PluginSession, call
 from cru.core.base.values.errors import CruError
 from cru.core.plugins.loaded_plugin import LoadedPlugin
 from cru.core.plugins.lua.fennel import SUFFIX, FennelCompiler
 from cru.core.plugins.lua.plugins import LuaPlugins
+from cru.core.plugins.python.plugins import MODULE_NAME
 from cru.core.plugins.testing.machine import run_as, search_path
 
 # What a plugin returned is kept under its name.
@@ -86,9 +88,6 @@ async def _find_check(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., obj
 
 def _python_check(name: str) -> Callable[..., object] | None:
     """`health(cru)` of a Python plugin."""
-    import cru
-    from cru.core.plugins.python.plugins import MODULE_NAME
-
     function = getattr(sys.modules.get(MODULE_NAME.format(name=name)), "health", None)
     return (lambda: function(cru)) if callable(function) else None
 

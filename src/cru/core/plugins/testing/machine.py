@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,8 +43,6 @@ def unlisted_plugin(name: str, folder: Path) -> Plugin:
 
 async def cancel_tasks(session: PluginSession) -> None:
     """End what was left running."""
-    import asyncio
-
     tasks = list(session.tasks)
     for task in tasks:
         task.cancel()

@@ -13,6 +13,7 @@ from cru.core.plugins.errors import PluginFailed
 from cru.core.plugins.lua.convert import LuaError
 from cru.core.plugins.lua.fennel import SUFFIX, FennelCompiler, FennelPlace, module_names
 from cru.core.plugins.lua.runtime import LuaFunction, LuaVM
+from cru.core.plugins.testing import python_tests
 from cru.core.plugins.testing.machine import cancel_tasks, new_machine, run_as, search_path, unlisted_plugin
 from cru.core.plugins.testing.report import TestFailure, TestReport
 from cru.core.turn.parts import Parts
@@ -44,8 +45,6 @@ async def run_file(
     with run_as(session, plugin):
         try:
             if is_python:
-                from cru.core.plugins.testing import python_tests
-
                 plugin.replaced = {}
                 plugin.stand_in = partial(python_tests.find_stand_in, plugin.replaced)
                 recorder = python_tests.WaitRecorder(folder)

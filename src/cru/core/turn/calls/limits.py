@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cru.core.base.values.errors import CruError
+from cru.core.conversations.inbox import deliver, make_message
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.turn.calls import permission
 from cru.core.turn.loop_guard import CallKey, LoopGuard, LoopStep
@@ -160,8 +161,6 @@ def _pass_on(parts: Parts, pending: PendingContext, reply: PermissionReply) -> N
     if reply.choice != "no":
         pending.context.append(words)
         return
-    from cru.core.conversations.inbox import deliver, make_message
-
     try:
         deliver(parts.store.folder, make_message(parts.prompt.username, parts.store.name, words))
     except (CruError, OSError) as error:

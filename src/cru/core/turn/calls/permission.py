@@ -22,6 +22,7 @@ from cru.core.events.payloads import (
     PermissionResolved,
 )
 from cru.core.guard.rules.gate import Gate, NoAsker, PermissionReply, PermissionSubject, Verdict
+from cru.core.guard.rules.paths import JudgedCall
 from cru.core.tools.protocol import Tool, ToolServices
 from cru.core.turn.calls.requested_call import RequestedCall
 from cru.core.turn.parts import Parts
@@ -350,8 +351,6 @@ def _why_not_by_rule(gate: Gate, request: RequestedCall) -> str:
     outside = gate.outside
     if outside is None or not _is_outside(gate, request):
         return ""
-    from cru.core.guard.rules.paths import JudgedCall
-
     return outside.why_not_by_rule(JudgedCall(request.call.name, request.kind, request.detail))
 
 

@@ -7,7 +7,9 @@ import os
 
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.visible import fold_blanks, visible
+from cru.core.guard.rules.command_parts import judge_parts
 from cru.core.guard.rules.gate import Gate
+from cru.core.tools.preview import show_arguments
 from cru.core.turn.calls.requested_call import RequestedCall
 from cru.core.turn.parts import Parts
 
@@ -19,8 +21,6 @@ MOST_PARTS = 12
 
 def show_call(parts: Parts, request: RequestedCall) -> str:
     """A diff where a file changes that the model may read; else what the tool shows of the call, or every argument."""
-    from cru.core.tools.preview import show_arguments
-
     diff = _diff(parts, request) if request.call.name in ("write", "edit") else []
     if diff:
         return "\n".join(visible(fold_blanks(line)) for line in diff)
@@ -35,8 +35,6 @@ def show_parts(gate: Gate, request: RequestedCall) -> tuple[str, ...]:
     """The parts of a command that has several, each with what would happen to it alone, and why."""
     if request.kind != "shell":
         return ()
-    from cru.core.guard.rules.command_parts import judge_parts
-
     judged = judge_parts(gate, request.call.name, request.detail)
     if len(judged.parts) < 2:
         return ()

@@ -172,14 +172,15 @@ async def run(parts: Parts, decided: DecidedCall, finishing: asyncio.Lock | None
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
     check()
     started = time.perf_counter()
-    if decided.may_run and _has_moved(parts.place, decided):
+    if decided.may_run and _real_paths(parts.place, decided.request.paths) != decided.real_paths:
         decided = decided.refused(FailureKind.POLICY, "policy", PATH_MOVED)
     request, kind, halted_by = decided.request, decided.failure_kind, decided.by
     if not decided.may_run or request.tool is None:
         result = ToolResult(decided.content, is_error=kind is not None)
     else:
         called = await parts.bus.dispatch(ToolCalled(request.call.name, request.args, request.call.id))
-        decided = decided.heard(called.answer)
+        if called.answer is not PASS:
+            decided = decided.heard(called.answer)
         if called.answer.halt:
             halted_by, kind = called.by, FailureKind.HALTED
             result = ToolResult(f"not run: halted by {halted_by}", is_error=True)
@@ -204,7 +205,7 @@ async def _run_tool(parts: Parts, tool: Tool, decided: DecidedCall) -> tuple[Too
 
             recording = await record_changes(parts, tool, request, context)
         # handlers and the records of earlier commands may have taken their time since the first look
-        if _has_moved(place, decided):
+        if _real_paths(place, request.paths) != decided.real_paths:
             content = permission.render_refusal(FailureKind.POLICY, PATH_MOVED)
             return ToolResult(content, is_error=True), FailureKind.POLICY
         async with recording:
@@ -279,11 +280,6 @@ async def _spill(parts: Parts, request: RequestedCall, content: str) -> tuple[st
 def _real_paths(place: Workplace, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
     """Return where paths lead now, links followed, for a link may come there meanwhile. One with a NUL leads nowhere and is refused."""
     return tuple([p if "\0" in p else os.path.realpath(place.root / os.path.expanduser(p)) for _, p in paths])
-
-
-def _has_moved(place: Workplace, decided: DecidedCall) -> bool:
-    """Whether a path of the call leads elsewhere now than when it was decided."""
-    return _real_paths(place, decided.request.paths) != decided.real_paths
 
 
 def _take_result(decided: DecidedCall) -> DecidedCall:

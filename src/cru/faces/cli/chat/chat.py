@@ -30,7 +30,7 @@ from cru.faces.cli.console import (
     say,
     write_error,
 )
-from cru.faces.cli.continuation import spell_in_chat
+from cru.faces.cli.continuation import chat_command, resume_command, spell_in_chat
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
@@ -54,8 +54,6 @@ def chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
 
 
 async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
-    from cru.faces.cli.continuation import chat_command, resume_command
-
     live = None if is_dumb_terminal() else LiveRegion()
     face = TextFace(parsed.has("verbose"), live)
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import ExitStack, contextmanager
 
 from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, is_dumb_terminal, say, write_error
@@ -28,7 +29,6 @@ PROMPT = "> "
 @contextmanager
 def hide_typing() -> Iterator[None]:
     """Hide what is typed while the chat starts; the prompt shows it. A signal that ends the process restores the terminal."""
-    import signal
 
     def end(number: int, _frame: FrameType | None) -> None:
         restore_mode()
@@ -91,7 +91,6 @@ class FirstPrompt:
 
 def _raise_at_signals() -> None:
     """Signals that end the process before the event loop has handlers of its own go through its `finally` blocks."""
-    import signal
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

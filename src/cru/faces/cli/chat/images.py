@@ -12,6 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from cru.core.base.files.search_path import find_program
+from cru.core.base.process.capture import ByteCapture
+from cru.core.base.process.child import Program
+from cru.core.base.process.errors import StartError
+from cru.core.base.process.run import AT_ONCE, run_program
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Image
 from cru.core.conversations.images import MOST_BYTES, BadImage, check_image, image_path, keep_image
@@ -133,12 +138,6 @@ def _decode(text: bytes) -> bytes:
 
 async def read_clipboard(env: Mapping[str, str], which: Callable[[str], str | None] | None = None) -> bytes:
     """The image in the clipboard. Raises ClipboardProblem."""
-    from cru.core.base.files.search_path import find_program
-    from cru.core.base.process.capture import ByteCapture
-    from cru.core.base.process.child import Program
-    from cru.core.base.process.errors import StartError
-    from cru.core.base.process.run import AT_ONCE, run_program
-
     which = which or partial(find_program, path=env.get("PATH", os.defpath))
     programs = [
         program for program in CLIPBOARDS if (not program.needs or env.get(program.needs)) and which(program.argv[0])

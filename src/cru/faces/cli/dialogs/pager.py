@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 from rich.cells import cell_len
 
 from cru.faces.cli.console import printable
@@ -39,8 +41,6 @@ def _fitting(widths: list[int], at: int, rows: int, columns: int) -> int:
 
 
 def _rendered(text: str, columns: int) -> list[str]:
-    from io import StringIO
-
     from rich.console import Console
     from rich.markdown import Markdown
 

@@ -14,6 +14,8 @@ from cru.core.base.values.visible import whole_lines
 from cru.faces.cli.console import is_dumb_terminal, one_line
 from cru.faces.cli.dialogs.choices import Choices, Selection, parse_choice
 from cru.faces.cli.dialogs.line_editor import LineEditor
+from cru.faces.cli.dialogs.pager import show_paged
+from cru.faces.cli.dialogs.text_editor import edit_text
 from cru.faces.cli.terminal.keyboard import input_mode
 
 DialogAnswer = dict[str, Any] | None
@@ -79,14 +81,10 @@ async def _panel(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
 
 
 async def _edit(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
-    from cru.faces.cli.dialogs.text_editor import edit_text
-
     return await edit_text(line, str(request["content"]), request["format"], str(request.get("hint") or ""))
 
 
 async def _show(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
-    from cru.faces.cli.dialogs.pager import show_paged
-
     line.write(f"{one_line(str(request.get('title') or ''))}\n")
     if "view" in request:
         from cru.faces.cli.oil.drawing import draw

@@ -16,6 +16,9 @@ from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.run import run_program
 from cru.core.compose.chat_settings import ChatKeys, KeyTable, ThemeTable
+from cru.core.compose.sandbox import bwrap_env, check_places, chosen_sandbox
+from cru.core.guard.sandbox.backends import describe_network
+from cru.core.guard.sandbox.detect import detect
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 
 EXTRAS = {
@@ -96,10 +99,6 @@ async def terminal(_patient: Patient) -> list[DoctorFinding]:
 
 async def sandbox(patient: Patient) -> list[DoctorFinding]:
     """What confines commands here, and whether it is wanted."""
-    from cru.core.compose.sandbox import bwrap_env, check_places, chosen_sandbox
-    from cru.core.guard.sandbox.backends import describe_network
-    from cru.core.guard.sandbox.detect import detect
-
     settings, chosen = patient.settings, chosen_sandbox(patient.settings, patient.start.env)
     if settings is not None and chosen.mode == "off":
         origin = settings.origin("sandbox.mode")

@@ -15,6 +15,7 @@ from cru.faces.cli.fleet.batch_face import BatchFace
 from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of
 from cru.faces.cli.fleet.common import StopSignals, count_items, open_queue, registry_of, run_settings, say_line
 from cru.faces.cli.fleet.conversations import copy_conversations, fetch_conversations
+from cru.faces.cli.fleet.dry_run import show_plan
 from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path
 from cru.features.fleet import FleetError
@@ -65,8 +66,6 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     plan = make_plan(args, parsed, queue)
     out = _result_file(args)
     if args.has("--dry-run"):
-        from cru.faces.cli.fleet.dry_run import show_plan
-
         return show_plan(plan, queue, parsed)
     if out is not None:
         out.require_writable()

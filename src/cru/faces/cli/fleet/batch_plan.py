@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cru.core.base.config.secret import holds_secret
 from cru.core.base.files.regular import read_regular
+from cru.core.guard.rules.modes import check_mode
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import await_input
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -77,8 +78,6 @@ def _item_options(args: CommandArguments) -> BatchItem:
         raise UsageProblem(f"--on-interrupted: there is no choice `{policy}`", f"one of: {', '.join(POLICIES)}")
     mode = args.value("--mode", "trust" if args.has("--trust") else "")
     if mode:
-        from cru.core.guard.rules.modes import check_mode
-
         check_mode(mode)
         if args.has("--trust") and mode != "trust":
             raise UsageProblem(f"-t and --mode {mode} do not go together", "-t is --mode trust")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
+from cru.faces.cli.event_loop import exit_now
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path
 from cru.features.fleet.database import open_database
@@ -108,8 +109,6 @@ class StopSignals:
             if self._grace is not None:
                 self._loop.call_later(self._grace, self._worker.end)
         if self._count > 2:
-            from cru.faces.cli.event_loop import exit_now
-
             exit_now(self.code, self._loop)
         (self._worker.stop if self._count == 1 else self._worker.end)()
 

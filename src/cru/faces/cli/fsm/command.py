@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from cru.core.api import state
+from cru.core.api.host import Host, Plugin, PluginSession
+from cru.core.api.state import WORKFLOW
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files import read_json
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.fsm import drawing
 from cru.faces.cli.run_options import context_name, open_home, start_of
+from cru.faces.cli.session_run import open_session, say_notice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,8 +76,6 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMachine], dict[str, object]]:
     """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
     Raises UnknownWorkflow and ContextHeld."""
-    from cru.core.api import state
-    from cru.faces.cli.session_run import open_session, say_notice
     from cru.features.workflows.workflows import find_workflows
 
     start = start_of(parsed, context_name(parsed, open_home(parsed)))
@@ -89,12 +95,9 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
 
 
 def _reset(built: SessionBundle, name: str, known: set[str]) -> None:
-    from cru.core.api.host import Host, Plugin, PluginSession
     from cru.features.workflows.record import save_record
 
     if name not in known:
-        from cru.core.base.config.closest import did_you_mean
-
         raise UnknownWorkflow(
             f"nothing is saved of a workflow {name}", did_you_mean(name, known) or "cru fsm status shows what is saved"
         )
@@ -104,10 +107,6 @@ def _reset(built: SessionBundle, name: str, known: set[str]) -> None:
 
 def _read_saved(path: Path) -> dict[str, object]:
     """The workflows that are saved in a context, by name."""
-    import msgspec
-
-    from cru.core.api.state import WORKFLOW
-
     try:
         values = read_json(path, dict[str, object])
     except FileNotFoundError:
@@ -121,8 +120,6 @@ def _read_saved(path: Path) -> dict[str, object]:
 def _find(machines: dict[str, WorkflowMachine], name: str) -> WorkflowMachine:
     if name in machines:
         return machines[name]
-    from cru.core.base.config.closest import did_you_mean
-
     raise UnknownWorkflow(
         f"there is no workflow {name}", did_you_mean(name, machines) or "cru fsm list shows those that are there"
     )
@@ -149,8 +146,6 @@ def _list(machines: dict[str, WorkflowMachine], as_json: bool) -> None:
 
 
 def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, object], as_json: bool) -> None:
-    import msgspec
-
     from cru.features.workflows.command import status
 
     if as_json:
@@ -171,8 +166,6 @@ def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, object], as
 
 
 def _show(machine: WorkflowMachine, args: CommandArguments) -> None:
-    from cru.faces.cli.fsm import drawing
-
     if args.has("--mermaid"):
         show(drawing.draw_mermaid(machine.definition, _current(machine)))
     elif args.has("--json"):
@@ -199,6 +192,4 @@ def _place(machine: WorkflowMachine) -> dict[str, Any]:
 
 
 def _json(value: object) -> None:
-    import msgspec
-
     show(msgspec.json.encode(value).decode())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 from typing import Any, NamedTuple
 
 import msgspec
@@ -110,8 +112,6 @@ def _changes(seen: Fingerprint, before: AcceptedVersion, whole: bool) -> Iterato
 
 def _difference(old: list[str], new: list[str]) -> Iterator[str]:
     """Lines with `-`, `+`, `@` or a blank before them."""
-    from difflib import unified_diff
-
     start = next(
         (n for n, (before, after) in enumerate(zip(old, new, strict=False)) if before != after), min(len(old), len(new))
     )
@@ -151,8 +151,6 @@ def plain(value: Any) -> str:
     """A value on one line: as it is if that is unmistakable, else as JSON, in ASCII if something in it cannot be seen."""
     if isinstance(value, str) and visible(value) == value and "\\" not in value and not value.startswith('"'):
         return value
-    import json
-
     text = json.dumps(value, ensure_ascii=False)
     return text if visible(text) == text else json.dumps(value)
 

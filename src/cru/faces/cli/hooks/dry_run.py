@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from cru.core.compose import load_settings
+from cru.core.base.config.closest import did_you_mean
+from cru.core.compose import build, load_settings
 from cru.core.compose.sandbox import project_sandbox
 from cru.core.events.journal import SkipKind
 from cru.core.hooks import dry_run, synthetic_events
@@ -17,6 +19,7 @@ from cru.core.hooks.model.status import EntryStatus
 from cru.core.hooks.records import masked_json
 from cru.core.hooks.report import query as spoken
 from cru.core.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
+from cru.core.tools.builtin import TABLE
 from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import complain, one_line, show
@@ -24,6 +27,7 @@ from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
+from cru.faces.cli.session_run import divert_prints
 
 HELP = """\
 cru hooks test EVENT             run the hooks of an event for real; no turn, no model, and no tool is called
@@ -86,11 +90,6 @@ async def _dispatch(
         start = start_of(parsed, inventory.facts.context)
         async with project_sandbox(start, load_settings(start)[0], complain) as inventory.facts.confine:
             return await dry_run.dispatch(inventory, payload, ids)
-    from msgspec.structs import replace
-
-    from cru.core.compose import build
-    from cru.faces.cli.session_run import divert_prints
-
     built = build(replace(start_of(parsed, inventory.facts.context), hooks="none"))
     built.session.parts.services.face.divert_prints = divert_prints
     try:
@@ -118,9 +117,6 @@ def _payload_fields(args: CommandArguments, name: str) -> dict[str, Any]:
 
 def _tool(word: str) -> str:
     """Our name of a tool; one that is unknown is a plugin's, if it is not nearly another. Raises NoSuchName."""
-    from cru.core.base.config.closest import did_you_mean
-    from cru.core.tools.builtin import TABLE
-
     name = spoken.find_tool(word, TABLE)
     hint = "" if name else did_you_mean(word, spoken.list_tools(TABLE))
     if hint:
@@ -152,8 +148,6 @@ def _select(inventory: HookInventory, query: spoken.HookQuery, id: str) -> list[
         return statuses
     matching = [status for status in statuses if status.entry.id.startswith(id)]
     if not matching:
-        from cru.core.base.config.closest import did_you_mean
-
         hint = did_you_mean(id, [status.entry.id for status in statuses]) or "`cru hooks list` shows all"
         raise NoEntry(f"no hook of this event has the id {id}", hint)
     return matching

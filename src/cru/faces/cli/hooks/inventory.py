@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cru.core.base.config.edit import set_value
+from cru.core.base.config.layers import ConfigError, SettingsProblem, read_layer
+from cru.core.base.files.atomic import file_lock
+from cru.core.base.files.regular import make_private_folder
 from cru.core.compose import hooks_where, load_settings
 from cru.core.guard.rules import PermissionSettings
 from cru.core.hooks import HookSettings, merge_options
@@ -51,11 +55,6 @@ def find_hook(loaded: LoadedHooks, word: str) -> EntryStatus:
 
 def update_hook_list(config: Path, key: str, name: str, *, is_listed: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
-    from cru.core.base.config.edit import set_value
-    from cru.core.base.config.layers import ConfigError, SettingsProblem, read_layer
-    from cru.core.base.files.atomic import file_lock
-    from cru.core.base.files.regular import make_private_folder
-
     make_private_folder(config.parent)
     with file_lock(config):
         layer = read_layer("user", config)

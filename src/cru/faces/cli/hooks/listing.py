@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from cru.core.compose import SessionBundle
 from cru.core.hooks.model.entry import HookFileProblem
 from cru.core.hooks.model.status import EntryStatus
 from cru.core.hooks.records import masked_json
+from cru.core.plugins.listing import format_handler, plugin_rows
+from cru.core.plugins.manager import Extensions
 from cru.core.tools.secret_variables import masked
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
+from cru.faces.cli.plugin.plugins import find_plugins, with_plugins
 
 NEVER = ("no moment", "not available yet")
 
@@ -51,13 +55,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _load_plugins(parsed: Parsed) -> list[dict[str, Any]]:
     """The rows of `cru plugin list` of those that have handlers."""
-    from cru.faces.cli.plugin.plugins import find_plugins, with_plugins
-
     if not any(plugin.loadable for plugin in find_plugins(parsed)):
         return []
-    from cru.core.compose import SessionBundle
-    from cru.core.plugins.listing import plugin_rows
-    from cru.core.plugins.manager import Extensions
 
     async def work(built: SessionBundle, extensions: Extensions) -> list[dict[str, Any]]:
         return plugin_rows(extensions)
@@ -66,8 +65,6 @@ def _load_plugins(parsed: Parsed) -> list[dict[str, Any]]:
 
 
 def _render_plugin(plugin: dict[str, Any]) -> list[str]:
-    from cru.core.plugins.listing import format_handler
-
     return [
         f"plugin {plugin['name']}  {plugin['state']}",
         *(f"  {one_line(format_handler(handler))}" for handler in plugin["handlers"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from itertools import groupby
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from cru.core.hooks.errors import NoEntry
 from cru.core.hooks.inventory import HookInventory
 from cru.core.hooks.model.entry import HookEntry, too_long
 from cru.core.hooks.model.status import Activation, EntryStatus, MissingHook
+from cru.core.hooks.report.runnable import find_broken
+from cru.core.hooks.trust.copies import read_copy
 from cru.core.hooks.trust.files import LookupBudget
 from cru.core.hooks.trust.fingerprint import Fingerprint, relative, take_fingerprint
 from cru.core.hooks.trust.store import judge_missing
@@ -200,8 +203,6 @@ class Review:
 
     def _find_broken(self, entry: HookEntry) -> list[str]:
         """Why it will not run although it is accepted: a script that is not there, for one."""
-        from cru.core.hooks.report.runnable import find_broken
-
         if problem := entry.problem or too_long(entry):
             return [problem]
         launch = self._inventory.dialects[entry.dialect].launch
@@ -271,8 +272,6 @@ class Review:
 
     def _accepted_version(self, entry: HookEntry, now: Fingerprint) -> AcceptedVersion | None:
         """What is known of it as it was accepted; None if it never was, or is so still."""
-        from cru.core.hooks.trust.copies import read_copy
-
         trust, facts = self._inventory.trust, self._inventory.facts
         before = trust.accepted(entry)
         if before is None or trust.is_trusted(entry):
@@ -283,8 +282,6 @@ class Review:
 
 
 def _width() -> int:
-    import shutil
-
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 

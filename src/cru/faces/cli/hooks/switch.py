@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from cru.core.compose import load_settings
+from cru.core.hooks import HookSettings
 from cru.core.hooks.errors import NoEntry
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks.inventory import find_hook, load_inventory, update_hook_list
-from cru.faces.cli.run_options import home_path
+from cru.faces.cli.run_options import home_path, start_of
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
@@ -39,8 +41,4 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _disabled_ids(parsed: Parsed) -> list[str]:
-    from cru.core.compose import load_settings
-    from cru.core.hooks import HookSettings
-    from cru.faces.cli.run_options import start_of
-
     return load_settings(start_of(parsed, "default"))[0].of(HookSettings).options.disabled

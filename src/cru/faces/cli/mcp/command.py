@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.mcp import display, judge, probe
+from cru.faces.cli.mcp.edit import add, remove
+from cru.faces.cli.mcp.serve import serve
 from cru.faces.cli.mcp.servers import KnownServers, load_servers
 
 HELP = """\
@@ -30,12 +33,8 @@ NAMED = ("remove", "tools", "login", "logout")
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     if words[:1] == ("add",):
-        from cru.faces.cli.mcp.edit import add
-
         return add(parsed, words[1:], HELP)
     if words[:1] == ("serve",):
-        from cru.faces.cli.mcp.serve import serve
-
         return serve(parsed, words[1:])
     args = CommandArguments("mcp", words, help=HELP, switches=("--json", "--all"), values=("-s",), verbs=VERBS, most=2)
     if args.show_help():
@@ -45,15 +44,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise UsageProblem(f"`cru mcp {verb}` needs the name of a server", "cru mcp says which there are")
     servers = load_servers(parsed)
     if verb == "remove":
-        from cru.faces.cli.mcp.edit import remove
-
         return remove(servers, name, args.value("-s", ""))
     return _verb(verb)(servers, name, args)
 
 
 def _verb(verb: str) -> Callable[[KnownServers, str, CommandArguments], int]:
-    from cru.faces.cli.mcp import display, judge, probe
-
     table: dict[str, Callable[[KnownServers, str, CommandArguments], int]] = {
         "test": probe.test, "tools": probe.tools, "login": probe.login, "logout": probe.logout,
         "accept": judge.accept, "reject": judge.reject,

@@ -12,6 +12,7 @@ from cru.core.base.config.positions import join_key
 from cru.core.base.config.secret import is_secret
 from cru.faces.cli.console import complain, show
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.mcp.probe import test_by_name
 from cru.faces.cli.mcp.servers import KnownServers, load_servers
 from cru.features.mcp import McpServer, UnknownServer
 from cru.features.mcp.definition import ServerDefinition
@@ -51,8 +52,6 @@ def add(parsed: Parsed, words: Sequence[str], help: str) -> int:
     if scope == "project":
         show("it is used once you have accepted this project's settings: cru trust")
         return 0
-    from cru.faces.cli.mcp.probe import test_by_name
-
     test_by_name(load_servers(parsed), name)
     return 0
 

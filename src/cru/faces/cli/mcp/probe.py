@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import webbrowser
 
 import msgspec
 
@@ -141,8 +142,6 @@ async def _log_in(servers: KnownServers, definition: ServerDefinition) -> Server
 
 async def _tell(url: str) -> None:
     """Name the address, and open it where there is a browser."""
-    import webbrowser
-
     say(f"log in here: {url}")
     await asyncio.to_thread(webbrowser.open, url)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from cru.core.base.values.visible import fold_blanks, visible
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
+from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem, parse
+from cru.faces.cli.run_options import context_name, open_home, start_of
+from cru.faces.mcp_server.http import HttpPlace, is_loopback, serve_http
+from cru.faces.mcp_server.stdio import ServeError, take_standard_streams
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from cru.core.compose import Start
-    from cru.faces.mcp_server.http import HttpPlace
     from cru.faces.mcp_server.served_session import Tell
     from cru.faces.mcp_server.stdio import WireInput, WireOutput
 
@@ -58,8 +64,6 @@ def serve(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.show_help():
         return 0
     options = ServeOptions(_place(args), _list(args.value("--tools", "")), _start(parsed, args))
-    from cru.faces.cli.event_loop import run_interruptible
-
     _require_sdk()
     run_interruptible(_serve(options))
     return 0
@@ -69,7 +73,6 @@ async def _serve(options: ServeOptions) -> None:
     from cru.faces.mcp_server.calls import ClientCalls
     from cru.faces.mcp_server.served_session import serve_session
     from cru.faces.mcp_server.server import make_server
-    from cru.faces.mcp_server.stdio import take_standard_streams
 
     def tell(text: str) -> None:
         say(f"cru mcp: {text}")
@@ -83,8 +86,6 @@ async def _serve(options: ServeOptions) -> None:
             if wire is not None:
                 await _serve_stdio(server, *wire)
             elif options.place is not None:
-                from cru.faces.mcp_server.http import serve_http
-
                 await serve_http(server, options.place, tell)
         finally:
             await calls.end()
@@ -92,9 +93,6 @@ async def _serve(options: ServeOptions) -> None:
 
 def _tell_warnings(tell: Tell) -> None:
     """What the SDK logs, in cru's own words and without control characters: clients choose a part of it."""
-    import logging
-
-    from cru.core.base.values.visible import fold_blanks, visible
     from cru.features.mcp.sdk import LOGGERS
 
     class LogRelay(logging.Handler):
@@ -128,18 +126,12 @@ def _first(error: Exception) -> Exception:
 
 
 def _require_sdk() -> None:
-    from importlib.util import find_spec
-
-    from cru.faces.mcp_server.stdio import ServeError
-
     if find_spec("mcp") is None:
         raise ServeError("MCP is not available: its library is not installed", 'pip install "cru[mcp]"')
 
 
 def _start(parsed: Parsed, args: CommandArguments) -> Start:
     """Raises UsageProblem."""
-    from cru.faces.cli.run_options import context_name, open_home, start_of
-
     is_named = parsed.has("transient-context") or parsed.has("switch-context")
     context = context_name(parsed, open_home(parsed)) if is_named else CONTEXT
     mode = args.value("--mode", "trust" if args.has("-t") else "")
@@ -160,8 +152,6 @@ def _place(args: CommandArguments) -> HttpPlace | None:
         if args.has("--token-file") or args.has("--allow-host"):
             raise UsageProblem("--token-file and --allow-host go with --http", "cru mcp serve --http 8765")
         return None
-    from cru.faces.mcp_server.http import HttpPlace, is_loopback
-
     host, _, port = address.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isdecimal() or int(port) > 65_535:

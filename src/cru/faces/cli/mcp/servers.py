@@ -9,6 +9,10 @@ from msgspec import Struct
 from cru.core.base.config.layers import Layer, Settings
 from cru.core.compose import children_env, secret_variables
 from cru.core.compose.start import Start, load_settings, user_home
+from cru.core.guard.rules import PermissionSettings, layer_rules
+from cru.core.guard.rules.gate import Gate
+from cru.core.guard.rules.grants import Grants
+from cru.core.tools.web import sensitive_reason
 from cru.faces.cli.console import complain
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
@@ -49,11 +53,6 @@ class KnownServers(Struct):
                     )
 
     def place(self) -> ServerPlace:
-        from cru.core.guard.rules import PermissionSettings, layer_rules
-        from cru.core.guard.rules.gate import Gate
-        from cru.core.guard.rules.grants import Grants
-        from cru.core.tools.web import sensitive_reason
-
         start = self.start
         chosen = self.settings.of(PermissionSettings)
         grants = Grants(start.home / "grants.json", start.root)

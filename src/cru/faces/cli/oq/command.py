@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from cru.core.api.jq import compile_filter
 from cru.core.base.process.forked import fork_deaf, limit_memory
 from cru.core.base.values.errors import CruError
 from cru.faces.cli.console import complain
@@ -98,8 +99,6 @@ class FilterRun:
     """
 
     def __init__(self, options: OqOptions) -> None:
-        from cru.core.api.jq import compile_filter
-
         self._options = options
         self._variables: dict[str, Any] = {"ENV": {}, **options.variables}
         self._filter: jaq.Filter = compile_filter("cru oq", options.filter, list(options.variables))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -140,6 +141,4 @@ def _variable(word: str, rest: list[str]) -> tuple[str, Any]:
         return name, value
     if not is_json(value):
         raise UsageProblem(f"--argjson {name}: not JSON: {value}")
-    import json
-
     return name, json.loads(value)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from cru.core.base.config.edit import set_value
+from cru.core.compose import SessionBundle
+from cru.core.plugins.listing import format_row, plugin_rows
+from cru.core.plugins.manager import Extensions
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.plugin.chibi_link import make_link, remove_link
+from cru.faces.cli.plugin.health import check_health
 from cru.faces.cli.plugin.plugins import find_plugins, unknown_plugin, with_plugins
+from cru.faces.cli.plugin.scaffold import create_plugin
+from cru.faces.cli.plugin.tests import run_tests
+from cru.faces.cli.plugin.types import write_types
 from cru.faces.cli.run_options import home_path
 
 HELP = """\
@@ -54,20 +65,12 @@ def _run(parsed: Parsed, args: CommandArguments, verb: str, names: list[str]) ->
     if verb == "new":
         return _new(parsed, args, *names)
     if verb == "adopt-chibi":
-        from cru.faces.cli.plugin.chibi_link import make_link, remove_link
-
         return (remove_link if args.has("--undo") else make_link)(home_path(parsed))
     if verb == "test":
-        from cru.faces.cli.plugin.tests import run_tests
-
         return run_tests(parsed, names[0])
     if verb == "health":
-        from cru.faces.cli.plugin.health import check_health
-
         return check_health(parsed, "".join(names), args.has("--json"))
     if verb == "types":
-        from cru.faces.cli.plugin.types import write_types
-
         return write_types(Path("".join(names) or "."))
     if verb in ("enable", "disable"):
         return _switch(parsed, names[0], on=verb == "enable")
@@ -75,8 +78,6 @@ def _run(parsed: Parsed, args: CommandArguments, verb: str, names: list[str]) ->
 
 
 def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "") -> int:
-    from cru.faces.cli.plugin.scaffold import create_plugin
-
     kinds = [kind for kind in SWITCHES["new"] if args.has(kind)]
     if len(kinds) > 1:
         raise UsageProblem(f"{' and '.join(kinds)} do not go together", f"cru plugin new {name} {kinds[0]}")
@@ -94,17 +95,11 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
 
 
 def _list(parsed: Parsed, as_json: bool) -> int:
-    from cru.core.compose import SessionBundle
-    from cru.core.plugins.listing import format_row, plugin_rows
-    from cru.core.plugins.manager import Extensions
-
     async def work(built: SessionBundle, extensions: Extensions) -> list[dict[str, Any]]:
         return plugin_rows(extensions)
 
     rows = with_plugins(parsed, work)
     if as_json:
-        import msgspec
-
         show(msgspec.json.encode(rows).decode())
         return 0
     if all(row["layer"] == "bundled" for row in rows):
@@ -117,8 +112,6 @@ def _list(parsed: Parsed, as_json: bool) -> int:
 
 def _switch(parsed: Parsed, name: str, on: bool) -> int:
     """Write it into the user's config.toml; comments and order stay. Raises UnknownPlugin and ConfigError."""
-    from cru.core.base.config.edit import set_value
-
     known = [plugin.name for plugin in find_plugins(parsed)]
     if name not in known:
         raise unknown_plugin(name, known)

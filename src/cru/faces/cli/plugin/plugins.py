@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from cru.core.base.config.closest import did_you_mean
 from cru.core.compose import SessionBundle, Start, load_settings, plugin_places
 from cru.core.plugins.errors import UnknownPlugin
+from cru.core.plugins.executables.schemas import SchemaCache
+from cru.core.plugins.listing import line_of
+from cru.core.plugins.lua.fennel import FennelPlace
 from cru.core.plugins.manager import Extensions
 from cru.faces.cli.console import say
 from cru.faces.cli.event_loop import run_interruptible
@@ -18,7 +21,6 @@ from cru.faces.cli.session_run import open_session
 if TYPE_CHECKING:
     from cru.core.events.stream import Notice
     from cru.core.plugins.discovery.files import DiscoveredPlugin
-    from cru.core.plugins.lua.fennel import FennelPlace
 
 T = TypeVar("T")
 
@@ -35,8 +37,6 @@ def find_plugins(parsed: Parsed) -> list[DiscoveredPlugin]:
 
 def find_fennel(parsed: Parsed) -> FennelPlace:
     """Where the compiler of Fennel is looked for, by the settings."""
-    from cru.core.plugins.lua.fennel import FennelPlace
-
     start = plugin_start(parsed)
     return FennelPlace(plugin_places(start, load_settings(start)[0]).fennel, start.home)
 
@@ -54,8 +54,6 @@ def with_plugins(
     start = plugin_start(parsed)
 
     async def run() -> T:
-        from cru.core.plugins.executables.schemas import SchemaCache
-
         SchemaCache(start.home).forget_failures()
         notices: list[Notice] = []
         async with open_session(start, notices.append) as built:
@@ -78,7 +76,5 @@ def with_plugins(
 
 def _sorted_notices(notices: list[Notice]) -> list[Notice]:
     """By plugin and line."""
-    from cru.core.plugins.listing import line_of
-
     owners = list(dict.fromkeys(notice.owner for notice in notices))
     return sorted(notices, key=lambda notice: (owners.index(notice.owner), line_of(f"cru: {notice.text}")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from cru.core.compose import Start
@@ -46,8 +47,6 @@ async def _run_files(folder: Path, fennel: FennelPlace) -> TestReport:
 
 async def _run_file(file: Path, folder: Path, fennel: FennelPlace) -> TestReport:
     """No test sees or changes anybody's conversations."""
-    import tempfile
-
     here = working_directory()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
     with tempfile.TemporaryDirectory(prefix="cru-test-") as home:

@@ -10,6 +10,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings
 
 from cru.core.base.values.errors import CruError
+from cru.core.commands.forks import describe_fork, parse_fork
+from cru.core.undo.conversation import fork
 from cru.faces.cli.console import cut_to_columns, printable
 from cru.faces.cli.dialogs.choices import Choices, Selection
 from cru.faces.cli.dialogs.line_editor import LineEditor
@@ -110,9 +112,6 @@ class SessionBrowser:
         typed = await self._line.read(f"fork {name} behind turn (Enter: the last one)")
         if typed is None:
             return
-        from cru.core.commands.forks import describe_fork, parse_fork
-        from cru.core.undo.conversation import fork
-
         turn, new = parse_fork(typed.split())
         store = self._home.find(name)
         with store.lock("cru sessions"):

@@ -6,10 +6,20 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from cru.core.base.values.visible import visible
+from cru.core.undo.fork_tree import build_tree, render_tree
 from cru.faces.cli.arguments import CommandArguments
-from cru.faces.cli.console import say, show
-from cru.faces.cli.flags import Parsed
+from cru.faces.cli.console import cut_to_columns, is_dumb_terminal, say, show
+from cru.faces.cli.event_loop import run_interruptible
+from cru.faces.cli.flags import Parsed, find
+from cru.faces.cli.operations.contexts import archive_other
+from cru.faces.cli.operations.flag_run import FlagRun
+from cru.faces.cli.run import run
 from cru.faces.cli.run_options import context_name, open_home
+from cru.faces.cli.sessions.rows import is_here, read_rows, when_text
+from cru.faces.cli.terminal.keyboard import input_mode
 
 if TYPE_CHECKING:
     from cru.core.conversations.home import Home
@@ -47,26 +57,18 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _rows(home: Home, args: CommandArguments) -> tuple[list[SessionRow], int]:
     """The conversations that are asked for, and how many more of them are in other projects."""
-    from cru.faces.cli.sessions.rows import is_here, read_rows
-
     matching = [row for row in read_rows(home) if row.matches(args.words)]
     rows = [row for row in matching if args.has("--all") or is_here(row, home)]
     return rows, len(matching) - len(rows)
 
 
 def _can_browse() -> bool:
-    from cru.faces.cli.console import is_dumb_terminal
-
     return os.isatty(0) and os.isatty(1) and os.isatty(2) and not is_dumb_terminal()
 
 
 def _browse(parsed: Parsed, home: Home, args: CommandArguments) -> int:
     """Let a person choose one, and open the chat on it. Raises OSError if the terminal has gone."""
-    from cru.faces.cli.event_loop import run_interruptible
-    from cru.faces.cli.operations.contexts import archive_other
-    from cru.faces.cli.operations.flag_run import FlagRun
     from cru.faces.cli.sessions.browser import SessionBrowser
-    from cru.faces.cli.terminal.keyboard import input_mode
 
     def archive(name: str) -> None:
         archive_other(FlagRun(parsed, home, name), name)
@@ -79,9 +81,6 @@ def _browse(parsed: Parsed, home: Home, args: CommandArguments) -> int:
         os.close(fd)
     if not name:
         return 0
-    from cru.faces.cli.flags import find
-    from cru.faces.cli.run import run
-
     kept = tuple(item for item in parsed.flags if item[0].name not in ("switch-context", "transient-context"))
     return run(Parsed((*kept, (find("-c")[0], (name,))), ()))
 
@@ -89,8 +88,6 @@ def _browse(parsed: Parsed, home: Home, args: CommandArguments) -> int:
 def _show_tree(parsed: Parsed, home: Home, args: CommandArguments) -> int:
     if args.words or args.has("--all") or args.has("--json"):
         raise args.wrong("`cru sessions --tree` takes nothing else")
-    from cru.core.undo.fork_tree import build_tree, render_tree
-
     name = context_name(parsed, home)
     if name != home.current:
         home.find(name).close()
@@ -99,8 +96,6 @@ def _show_tree(parsed: Parsed, home: Home, args: CommandArguments) -> int:
 
 
 def _show_json(rows: Sequence[SessionRow]) -> None:
-    import msgspec
-
     for row in rows:
         fields = {
             "name": row.name, "project": row.project or None, "used": int(row.used) or None, "first": row.first, "messages": row.messages,
@@ -111,10 +106,6 @@ def _show_json(rows: Sequence[SessionRow]) -> None:
 
 
 def _show_list(rows: Sequence[SessionRow], with_projects: bool) -> None:
-    from cru.core.base.values.visible import visible
-    from cru.faces.cli.console import cut_to_columns
-    from cru.faces.cli.sessions.rows import when_text
-
     if not rows:
         say(
             "cru: no conversation; `cru sessions --all` lists those of all projects"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from cru.core.commands.forks import describe_fork
+from cru.core.undo.conversation import fork
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed
@@ -27,15 +31,10 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         turn = int(args.words[0])
     home = open_home(parsed)
     store = home.find(context_name(parsed, home))
-    from cru.core.commands.forks import describe_fork
-    from cru.core.undo.conversation import fork
-
     with store.lock("cru fork"):
         report = fork(store, turn, args.value("--name", ""))
     store.close()
     if args.has("--json"):
-        import msgspec
-
         show(msgspec.json.encode({"parent": store.name, "name": report.name, "turn": report.turn}).decode())
         for problem in report.problems:
             say(f"cru: not copied: {problem}")

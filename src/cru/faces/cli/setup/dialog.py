@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from getpass import getpass
 
 from cru.core.base.values.errors import CruError
 from cru.core.models.listing import ListedModel
@@ -60,8 +61,6 @@ class SetupDialog:
         """A pasted key; nothing of it is shown."""
         hint = f"key for {provider}" if provider else "key"
         if is_dumb_terminal():
-            from getpass import getpass
-
             typed: str | None = await asyncio.to_thread(partial(getpass, f"  {hint} > "))
         else:
             typed = await self._line.read(f"{hint} (it is not shown)", hidden=True)

@@ -17,6 +17,7 @@ from cru.core.compose.start import Start
 from cru.core.models import ModelAlias, ModelSettings
 from cru.core.models.listing import KeyRefused, ListedModel, list_models
 from cru.core.models.providers import CUSTOM, key_for
+from cru.core.models.pull import pull
 from cru.core.turn.model_pool import with_keys
 from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.setup.dialog import SetupDialog, provider_by_key
@@ -108,8 +109,6 @@ class FirstRun:
     async def _take(self, option: SetupOption) -> ChosenModel | None:
         """None: ask again. Raises CruError."""
         if option.kind == "embedded":
-            from cru.core.models.pull import pull
-
             await asyncio.to_thread(pull, option.label.partition(":")[2], self._models, self._dialog.say)
             return ChosenModel(option.label)
         if option.kind == "paste":

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.net import BadUrl, split_url
 from cru.core.base.net.transport import Transport
 from cru.core.models.listing import KeyRefused, ListedModel, list_models
 from cru.core.models.providers import CUSTOM, KEYED, PROVIDERS, origin_of
+from cru.core.models.stored_keys import StoredKeys
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.setup.dialog import KEY_STARTS, SetupDialog
 
@@ -60,8 +62,6 @@ def owner_of(name: str) -> KeyOwner:
         except BadUrl as error:
             raise UsageProblem(error.message, error.hint or "as in https://host/v1") from error
         return KeyOwner(CUSTOM, name)
-    from cru.core.base.config.closest import did_you_mean
-
     names = [row.name for row in KEYED]
     if name in PROVIDERS:
         raise UsageProblem(f"{name} needs no key", f"those that do: {', '.join(names)}, or a server's address")
@@ -117,7 +117,5 @@ async def check_key(transport: Transport, owner: KeyOwner, key: str) -> CheckedK
 
 def keep_key(home: Path, checked: KeyOwner, key: str, *, in_file: bool = False) -> str:
     """Where it is now, for people. Raises KeysUnusable."""
-    from cru.core.models.stored_keys import StoredKeys
-
     address = checked.base_url.partition("?")[0] if checked.provider == CUSTOM else ""
     return StoredKeys(home).keep(checked.name, key, in_file=in_file, address=address)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from cru.core.base.config.secret import mask_url
 from cru.core.models import ModelSettings
 from cru.core.models.probe import ALL_SERVERS, find_servers
 from cru.core.models.providers import (
@@ -42,8 +43,6 @@ class SetupOption(Struct, frozen=True):
 async def find_options(settings: ModelSettings, env: Mapping[str, str], models_folder: Path) -> list[SetupOption]:
     """The likeliest first. Asks the usual ports of this machine, 200 ms at most. A `base_url` that is set decides, as for requests."""
     if settings.base_url:
-        from cru.core.base.config.secret import mask_url
-
         name = provider_at(settings.base_url)
         options = [
             SetupOption("provider", mask_url(settings.base_url), "the setting base_url", name, settings.base_url)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from cru.core.agents.cards import AgentCard
 from cru.core.agents.discovery import UNTRUSTED, Cards, load_cards
 from cru.core.base.values.visible import whole_lines
@@ -106,8 +108,6 @@ def _show(card: AgentCard, why_not: str) -> None:
 
 
 def _print_json(cards: Cards) -> None:
-    import msgspec
-
     rows = [
         {
             "name": card.name, "description": card.description, "origin": card.origin.value, "file": str(card.file or ""),

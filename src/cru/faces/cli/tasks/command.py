@@ -22,6 +22,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import cut_to_columns, one_line, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home
+from cru.faces.cli.tasks.view import follow_task, show_task
 
 HELP = """\
 cru tasks               sub-agents and background commands of the current context, the newest last (--json, --all: of every context)
@@ -71,8 +72,6 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     task = _find(contexts, current, args.words[1])
     if verb == "cancel":
         return _cancel(task)
-    from cru.faces.cli.tasks.view import follow_task, show_task
-
     return follow_task(task.folder, task.again) if verb == "follow" else show_task(task.folder, task.record)
 
 

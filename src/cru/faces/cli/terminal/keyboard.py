@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ PASTE_BEGINS, PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
 @contextmanager
 def pastes_marked(fd: int) -> Iterator[None]:
     """The terminal marks what is pasted, for the block."""
-    from contextlib import suppress
-
     os.write(fd, MARK_PASTE.encode())
     try:
         yield
@@ -89,7 +89,6 @@ _blocks: list[_ModeBlock] = []
 def restore_mode() -> None:
     """Restore the terminal in a process that is ended, and throw away what was typed for it: the shell would run it."""
     import termios
-    from contextlib import suppress
 
     with suppress(termios.error):  # the terminal has gone
         if _blocks:
@@ -101,8 +100,6 @@ def restore_mode() -> None:
 @contextmanager
 def foreground_group(fd: int, group: int) -> Iterator[None]:
     """The terminal's foreground is another process group for the block; nothing changes if that has gone."""
-    import signal
-    from contextlib import suppress
 
     def give(to: int) -> None:
         # from the background this would stop us
@@ -131,7 +128,6 @@ def ask_line(question: str) -> str:
     """The line that a person types below a question, with its end; "" at the end of the input. What was typed or pasted before the question
     stood there is no answer to it, and is thrown away."""
     import termios
-    from contextlib import suppress
 
     with suppress(termios.error):  # no terminal
         termios.tcflush(0, termios.TCIFLUSH)
@@ -184,8 +180,6 @@ def read_typed(fd: int) -> str:
 
 def typed_text(data: bytes) -> str:
     """The text that these keys make: a key that erases does so, the last Enter is left out."""
-    import re
-
     keys, text = data.decode("utf-8", "replace").replace("\r", "\n"), ""
     for key in re.sub(r"\x1b(\[[0-9;]*[@-~]|O.|.)?", "", keys):
         if key in "\x7f\b":

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import msgspec
 
+from cru.core.agents.usage import of_turn, read_usages, sum_usages
+from cru.core.base.net.transport import Transport
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.conversations.store import FileContext
+from cru.core.models import ModelSettings
 from cru.core.models.protocol import Model
+from cru.core.models.registry import ModelChoice, build_model
 from cru.core.records import requests as rebuild
 from cru.core.records.requests import TraceLine
 from cru.core.records.trace import RecordedTrace, pick_turn
@@ -23,6 +27,7 @@ from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, open_home, start_of
 from cru.faces.cli.trace.moments import TurnMoment, read_moments
+from cru.faces.cli.trace.next_request import show_next
 
 WIDTH, MARGIN = 100, " " * 26
 HELP = """\
@@ -46,8 +51,6 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     name = context_name(parsed, home)
     as_json = args.has("--json")
     if args.has("--next"):
-        from cru.faces.cli.trace.next_request import show_next
-
         return show_next(start_of(parsed, name), as_json)
     store = home.open(name) if home.exists(name) else None
     if store is None:
@@ -128,10 +131,6 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
 
 def _encoder(line: RequestLine) -> Model:
     """The adapter that encoded it; it has no key, and nothing is sent."""
-    from cru.core.base.net.transport import Transport
-    from cru.core.models import ModelSettings
-    from cru.core.models.registry import ModelChoice, build_model
-
     choice = ModelChoice(line.provider, line.model, line.base_url, line.parameters)
     return build_model(choice, ModelSettings(), {}, Transport())
 
@@ -163,8 +162,6 @@ def _render(folder: Path, turn: list[TraceLine], moments: list[TurnMoment], plac
 
 def _agents_line(folder: Path, turn: str) -> Iterator[str]:
     """What the sub-agents of a turn have used, if there were any."""
-    from cru.core.agents.usage import of_turn, read_usages, sum_usages
-
     usages = of_turn(read_usages(folder), turn)
     totals = sum_usages(usages)
     if usages:

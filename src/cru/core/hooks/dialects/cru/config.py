@@ -13,6 +13,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cru.core.base.config.closest import did_you_mean
+from cru.core.events.catalog import BY_NAME
+from cru.core.guard import BadRule
+from cru.core.guard.rules.rules import parse_rule
+from cru.core.hooks.dialects import foreign_names, load_dialects
+from cru.core.hooks.dialects.claude.tools import TOOLS
 from cru.core.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind, is_lua_file
 from cru.core.hooks.model.mapping import EventMapping, Events, ParsedFile
 from cru.core.hooks.parsing.nested import report_unknown_keys
@@ -155,8 +160,6 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
 
 def _of_others(called: str) -> str:
     """Our name for an event that only other systems have, if we have it."""
-    from cru.core.hooks.dialects import foreign_names, load_dialects
-
     plain = called.replace("_", "").lower()
     for dialect in load_dialects(foreign_names()).values():
         for name, mappings in dialect.events.items():
@@ -235,10 +238,6 @@ def _wrong(values: Mapping[str, Any], spec: HandlerSpec, mappings: Sequence[Even
 
 
 def _bad_rule(rule: str, mappings: Sequence[EventMapping]) -> str:
-    from cru.core.events.catalog import BY_NAME
-    from cru.core.guard import BadRule
-    from cru.core.guard.rules.rules import parse_rule
-
     live = [BY_NAME[mapping.event] for mapping in mappings if mapping.event]
     if not all("args" in row.payload.__struct_fields__ for row in live):
         return "`if` works on events of tools only, so this hook would never run"
@@ -273,8 +272,6 @@ def to_pattern(matcher: str) -> str:
         return ""
     if not _NAMES.fullmatch(matcher):
         return matcher
-    from cru.core.hooks.dialects.claude.tools import TOOLS  # few files have the nested form
-
     words = [word.strip() for word in re.split("[|,]", matcher)]
     names = dict.fromkeys(name for word in words if word for name in (TOOLS.own_name(word), word))
     return f"^({'|'.join(map(re.escape, names))})$"

@@ -10,6 +10,7 @@ from cru.core.base.files.linear_regex import finds
 from cru.core.base.values.mcp_names import double_name
 from cru.core.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.core.events.stamp import Event
+from cru.core.guard.rules import paths, rules
 from cru.core.guard.rules.modes import KINDS
 from cru.core.hooks.dialects import FOOTPRINTS
 from cru.core.hooks.dialects.cru import output
@@ -116,8 +117,6 @@ def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, object]:
 
 def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> bool:
     """Whether the call is what an `if` wants. What a command or a path does not tell for certain counts as wanted."""
-    from cru.core.guard.rules import paths, rules
-
     tool, args = common.tool_name(event), common.tool_arguments(event)
     kind, argument = DETAILS.get(tool, ("tool", ""))
     detail = str(args.get(argument, "") or "")

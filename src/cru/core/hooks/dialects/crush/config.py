@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cru.core.base.config.closest import did_you_mean
+from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.hooks.dialects.crush.regex import to_python
 from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
 from cru.core.hooks.model.mapping import ParsedFile
@@ -111,8 +111,6 @@ def _remarks(value: dict[str, object], event: str, matcher: str) -> list[tuple[s
     remarks: list[tuple[str, str, str]] = []
     for key in value:
         if key not in KEYS:
-            from cru.core.base.config.closest import closest
-
             near = closest(key, KEYS)
             hint = f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"
             remarks.append((f"unknown key `{key}`", hint, key))

@@ -12,6 +12,7 @@ from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import MessageReceived
 from cru.core.events.stamp import Event
 from cru.core.hooks.dialects import FOOTPRINTS
+from cru.core.hooks.dialects.crush.config import read_entries
 from cru.core.hooks.dialects.crush.output import CrushOutput, parse_output
 from cru.core.hooks.dialects.crush.regex import to_python
 from cru.core.hooks.model.entry import HookEntry, HookSource
@@ -55,8 +56,6 @@ TOOLS = ToolMapping(
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
-    from cru.core.hooks.dialects.crush.config import read_entries
-
     return read_entries(source)
 
 

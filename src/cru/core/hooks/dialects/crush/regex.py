@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from unicodedata import category
 
 # The named classes of RE2, as the inside of a class.
 POSIX = {
@@ -121,8 +122,6 @@ class _RegexTranslation:
 
 def _property(name: str, negated: bool, inside: bool) -> str:
     r"""`\pL`, `\p{Lu}`, `\p{Latin}`: of ASCII, as the names of tools are."""
-    from unicodedata import category
-
     every = [chr(n) for n in range(128)]
     body = "".join(re.escape(c) for c in every if category(c).startswith(name) or (name == "Latin" and c.isalpha()))
     if negated:

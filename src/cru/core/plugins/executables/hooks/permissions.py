@@ -12,6 +12,7 @@ from cru.core.events.stamp import Event
 from cru.core.plugins.executables.hooks.hook import LegFacts
 from cru.core.tools.paths import normalize_path
 from cru.core.tools.protocol import ArgumentError, Tool
+from cru.core.tools.web import sensitive_reason
 
 
 def _call(event: Event[ToolBeforeCall], facts: LegFacts, kind: str) -> tuple[Tool, dict[str, object]] | None:
@@ -48,8 +49,6 @@ def fetches_inside(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     call = _call(event, facts, "fetch")
     if call is None:
         return False
-    from cru.core.tools.web import sensitive_reason
-
     tool, args = call
     url = tool.subject(args)
     return bool(sensitive_reason(url)) and not facts.parts.gate.judge(tool.spec.name, "fetch", url).explicit
@@ -83,8 +82,6 @@ def command_to_run(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, o
 
 
 def url_to_fetch(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
-    from cru.core.tools.web import sensitive_reason
-
     args = event.payload.args
     url = str(args.get("url"))
     return {"tool_name": event.payload.name, "url": url, "safety": "sensitive", "reason": sensitive_reason(url)}
