@@ -304,7 +304,7 @@ def test_a_guard_of_the_users_own_needs_nobodys_leave(home: HomeDir) -> None:
     put(home, {"event": "tool:before_call", "if": "bash:rm *", "command": "echo never >&2; exit 2"})
     done, last = turn(home, calls("rm -rf x"), calls("echo ok"), Reply("done"))
     denied, ran = results(last)
-    assert "never" in denied and ran.strip() == "ok" and "cru:" not in done.err, done
+    assert "never" in denied and ran.strip() == "ok" and "trust" not in done.err, done
 
 
 def test_an_entry_in_config_toml_runs_in_its_folder_with_its_environment(home: HomeDir) -> None:
