@@ -71,7 +71,7 @@ def test_the_table_of_commands_has_their_verbs() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("undo", "did you mean: cru /undo"), ("help", "did you mean: cru --help"), ("version", "did you mean: cru --version"),
+        ("version", "did you mean: cru --version"),
         ("doctr", "did you mean: cru doctor"), ("permisions", "did you mean: cru permissions"), ("session", "did you mean: cru sessions"),
     ],
 )  # fmt: skip

@@ -25,14 +25,21 @@ _ROWS = (
         "compact", "replace the conversation by a summary that the model writes (cru -z); words say what it is to heed", "session:compact",
         "[words]",
     ),
+    CommandRow(
+        "config", "the settings that something sets, and where; with a key those below it", "conversation:config", "[key]", reads=True,
+    ),
+    CommandRow("context", "what the next request would hold, by parts, in tokens", "conversation:context", reads=True),
+    CommandRow("copy", "put the last answer into the clipboard", "conversation:copy", reads=True),
     CommandRow("cost", "what the last prompt, this run and this context have used: requests, tokens, US dollars", "cost:cost", reads=True),
     CommandRow("diff", "what the last turn changed in files; the last N turns, or all of them", "undo:diff", "[N | all]", reads=True),
     CommandRow("exit", "leave the chat; the conversation is kept", "session:leave", reads=True),
+    CommandRow("export", "write the conversation to a new Markdown file", "conversation:export", "[file]", reads=True),
     CommandRow(
         "fork", "a new context that begins as a copy of this one, up to turn TURN and with it (cru fork)", "forks:make_fork",
         "[TURN] [NAME]",
     ),
     CommandRow("help", "all commands, or one", "session:help", "[command]", reads=True),
+    CommandRow("init", "have the model write AGENTS.md for this project", "conversation:init"),
     CommandRow("login", "keep the key of a provider or of a server at a URL (cru login)", "session:login", "[provider]", reads=True),
     CommandRow(
         "mode", "what may be done without asking; with a name: another mode, for this session", "mode:mode", "[name]", at_once=True,
@@ -42,6 +49,7 @@ _ROWS = (
         "model", "which model answers, and which there are; with a name: another one, kept for this context (--all: for all)",
         "model:model", "[name [--all] | list [words]]", reads=True, complete="model:complete",
     ),
+    CommandRow("new", "go on in a new conversation; this one is kept (cru -c new)", "session:new", "[name]", reads=True),
     CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session:pause", reads=True),
     CommandRow(
         "permissions", "every rule in force; what would happen to a call; take back an answer (cru permissions)",
@@ -50,7 +58,12 @@ _ROWS = (
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins:plugin", PLUGIN_HINT),
     CommandRow("quit", "the same as /exit", "session:leave", reads=True),
     CommandRow("redo", "bring again what the last /undo took back, until the next prompt", "undo:redo", "[--leave]"),
-    CommandRow("resume", "go on with the turn that was left in its middle (cru --resume)", "session:resume", reads=True),
+    CommandRow("rename", "give this conversation another name (cru -r)", "session:rename", "name", reads=True),
+    CommandRow(
+        "resume", "go on with the turn that was left in its middle (cru --resume); with a name, in that conversation (cru -c)",
+        "session:resume", "[conversation]", reads=True,
+    ),
+    CommandRow("status", "where this session works, with what, and what it may do", "conversation:status", reads=True),
     CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session:stop", at_once=True),
     CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks:tasks", TASKS_HINT, at_once=True),
     CommandRow(
@@ -87,6 +100,7 @@ def built_in(context: CommandContext) -> Iterator[Command]:
         run = partial(_run, context, row)
         complete = partial(_complete, context, row) if row.complete else None
         yield Command(row.name, row.about, run, hint=row.hint, reads=row.reads, at_once=row.at_once, complete=complete)
+    yield from context.face.commands()
 
 
 async def _complete(context: CommandContext, row: CommandRow, typed: str) -> list[str]:

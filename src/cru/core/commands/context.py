@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from cru.core.commands.errors import NotHere
+from cru.core.turn.commands import Command
 from cru.core.turn.model_pool import ModelPool
 from cru.core.turn.session import Session
 
@@ -37,6 +39,18 @@ class Face(Protocol):
 
     def leave(self) -> None:
         """End the chat. Raises NotHere."""
+        ...
+
+    def reopen(self, flag: str, value: str) -> None:
+        """End the chat, carry out this flag, and open a chat again. Raises NotHere."""
+        ...
+
+    async def copy(self, text: str) -> str:
+        """Put a text into the clipboard; what came of it. Raises NotHere."""
+        ...
+
+    def commands(self) -> Iterable[Command]:
+        """Commands that only this face has."""
         ...
 
     def resume(self) -> None:
@@ -89,6 +103,15 @@ class NoFace:
 
     def leave(self) -> None:
         raise NotHere("this is no chat: there is nothing to leave", "a run ends by itself")
+
+    def reopen(self, flag: str, value: str) -> None:
+        raise NotHere("only a chat goes on in another conversation", f"use `cru {flag} {value} …`")
+
+    async def copy(self, text: str) -> str:
+        raise NotHere("there is no terminal to copy from", "`cru -g 1` prints the last answer")
+
+    def commands(self) -> Iterable[Command]:
+        return ()
 
 
 class CommandContext(Struct):

@@ -43,9 +43,27 @@ async def pause(context: CommandContext, _words: str) -> CommandResult:
     return CommandResult()
 
 
-async def resume(context: CommandContext, _words: str) -> CommandResult:
-    """What `cru --resume` does. Raises NotHere."""
-    context.face.resume()
+async def resume(context: CommandContext, words: str) -> CommandResult:
+    """What `cru --resume` does; with a name, go on in that conversation. Raises NotHere, NoSuchContext."""
+    if name := words.strip():
+        home = context.session.parts.tool_services.home
+        context.face.reopen("-c", name if home is None else home.find(name).name)
+    else:
+        context.face.resume()
+    return CommandResult()
+
+
+async def new(context: CommandContext, words: str) -> CommandResult:
+    """Go on in a new conversation; the old one is kept. Raises NotHere."""
+    context.face.reopen("-c", words.strip() or "new")
+    return CommandResult()
+
+
+async def rename(context: CommandContext, words: str) -> CommandResult:
+    """Raises BadCommand without a name, NotHere."""
+    if not words.strip():
+        raise BadCommand("/rename needs a name", "`/rename NAME`")
+    context.face.reopen("-r", words.strip())
     return CommandResult()
 
 

@@ -14,6 +14,11 @@ from cru.core.turn import UnknownCommand
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
 _SHAPE = r"/([^\W\d_][\w-]*(?::[\w.-]+)*)(?:\s+(.*))?\Z"
 
+OTHER_NAMES = {
+    "approvals": "permissions", "branch": "fork", "checkpoint": "undo", "continue": "resume", "memory": "context", "reset": "clear",
+    "rewind": "undo", "session": "sessions", "settings": "config", "usage": "cost",
+}  # fmt: skip
+"""Names that other agents have for what cru calls otherwise."""
 PROMPT_HINT = "\na space before the slash makes it a prompt"
 
 
@@ -142,7 +147,7 @@ class Commands:
         if command is None:
             from cru.core.base.config.closest import closest
 
-            near = closest(name, (known.name for known in self.all()))
+            near = OTHER_NAMES.get(name) or closest(name, (known.name for known in self.all()))
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
             raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{PROMPT_HINT if typed else ''}")
         return command

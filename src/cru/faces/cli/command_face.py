@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from cru.core.commands.context import NoFace
 from cru.core.conversations.store import FileContext
+from cru.core.turn.commands import Command
+from cru.faces.cli.clipboard import copy_text
 from cru.faces.cli.console import takes_escapes
 from cru.faces.cli.trace.command import render_turn
 
@@ -51,6 +53,9 @@ class CliFace(NoFace):
         except OSError:
             return 0
 
+    async def copy(self, text: str) -> str:
+        return await copy_text(text)
+
     def trace(self, number: int) -> str:
         return render_turn(self._store, number)
 
@@ -68,8 +73,11 @@ class ChatFace(CliFace):
         login: Callable[[str], Awaitable[str]],
         resume: Callable[[], None],
         themes: ThemeChoice | None,
+        reopen: Callable[[str, str], None],
+        commands: Callable[[], Iterable[Command]],
     ) -> None:
         super().__init__(store)
+        self._reopen, self._commands = reopen, commands
         self._themes = themes
         self._suspend, self._leave, self._login, self._resume = suspend, leave, login, resume
 
@@ -90,3 +98,9 @@ class ChatFace(CliFace):
 
     def resume(self) -> None:
         self._resume()
+
+    def reopen(self, flag: str, value: str) -> None:
+        self._reopen(flag, value)
+
+    def commands(self) -> Iterable[Command]:
+        return self._commands()

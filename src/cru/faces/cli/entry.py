@@ -7,6 +7,7 @@ import sys
 
 from cru.faces.cli.console import ExitStatus, StandardOutput, TerminalOutput, complain, end_startup, prepare_streams
 from cru.faces.cli.flags import (
+    CHAT_COMMANDS,
     CHAT_FLAGS,
     COMMANDS,
     Parsed,
@@ -14,8 +15,6 @@ from cru.faces.cli.flags import (
     command_or_prompt,
     nearest_command,
     parse,
-    refuse_before_command,
-    usage,
 )
 
 TYPE_CHECKING = False  # see flags.py
@@ -88,6 +87,10 @@ def _run_guarded(argv: Sequence[str]) -> int:
     try:
         as_request = "--json-config" in argv
         parsed = parse(argv)
+        if any([word.startswith("--") for word in parsed.words]):
+            from cru.faces.cli.flag_places import take_options
+
+            parsed = take_options(parsed)
         as_request = parsed.has("json-config")
         as_json = parsed.has("json") or as_request
         code = _run(parsed)
@@ -151,7 +154,9 @@ def _run(parsed: Parsed) -> int:
 
         parsed = read_request(parsed)
     if parsed.has("help"):
-        return _print(parsed, usage())
+        from cru.faces.cli.help_text import overview
+
+        return _print(parsed, overview())
     if parsed.has("version"):
         from cru import __version__
 
@@ -207,36 +212,30 @@ def _is_typed() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _slash_command(words: Sequence[str]) -> str:
-    """What somebody at a terminal means who types one word that is no prompt: `/undo`, `--help`; "" if it may be one."""
-    if len(words) != 1 or not _is_typed():
-        return ""
-    from cru.core.commands.builtin import TABLE
-
-    if words[0] in ("help", "version"):
-        return f"--{words[0]}"
-    return f"/{words[0]}" if any(row.name == words[0] for row in TABLE) else ""
-
-
 def _run_command(parsed: Parsed) -> int | None:
-    """The exit status of a management command: its name is the first word, before it only --home, -c, -C and -v. None: it is none."""
+    """The exit status of a management command: its name is the first word, before it only --home, -c, -C and -v. None: it is none.
+    Words that are a command of the chat become one."""
     if parsed.literal or not parsed.words:
         return None
-    name = parsed.words[0]
-    if name not in COMMANDS:
-        if slash := _slash_command(parsed.words):
-            raise UsageProblem(f"there is no command {name}", command_or_prompt((slash,), parsed.words))
-        near = nearest_command(parsed.words, _is_typed())
-        if near:
-            raise UsageProblem(
-                f"there is no command {name}", command_or_prompt((near, *parsed.words[1:]), parsed.words)
-            )
-        return None
-    from importlib import import_module
+    words = parsed.words
+    if words[0] in COMMANDS and (words[0] != "help" or len(words) < 3):
+        if parsed.flags:
+            from cru.faces.cli.flag_places import refuse_before_command
 
-    refuse_before_command(parsed)
-    module, _, function = COMMANDS[name].module.partition(":")
-    command = getattr(import_module(module), function or "command")
-    end_startup()
-    code: int = command(parsed, parsed.words[1:])
-    return code
+            refuse_before_command(parsed)
+        end_startup()
+        return COMMANDS[words[0]].run(parsed, words[1:])
+    if words == ("version",) and _is_typed():
+        raise UsageProblem("there is no command version", command_or_prompt(("--version",), words))
+    if words[0] in CHAT_COMMANDS and _is_chat_command(words):
+        parsed.words = (f"/{words[0]}", *words[1:])
+    elif near := nearest_command(words, _is_typed()):
+        hint = command_or_prompt((near, *words[1:]), words)
+        raise UsageProblem(f"there is no command {words[0]}", hint)
+    return None
+
+
+def _is_chat_command(words: Sequence[str]) -> bool:
+    from cru.faces.cli.flag_places import is_chat_command
+
+    return is_chat_command(words)

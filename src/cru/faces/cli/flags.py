@@ -72,29 +72,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
     Flag(
-        "",
-        "--sandbox",
-        (),
-        False,
-        "confine the model's commands and programs of the project strictly: without the network, and do not run where that fails",
+        "", "--sandbox", (), False, "confine commands and the project's programs strictly: no network, and nothing runs where that fails",
         "option",
     ),
     Flag("", "--no-sandbox", (), False, "do not confine them (by default they are, where that works)", "option"),
+    Flag("", "--hooks", ("WHICH",), False, "command hooks of this run: trusted, none or all (unaccepted ones, too)", "option"),
     Flag(
-        "",
-        "--hooks",
-        ("WHICH",),
-        False,
-        "command hooks of this run: trusted, none or all (unaccepted ones, too)",
-        "option",
-    ),
-    Flag(
-        "",
-        "--strict-hooks",
-        (),
-        False,
-        "do not begin while a hook or plugin awaits trust, cannot be used, or is not understood",
-        "option",
+        "", "--strict-hooks", (), False, "do not begin while a hook or plugin awaits trust, cannot be used, or is not understood", "option",
     ),
     Flag("", "--no-tool-calls", (), False, "offer the model no tools", "option"),
     Flag("", "--hide-tool-calls", (), False, "do not tell which tools run", "option"),
@@ -103,27 +87,25 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--raw", (), False, "show the answer as the model wrote it, on a terminal too", "option"),
     Flag("", "--debug", ("WHAT",), False, "keep request-log, response-meta or all in the context's folder", "option"),
     Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),
-    Flag(
-        "", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"
-    ),
-    Flag(
-        "", "--fail-on-refusal", (), False, "exit status 3 if a tool call was refused, whatever the answer is", "option"
-    ),
+    Flag("", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"),
+    Flag("", "--fail-on-refusal", (), False, "exit status 3 if a tool call was refused, whatever the answer is", "option"),
     Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
     Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
     Flag("-X", "--force-llm", (), False, "call the model although another flag says not to", "option"),
     Flag("", "--home", ("PATH",), False, "home folder (default ~/.cru, or CRU_HOME)", "option"),
     Flag("", "--project-root", ("PATH",), False, "project root (default: the repository above here)", "option"),
-    Flag("-h", "--help", (), True, "this text", "option"),
+    Flag("", "--print", (), False, "ask once and print the answer: never a chat (also: -p in front of a prompt)", "option"),
+    Flag("", "--continue", (), False, "go on with the project's conversation, which is what cru does anyway", "option"),
+    Flag("-h", "--help", (), True, "an overview; `cru help flags` lists all flags", "option"),
     Flag("", "--version", (), True, "the version", "option"),
-)
+)  # fmt: skip
 
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
 SANDBOX = frozenset({"sandbox", "no-sandbox"})
 RUN_OPTION_FLAGS = ("-C", "-U")  # they only say how this run works: a chat may follow them
 CHAT_FLAGS = (*RUN_OPTION_FLAGS, "-c")  # the same on a terminal; without one, -c has done its work
 PATHS = ("PATH", "FILE", "TEXT|FILE")
-_BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
+BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
 
 
 class UsageProblem(Exception):
@@ -183,61 +165,52 @@ class ManagementCommand:
         self.module, self.help, self.verbs, self.flags = module, help, tuple(verbs.split()), tuple(flags.split())
         self.flags_before = BEFORE_COMMANDS | SANDBOX if shows_runs else BEFORE_COMMANDS
 
+    def run(self, parsed: Parsed, words: Sequence[str]) -> int:
+        """Load it and return its exit status."""
+        from importlib import import_module
+
+        module, _, function = self.module.partition(":")
+        code: int = getattr(import_module(module), function or "command")(parsed, words)
+        return code
+
 
 COMMANDS: dict[str, ManagementCommand] = {
     "trace": ManagementCommand(
-        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent", shows_runs=True
+        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent", shows_runs=True,
     ),
-    "models": ManagementCommand(
-        "cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"
-    ),
-    "doctor": ManagementCommand(
-        "cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it", shows_runs=True
-    ),
+    "models": ManagementCommand("cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"),
+    "doctor": ManagementCommand("cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it", shows_runs=True),
     "login": ManagementCommand("cru.faces.cli.setup.login", "keep the key of a provider, once it is seen to work"),
     "logout": ManagementCommand("cru.faces.cli.setup.login:logout", "forget a key that `cru login` has kept"),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
     "permissions": ManagementCommand(
-        "cru.faces.cli.permissions.command",
-        "the rules in force; what would happen to a call; take back an answer",
-        "test revoke",
+        "cru.faces.cli.permissions.command", "the rules in force; what would happen to a call; take back an answer", "test revoke",
         shows_runs=True,
     ),
     "hooks": ManagementCommand(
-        "cru.faces.cli.hooks.command",
-        "command hooks: what there is, what may run, and why something did or did not",
+        "cru.faces.cli.hooks.command", "command hooks: what there is, what may run, and why something did or did not",
         "list review enable disable check why log test",
     ),
-    "agents": ManagementCommand(
-        "cru.faces.cli.tasks.agents", "the agents that may work below the main one", "list show"
-    ),
+    "agents": ManagementCommand("cru.faces.cli.tasks.agents", "the agents that may work below the main one", "list show"),
     "tasks": ManagementCommand(
-        "cru.faces.cli.tasks.command", "what agents have started beside their conversations", "list show follow cancel"
+        "cru.faces.cli.tasks.command", "what agents have started beside their conversations", "list show follow cancel",
     ),
     "plugin": ManagementCommand(
-        "cru.faces.cli.plugin.command",
-        "list plugins, make a new one, run its tests and its health checks",
+        "cru.faces.cli.plugin.command", "list plugins, make a new one, run its tests and its health checks",
         "list new test health types enable disable adopt-chibi",
     ),
     "mcp": ManagementCommand(
-        "cru.faces.cli.mcp.command",
-        "MCP servers: add, list and test them, and use those of other agents",
+        "cru.faces.cli.mcp.command", "MCP servers: add, list and test them, and use those of other agents",
         "list add remove test tools accept reject login logout serve",
     ),
     "batch": ManagementCommand(
-        "cru.faces.cli.fleet.batch_command",
-        "ask many prompts of a file, several at once, each in its own context",
+        "cru.faces.cli.fleet.batch_command", "ask many prompts of a file, several at once, each in its own context",
         flags="model mode trust agent set strict-hooks json",
     ),
-    "worker": ManagementCommand(
-        "cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"
-    ),
-    "oq": ManagementCommand(
-        "cru.faces.cli.oq.command", "the jq language over JSON, YAML, TOML and TOON, in files and pipes"
-    ),
+    "worker": ManagementCommand("cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"),
+    "oq": ManagementCommand("cru.faces.cli.oq.command", "the jq language over JSON, YAML, TOML and TOON, in files and pipes"),
     "vault": ManagementCommand(
-        "cru.faces.cli.vault.command",
-        "a folder of notes: search it, follow its links, query, draw and rename",
+        "cru.faces.cli.vault.command", "a folder of notes: search it, follow its links, query, draw and rename",
         "init status search read links neighbors path orphans dangling tags query rename undo index graph",
     ),
     "sessions": ManagementCommand("cru.faces.cli.sessions.command", "conversations: list, open, fork, rename, delete"),
@@ -245,12 +218,19 @@ COMMANDS: dict[str, ManagementCommand] = {
     "history": ManagementCommand("cru.faces.cli.history", "how files were before cru changed them; bring them back"),
     "completion": ManagementCommand("cru.faces.cli.completion", "the Tab key of bash, zsh or fish", "bash zsh fish"),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
+    "help": ManagementCommand("cru.faces.cli.help_text", "all flags, all commands, or one command"),
     "fsm": ManagementCommand(
-        "cru.faces.cli.fsm.command",
-        "the workflows of plugins: draw them, see where they stand",
-        "list status show reset",
+        "cru.faces.cli.fsm.command", "the workflows of plugins: draw them, see where they stand", "list status show reset",
     ),
-}
+}  # fmt: skip
+
+CHAT_COMMANDS = {
+    "clear": "", "compact": "", "config": r"[\w.]+", "context": "", "copy": "", "cost": "", "diff": r"\d+|all", "exit": "",
+    "export": r"\S+\.md", "init": "", "mode": r"\w+", "model": r"(?!list)\S+( --all)?|list.*", "new": "", "pause": "", "quit": "",
+    "redo": "--leave", "rename": "", "resume": "", "status": "", "stop": "", "theme": r"\S+", "tools": "", "tree": "",
+    "undo": r"\d*( ?--leave)?", "view": r"\S+",
+}  # fmt: skip
+"""Commands of the chat, and what may stand behind them (a regular expression) so that `cru NAME …` is that command and no prompt."""
 
 
 def nearest_command(words: Sequence[str], is_typed: bool = False) -> str:
@@ -272,37 +252,8 @@ def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
     return f"did you mean: {shlex.join(('cru', *near))}\nas a prompt: {shlex.join(('cru', '--', *words))}"
 
 
-def refuse_before_command(parsed: Parsed) -> None:
-    """Flags that no management command minds. Raises UsageProblem."""
-    known = COMMANDS[parsed.words[0]].flags_before
-    wrong = next((flag for flag, _ in parsed.flags if flag.name not in known), None)
-    if wrong is None:
-        return
-    import shlex
-
-    from cru.core.base.config.secret import holds_secret
-
-    public = [(flag, values) for flag, values in parsed.flags if flag.name != "set" or not holds_secret(values[0])]
-    flags = [word for flag, values in public for word in (flag.short or flag.long, *values)]
-    prompt = shlex.join(("cru", *flags, "--", *parsed.words))
-    own = COMMANDS[parsed.words[0]].flags
-    if all(flag.name in (*own, *BEFORE_COMMANDS) for flag, _ in parsed.flags):
-        before = [
-            word for flag, values in public if flag.name not in own for word in (flag.short or flag.long, *values)
-        ]
-        behind = [word for flag, values in public if flag.name in own for word in (flag.long, *values)]
-        raise UsageProblem(
-            f"{wrong.short or wrong.long} stands behind the command `{parsed.words[0]}`",
-            f"did you mean: {shlex.join(('cru', *before, *parsed.words, *behind))}",
-        )
-    raise UsageProblem(
-        f"{wrong.short or wrong.long} does not go with the command `{parsed.words[0]}`",
-        f"before it stand only --home, -c, -C and -v\nas a prompt: {prompt}",
-    )
-
-
 def parse(argv: Sequence[str]) -> Parsed:
-    """Left to right; the first bare word (or `--`) makes everything after it the prompt. Raises UsageProblem."""
+    """Left to right; the first bare word (or `--`) makes everything after it the prompt (but see flag_places.py). Raises UsageProblem."""
     flags: list[tuple[Flag, tuple[str, ...]]] = []
     rest = list(argv)
     while rest:
@@ -311,19 +262,25 @@ def parse(argv: Sequence[str]) -> Parsed:
             return Parsed(tuple(flags), tuple(rest[1:]), True)
         if not word.startswith("-") or word == "-":
             return Parsed(tuple(flags), tuple(rest))
-        flag, attached = find(rest.pop(0))
-        values = _values(flag, attached, rest)
-        _check_text(flag, values)
+        rest.pop(0)
+        flag, attached = find("--print" if word == "-p" and _is_prompt(rest) else word)
+        values = take_values(flag, attached, rest)
+        check_text(flag, values)
         flags.append((flag, tuple(values)))
     return Parsed(tuple(flags), ())
 
 
+def _is_prompt(rest: Sequence[str]) -> bool:
+    """Whether what follows -p is a prompt, as other agents have it, and no plugin with its arguments, as chibi has it."""
+    return not rest or rest[0].startswith("-") or any(map(str.isspace, rest[0]))
+
+
 def flag_behind(parsed: Parsed) -> str:
     """A word of the prompt that looks as if it was meant as a flag; "" if there is none, or `--` says that none is."""
-    return "" if parsed.literal else next((word for word in parsed.words[1:] if word in _BY_NAME), "")
+    return "" if parsed.literal else next((word for word in parsed.words[1:] if word in BY_NAME), "")
 
 
-def _values(flag: Flag, attached: str | None, rest: list[str]) -> list[str]:
+def take_values(flag: Flag, attached: str | None, rest: list[str]) -> list[str]:
     """The values of a flag, taken from the rest of the line."""
     values = [attached] if attached is not None else []
     for kind in flag.args[len(values) :]:
@@ -337,7 +294,7 @@ def _values(flag: Flag, attached: str | None, rest: list[str]) -> list[str]:
     return values
 
 
-def _check_text(flag: Flag, values: list[str]) -> None:
+def check_text(flag: Flag, values: list[str]) -> None:
     """Values that are no paths go into logs and requests, which are UTF-8."""
     for kind, value in zip((*flag.args, *values), values, strict=False):
         if kind not in PATHS and not value.isascii():
@@ -350,8 +307,8 @@ def _check_text(flag: Flag, values: list[str]) -> None:
 def find(word: str) -> tuple[Flag, str | None]:
     """The flag of an argument and the value attached to it (-Dname, --mode=auto), if any. Raises UsageProblem."""
     name, mark, value = word.partition("=") if word.startswith("--") else (word, "", "")
-    if name not in _BY_NAME:
-        short = _BY_NAME.get(name[:2])
+    if name not in BY_NAME:
+        short = BY_NAME.get(name[:2])
         if short is not None and short.args:
             return short, name[2:]
         from cru.faces.cli.flag_names import ABSENT, SYNONYMS
@@ -359,13 +316,13 @@ def find(word: str) -> tuple[Flag, str | None]:
         if name in ABSENT:
             raise UsageProblem(f"{name}: {ABSENT[name][0]}", ABSENT[name][1])
         name = SYNONYMS.get(name, name)
-    flag = _BY_NAME.get(name)
+    flag = BY_NAME.get(name)
     if flag is not None:
         if mark and not flag.args:
             raise UsageProblem(f"{flag.long} takes no value", f"{flag.long}: {flag.help}")
         return flag, value if mark else None
     near = _near(name)
-    raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "cru --help lists all flags")
+    raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "`cru help flags` lists all")
 
 
 def _near(name: str) -> str | None:
@@ -376,25 +333,4 @@ def _near(name: str) -> str | None:
         return min(flags, key=lambda flag: bool(flag.short)).long if flags else None
     from cru.core.base.config.closest import closest
 
-    return closest(name, [n for n in _BY_NAME if n.startswith("--")] if name.startswith("--") else list(_BY_NAME))
-
-
-USAGE = """\
-cru [FLAGS] [PROMPT…]        ask; the answer is streamed to standard output
-… | cru [FLAGS] [PROMPT…]    the piped text follows the prompt
-cru                          on a terminal: a chat
-cru /COMMAND…                a command: `cru /help` lists them
-cru -- PROMPT…               everything after -- is the prompt
-"""
-
-
-def usage() -> str:
-    """The help text."""
-    rows = [(", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS]
-    commands = [(f"cru {name} …", command.help) for name, command in COMMANDS.items()]
-    return f"{USAGE}\n{_columns(commands)}\n`cru COMMAND --help` says more of each\n\n{_columns(rows)}"
-
-
-def _columns(rows: Sequence[tuple[str, str]]) -> str:
-    width = max(len(left) for left, _ in rows)
-    return "\n".join(f"  {left:<{width}}  {text}" for left, text in rows)
+    return closest(name, [n for n in BY_NAME if n.startswith("--")] if name.startswith("--") else list(BY_NAME))

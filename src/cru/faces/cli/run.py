@@ -190,6 +190,10 @@ def _check(parsed: Parsed) -> None:
     """What does not go together. Raises UsageProblem."""
     if parsed.has("set"):
         overrides(parsed)
+    name = parsed.last("switch-context") or ""
+    if any(map(str.isspace, name)):  # other agents have `-c PROMPT`
+        hint = f"a prompt goes on with the project's conversation by itself: cru {name!r}"
+        raise UsageProblem(f"not a name for a context: {name!r}", hint)
     if parsed.has("resume") and (parsed.words or parsed.has("plugin") or parsed.has("call-tool")):
         raise UsageProblem("--resume takes no prompt", "run `cru --resume`, then ask")
     if parsed.has("resume") and parsed.has("idempotency-key"):
@@ -261,10 +265,16 @@ def _chat(parsed: Parsed, name: str) -> int:
     if _can_chat(parsed):
         from cru.faces.cli.chat.first_prompt import FirstPrompt
 
-        with FirstPrompt(name, is_kept=not parsed.private) as first:
-            from cru.faces.cli.chat.chat import chat
+        while True:
+            with FirstPrompt(name, is_kept=not parsed.private) as first:
+                from cru.faces.cli.chat.chat import chat
 
-            return chat(start_of(parsed, name), parsed, first)
+                code, flag = chat(start_of(parsed, name), parsed, first)
+            if flag is None:
+                return code
+            from cru.faces.cli.chat.reopening import reopened
+
+            name = reopened(parsed, name, *flag)
     raise UsageProblem("there is no prompt", 'cru "your question", or pipe text into it')
 
 

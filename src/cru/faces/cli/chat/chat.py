@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
+from cru.core.commands.errors import NotHere
 from cru.core.compose import Start
 from cru.core.turn.attachments import may_name_image
 from cru.core.turn.background import has_report, wait_for_report
-from cru.core.turn.commands import split_command
+from cru.core.turn.commands import Command, split_command
 from cru.core.turn.prompts import find_unanswered
 from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
@@ -48,12 +49,12 @@ LEAVING = 2.0
 """Seconds within which a second Ctrl-C, in an empty line, leaves."""
 
 
-def chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
-    """Read prompts until Ctrl-D; each is one turn. Returns the exit status."""
+def chat(start: Start, parsed: Parsed, first: FirstPrompt) -> tuple[int, tuple[str, str] | None]:
+    """Read prompts until Ctrl-D; each is one turn. Returns the exit status, and the flag with which a chat is to be opened again."""
     return run_async(_chat(start, parsed, first))
 
 
-async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
+async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> tuple[int, tuple[str, str] | None]:
     live = None if is_dumb_terminal() else LiveRegion()
     face = TextFace(parsed.has("verbose"), live)
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:
@@ -61,12 +62,12 @@ async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
             conversation = Chat(run, face, live, start, first)
             await conversation.run()
     name = run.built.store.current_name() if start.private is None else ""
-    if name:  # else it was deleted meanwhile
+    if name and conversation.reopened is None:  # else it was deleted meanwhile
         if conversation.unfinished:
             face.say(f"resume with: {resume_command(parsed, name, conversation.failed)}")
         else:
             face.say(f"this conversation: {chat_command(parsed, name)}")
-    return run.signals.code
+    return run.signals.code, conversation.reopened
 
 
 def own_command(text: str) -> str:
@@ -103,12 +104,15 @@ class Chat:
 
     unfinished: whether the last turn ended in its middle
     failed: with which exit status it would have ended a run, 0: it did not fail
+    reopened: the flag, and its value, with which a chat is to be opened again
     """
 
     def __init__(
         self, run: RunningSession, face: TextFace, live: LiveRegion | None, start: Start, first: FirstPrompt
     ) -> None:
         self.unfinished, self.failed = False, 0
+        self.reopened: tuple[str, str] | None = None
+        self._start = start
         self._face, self._signals = face, run.signals
         self._session = session = run.built.session
         self._store, self._home, self._cwd = run.built.store, start.home, start.cwd
@@ -297,7 +301,20 @@ class Chat:
     def _command_face(self) -> ChatFace:
         from cru.faces.cli.command_face import ChatFace
 
-        return ChatFace(self._store, self._signals.suspend, self._leave, self._login, self._resume, self._themes)
+        return ChatFace(
+            self._store, self._signals.suspend, self._leave, self._login, self._resume, self._themes, self._reopen, self._shell_commands
+        )  # fmt: skip
+
+    def _shell_commands(self) -> Iterable[Command]:
+        from cru.faces.cli.chat.shell_commands import shell_commands
+
+        return shell_commands(self._start, self._session.parts.services.face.asker)
+
+    def _reopen(self, flag: str, value: str) -> None:
+        if self._start.private is not None:
+            raise NotHere("this chat keeps nothing, so it has no conversation to leave", "Ctrl-D ends it")
+        self.reopened = flag, value
+        self._is_leaving = True
 
     async def _login(self, words: str) -> str:
         from cru.faces.cli.setup.login import login_here

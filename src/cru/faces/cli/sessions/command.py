@@ -29,6 +29,7 @@ HELP = """\
 cru sessions              the conversations of this project, the last one first; on a terminal to look through, open, fork, rename, delete
 cru sessions WORDS…       those that have all these words in name, project, first prompt or last messages
 cru sessions --all        those of all projects
+cru sessions --list       on a terminal, too, only the list
 cru sessions --json       for programs
 cru sessions --tree       the turns of the current conversation, and what was forked from it
 """
@@ -37,14 +38,16 @@ MOST_WORDS = 20
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("sessions", words, help=HELP, switches=("--all", "--json", "--tree"), most=MOST_WORDS)
+    args = CommandArguments(
+        "sessions", words, help=HELP, switches=("--all", "--json", "--list", "--tree"), most=MOST_WORDS
+    )
     if args.show_help():
         return 0
     home = open_home(parsed)
     if args.has("--tree"):
         return _show_tree(parsed, home, args)
     rows, elsewhere = _rows(home, args)
-    if rows and not args.has("--json") and _can_browse():
+    if rows and not args.has("--json") and not args.has("--list") and _can_browse():
         return _browse(parsed, home, args)
     if args.has("--json"):
         _show_json(rows)

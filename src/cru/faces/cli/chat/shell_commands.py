@@ -1,0 +1,57 @@
+"""Management commands in the chat: `/hooks list` runs `cru hooks list` on the same terminal, with the same home and conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from cru.core.commands.builtin import TABLE
+from cru.core.commands.errors import BadCommand, NotHere
+from cru.core.compose import Start
+from cru.core.turn.commands import Command, CommandResult
+from cru.faces.cli.dialogs.asker import TerminalAsker
+from cru.faces.cli.flags import COMMANDS
+from cru.faces.cli.terminal.keyboard import input_mode
+
+LEFT_OUT = ("completion", "worker")
+"""What only a shell can use, and what never ends."""
+LISTED = {"sessions": "--list"}
+"""What is added to a command without words, which would open a chat within the chat."""
+
+
+def shell_commands(start: Start, asker: object) -> Iterator[Command]:
+    """The commands that the chat has no form of its own for."""
+    own = {row.name for row in TABLE}
+    for name, command in COMMANDS.items():
+        if name not in own and name not in LEFT_OUT:
+            run = partial(_run, start, asker, name)
+            yield Command(name, f"{command.help} (cru {name})", run, hint="[words]", reads=True)
+
+
+async def _run(start: Start, asker: object, name: str, words: str) -> CommandResult:
+    """Raises BadCommand if the words cannot be told apart, NotHere without a terminal."""
+    if not isinstance(asker, TerminalAsker):
+        raise NotHere(f"/{name} needs a terminal", f"use `cru {name}` in a shell")
+    try:
+        behind = shlex.split(words) or [*filter(None, (LISTED.get(name),))]
+    except ValueError as error:
+        raise BadCommand(f"/{name}: {error}", "close the quotation marks") from error
+    where = () if start.private is not None else ("-C", start.context)
+    argv = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--home", str(start.home), *where, name, *behind)
+    status = await asker.converse(partial(_show, argv, start.env, str(start.cwd)))
+    return CommandResult(f"[exit code {status}]" if status else "")
+
+
+async def _show(argv: tuple[str, ...], env: Mapping[str, str], folder: str, terminal: int) -> int:
+    """Run it on the terminal, in this process group: Ctrl-C reaches it."""
+    with input_mode(terminal, "lines"):
+        process = subprocess.Popen(argv, stdin=terminal, stdout=terminal, stderr=terminal, env=env, cwd=folder)
+        try:
+            return await asyncio.to_thread(process.wait)
+        except asyncio.CancelledError:
+            process.terminate()
+            raise

@@ -1,0 +1,86 @@
+"""Flags where other agents have them: options behind the prompt, and words that are a command of the chat."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from cru.core.base.config.secret import holds_secret
+from cru.faces.cli.flags import (
+    BEFORE_COMMANDS,
+    BY_NAME,
+    CHAT_COMMANDS,
+    COMMANDS,
+    Flag,
+    Parsed,
+    UsageProblem,
+    check_text,
+    find,
+    take_values,
+)
+
+
+def take_options(parsed: Parsed) -> Parsed:
+    """The command line with the options that stand at the end of its prompt by their long names. What else looks like a flag is text: a
+    prompt may be about flags. Raises UsageProblem."""
+    if parsed.literal or not parsed.words or parsed.words[0] in COMMANDS:
+        return parsed
+    words, behind = _options_behind(parsed.words)
+    return Parsed((*parsed.flags, *behind), tuple(words))
+
+
+def _options_behind(words: Sequence[str]) -> tuple[Sequence[str], list[tuple[Flag, tuple[str, ...]]]]:
+    """The words of the prompt, and the options behind them."""
+    for at, word in enumerate(words):
+        if word == "--":
+            break
+        if _option(word) is None or at == 0:
+            continue
+        flags, rest = [], list(words[at:])
+        while rest and (flag := _option(rest[0])) is not None:
+            _, attached = find(rest.pop(0))
+            values = take_values(flag, attached, rest)
+            check_text(flag, values)
+            flags.append((flag, tuple(values)))
+        if not rest:
+            return words[:at], flags
+    return words, []
+
+
+def _option(word: str) -> Flag | None:
+    flag = BY_NAME.get(word.partition("=")[0]) if word.startswith("--") else None
+    return flag if flag is not None and flag.kind == "option" else None
+
+
+def is_chat_command(words: Sequence[str]) -> bool:
+    """Whether these words are a command of the chat with what belongs to it."""
+    shape = CHAT_COMMANDS.get(words[0])
+    if shape is None or len(words) == 1:
+        return shape is not None
+    return bool(shape) and re.fullmatch(shape, " ".join(words[1:])) is not None
+
+
+def refuse_before_command(parsed: Parsed) -> None:
+    """Flags that no management command minds. Raises UsageProblem."""
+    known = COMMANDS[parsed.words[0]].flags_before
+    wrong = next((flag for flag, _ in parsed.flags if flag.name not in known), None)
+    if wrong is None:
+        return
+    public = [(flag, values) for flag, values in parsed.flags if flag.name != "set" or not holds_secret(values[0])]
+    flags = [word for flag, values in public for word in (flag.short or flag.long, *values)]
+    prompt = shlex.join(("cru", *flags, "--", *parsed.words))
+    own = COMMANDS[parsed.words[0]].flags
+    if all(flag.name in (*own, *BEFORE_COMMANDS) for flag, _ in parsed.flags):
+        before = [
+            word for flag, values in public if flag.name not in own for word in (flag.short or flag.long, *values)
+        ]
+        behind = [word for flag, values in public if flag.name in own for word in (flag.long, *values)]
+        raise UsageProblem(
+            f"{wrong.short or wrong.long} stands behind the command `{parsed.words[0]}`",
+            f"did you mean: {shlex.join(('cru', *before, *parsed.words, *behind))}",
+        )
+    raise UsageProblem(
+        f"{wrong.short or wrong.long} does not go with the command `{parsed.words[0]}`",
+        f"before it stand only --home, -c, -C and -v\nas a prompt: {prompt}",
+    )
