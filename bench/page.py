@@ -58,7 +58,7 @@ HOW = """
 - **A writing command** (`echo N >> notes.txt`) is one after which undo looks at the work tree: processor time of cru and all that it starts.
 - **Instructions and calls** (`bench/instructions.py`): user-space instructions of cru's own process, Python functions and system calls of its main
   thread (without waits of threads for one another), in a git project. They are the same on every run, so tests hold them
-  (`tests/faces/test_budgets.py`); [decision 104](decisions/0104-start-and-rounds.md) says what they consist of.
+  (`tests/faces/test_budgets.py`); [decisions](decisions/performance.md) says what they consist of.
 - **Beyond the bare interpreter**: less what `python -c pass` takes in the same environment.
 - The tests hold what a clock cannot: which modules a start loads (`tests/faces/test_budgets.py`), how often something is encoded, read or judged.
 

@@ -124,7 +124,7 @@ def test_cancelling_in_the_middle_of_an_answer_closes_the_connection(tls: ssl.SS
 
 @pytest.mark.usefixtures("trusted")
 def test_cancelling_before_the_answer_closes_the_connection_when_the_answer_begins(tls: ssl.SSLContext) -> None:
-    """The library's limit (docs/decisions/0001-http-client.md); a change for the better may delete this test."""
+    """The library's limit (docs/decisions/network.md); a change for the better may delete this test."""
     begin = asyncio.Event()
 
     async def late(peer: Peer) -> None:

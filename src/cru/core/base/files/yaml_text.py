@@ -1,6 +1,6 @@
 """The one place that reads and writes YAML: the core schema of YAML 1.2, with limits for texts of strangers.
 
-Every mistake in a text raises BadYaml, and what a text costs is bounded by its length (docs/decisions/0140-yaml.md)."""
+Every mistake in a text raises BadYaml, and what a text costs is bounded by its length (docs/decisions/libraries.md)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Local model servers send their first byte only when the prompt is processed, and a cancelled request must stop that work, so
 the connection has to close at once. The library that speaks to remote servers does that only after the answer has begun
-(docs/decisions/0001-http-client.md)."""
+(docs/decisions/network.md)."""
 
 from __future__ import annotations
 
