@@ -14,7 +14,7 @@ from tests.kit import Call, HomeDir
 
 SECRET = "the crown jewels"
 IN_THE_PROJECT = "leak/../outside/new"
-"""By links it leads elsewhere. Tools get it without `..`, and then it is a file of the project (decision 111)."""
+"""By links it leads elsewhere. Tools get it without `..`, and then it is a file of the project (docs/decisions/tool-calls.md)."""
 ROWS = [row for row in table("permissions/paths.json") if row["decision"] != "allow" and row["path"] != IN_THE_PROJECT]
 GROUPS: dict[str, list[dict[str, Any]]] = {
     "denied": [row for row in ROWS if "deny" in row],

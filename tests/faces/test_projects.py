@@ -1,4 +1,4 @@
-"""Each project has a current context of its own (docs/decisions/0062-sessions-of-a-project.md)."""
+"""Each project has a current context of its own (docs/decisions/conversations.md)."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_search_shows_nothing_of_a_file_that_may_not_be_read(tmp_path: Path) -
     assert not [text for text in shown if "xyzzy" in text]
     assert (
         sum("Not allowed by policy: the rule `read:keys/**`" in text for text in shown) == 2
-    )  # `way/..` is `.` (decision 111)
+    )  # `way/..` is `.` (docs/decisions/tool-calls.md)
     assert "a.txt:1:no SECRET here\n[4 files left out: rules forbid to read them]" in shown
     assert any("/project/a.txt:1:no SECRET here" in text for text in shown)
 

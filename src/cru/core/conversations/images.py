@@ -1,4 +1,4 @@
-"""The images of a context: each once, in a folder beside the log, by the SHA-256 of its bytes (docs/decisions/0068-images.md)."""
+"""The images of a context: each once, in a folder beside the log, by the SHA-256 of its bytes (docs/decisions/models.md)."""
 
 from __future__ import annotations
 

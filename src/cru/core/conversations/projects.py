@@ -1,4 +1,4 @@
-"""The projects of a home: which context is current in each, and which was before (docs/decisions/0062-sessions-of-a-project.md).
+"""The projects of a home: which context is current in each, and which was before (docs/decisions/conversations.md).
 
 They stand in session.json, and so are read and replaced together with what else is said of contexts:
 `{"projects": {ROOT: {"current": NAME, "previous": NAME, "folder": "DEVICE:INODE"}}}`. `folder` tells a project that was moved.

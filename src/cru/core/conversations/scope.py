@@ -1,4 +1,4 @@
-"""`[contexts]`: whose the current context is, each project's or the home's (docs/decisions/0062-sessions-of-a-project.md)."""
+"""`[contexts]`: whose the current context is, each project's or the home's (docs/decisions/conversations.md)."""
 
 from __future__ import annotations
 

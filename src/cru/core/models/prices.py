@@ -1,4 +1,4 @@
-"""What requests cost by the table of genai-prices (the extra `prices`; docs/decisions/0042-cost-and-budgets.md). Loaded when somebody
+"""What requests cost by the table of genai-prices (the extra `prices`; docs/decisions/models.md). Loaded when somebody
 asks for a cost that neither the provider nor the settings say; the table comes with the library, nothing is fetched."""
 
 from __future__ import annotations

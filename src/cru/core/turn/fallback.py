@@ -1,4 +1,4 @@
-"""What happens when a model of a category fails: the next one answers, within the same round (docs/decisions/0041-categories.md)."""
+"""What happens when a model of a category fails: the next one answers, within the same round (docs/decisions/models.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images on their way to a model: taken in with a prompt, lent to requests (docs/decisions/0068-images.md). Loaded with the first one."""
+"""Images on their way to a model: taken in with a prompt, lent to requests (docs/decisions/models.md). Loaded with the first one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices that a turn goes round in circles, however long the circle is (docs/decisions/0033-rounds-without-progress.md)."""
+"""Notices that a turn goes round in circles, however long the circle is (docs/decisions/turns.md)."""
 
 from __future__ import annotations
 

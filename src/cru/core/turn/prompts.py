@@ -40,7 +40,7 @@ def find_unanswered(entries: Sequence[Entry]) -> Entry | None:
 
 
 def supersede(parts: Parts, prompt: Prompt, pending: PendingContext) -> tuple[Entry, ...]:
-    """Return the log entries that go before a new prompt: one if the prompt before it has no answer (decision 137).
+    """Return the log entries that go before a new prompt: one if the prompt before it has no answer (docs/decisions/turns.md).
 
     What hooks put beside that prompt, and the messages of other contexts that it took, go with the next one: nothing brings them again.
     A report of background work replaces no prompt, because the user did not send it, and is not replaced, because it comes only once.

@@ -1,5 +1,5 @@
 """What requests have cost: counted for a prompt, for a session, and for all above them; and the budgets that this is held against
-(docs/decisions/0042-cost-and-budgets.md)."""
+(docs/decisions/models.md)."""
 
 from collections.abc import Callable, Iterator
 from enum import Enum

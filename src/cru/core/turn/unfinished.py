@@ -1,4 +1,4 @@
-"""What a killed or failed run left unfinished: its prompt, from the log alone (docs/decisions/0002-resume.md), and its tasks."""
+"""What a killed or failed run left unfinished: its prompt, from the log alone (docs/decisions/turns.md), and its tasks."""
 
 from __future__ import annotations
 

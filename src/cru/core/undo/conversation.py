@@ -1,4 +1,4 @@
-"""A conversation as its turns, also those that were taken back; and forking it behind one of them (docs/decisions/0074-forks.md)."""
+"""A conversation as its turns, also those that were taken back; and forking it behind one of them (docs/decisions/conversations.md)."""
 
 from __future__ import annotations
 
