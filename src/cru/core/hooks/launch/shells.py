@@ -1,4 +1,4 @@
-"""Which shell runs a command: never a login shell, never with start-up files. docs/decisions/0006-hook-shell.md says why these.
+"""Which shell runs a command: never a login shell, never with start-up files. docs/decisions/hooks.md says why these.
 
 And `jq` for hooks on a machine that has none: a folder, last on their PATH, whose `jq` is jaq (extra `shell`).
 """
