@@ -1,4 +1,4 @@
-"""`permission_suggestions` and `updatedPermissions`: from and to the words of Claude Code (docs/decisions/0035)."""
+"""`permission_suggestions` and `updatedPermissions`: from and to the words of Claude Code (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers of a question that put another call in its place, and what they permit beside it (docs/decisions/0035)."""
+"""Handlers of a question that put another call in its place, and what they permit beside it (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Chain:
 
     def _void(self, changers: dict[str, Group], allows: dict[str, Group]) -> None:
         """An allow covers the input as its group left it, if those of the group who changed it allow it, too: another owner's change
-        ends it otherwise (docs/decisions/0017)."""
+        ends it otherwise (docs/decisions/answers.md)."""
         voided = {
             owner
             for owner, group in self._allows.items()

@@ -1,5 +1,5 @@
 """What was meant to guard and does not: one record for hooks, plugins and settings. With --strict-hooks none of them may be there; a run
-and `cru hooks check` find them with the same functions (docs/decisions/0028)."""
+and `cru hooks check` find them with the same functions (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 

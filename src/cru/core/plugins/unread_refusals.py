@@ -1,7 +1,7 @@
 """Refusals in what a hook printed that stand where nobody reads them: a guard that said no must not pass for one that said nothing.
 
 A refusal begins where a key of the tables below, in any spelling, has a value that refuses. A line of a log, and whatever a hook says
-about the data of a call, is none (docs/decisions/0113-refusals-that-nobody-reads.md).
+about the data of a call, is none (docs/decisions/answers.md).
 """
 
 from __future__ import annotations

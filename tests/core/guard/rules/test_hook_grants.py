@@ -1,4 +1,4 @@
-"""What hooks give and take beside their answers: how far it reaches, and what it never touches (docs/decisions/0035)."""
+"""What hooks give and take beside their answers: how far it reaches, and what it never touches (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 

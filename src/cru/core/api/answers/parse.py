@@ -1,5 +1,5 @@
 """What a handler of a plugin returned, as our answer. Every part of it counts, or is told, or fails the handler by name
-(docs/events.md, "What goes together"; docs/decisions/0014)."""
+(docs/events.md, "What goes together"; docs/decisions/answers.md)."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def _from_words(name: str, row: EventRow, words: Mapping[str, object], warnings:
 
 def _without_idle_cancel(row: EventRow, words: Mapping[str, object], warnings: dict[str, str]) -> Mapping[str, object]:
     """The words without a cancel that would forbid nothing and stands beside an inject: crucible reads the inject first and such an
-    answer lets the handlers behind it run (docs/decisions/0032)."""
+    answer lets the handlers behind it run (docs/decisions/answers.md)."""
     cancel = _cancels(words)
     if not cancel or "inject" not in words or "halt" in words or (row.kind == "gate" and row.name != "turn:complete"):
         return words

@@ -1,4 +1,4 @@
-"""What a hook gives or takes, taken over by the gate (docs/decisions/0035)."""
+"""What a hook gives or takes, taken over by the gate (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hooks gave: rules and folders, each with who gave it and how far it reaches (docs/decisions/0035)."""
+"""What hooks gave: rules and folders, each with who gave it and how far it reaches (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 

@@ -229,8 +229,8 @@ NARROWED = "a hook of a project permits and forbids in that project only, not ev
 
 
 def limit_updates(entry: HookEntry, result: HookResult, *, is_accepted: bool) -> HookResult:
-    """Limit what a hook permits for later calls, and warn of the rest (docs/decisions/0035): a hook of a project permits nothing beyond its
-    project, one that nobody has accepted permits nothing at all, and both may always forbid."""
+    """Limit what a hook permits for later calls, and warn of the rest (docs/decisions/answers.md). A hook of a project permits
+    nothing beyond its project, and one that is not accepted permits nothing at all. Both may always forbid."""
     updates, warnings = result.answer.updates, []
     if not updates:
         return result

@@ -1,5 +1,5 @@
 """Guards that a person trusted when the session began, and that are not there any more as they trusted them: they do not run, and what
-they guarded does not happen until a person has looked again (docs/decisions/0009)."""
+they guarded does not happen until a person has looked again (docs/decisions/hook-trust.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Hooks of a project that a person accepted and that are not there any more as they were: changed, gone, or switched off by the project
-itself. People rely on them, so a start tells it, until somebody says in a review that it is to be so (docs/decisions/0009)."""
+itself. People rely on them, so a start tells it, until somebody says in a review that it is to be so (docs/decisions/hook-trust.md)."""
 
 from __future__ import annotations
 

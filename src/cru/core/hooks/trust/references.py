@@ -1,4 +1,4 @@
-"""Which files a hook may run, as far as its words tell, and what they do not tell (docs/decisions/0009).
+"""Which files a hook may run, as far as its words tell, and what they do not tell (docs/decisions/hook-trust.md).
 
 Every word of the command that is a file counts, wherever it stands, in every folder that a word names: one word too many costs a
 question after a change; one too few would let a changed script run.

@@ -138,8 +138,8 @@ def describe_change(parts: Parts, request: RequestedCall, before: ToolBeforeCall
 async def announce_mended(
     parts: Parts, outcome: Outcome[ToolBeforeCall], request: RequestedCall
 ) -> tuple[Outcome[ToolBeforeCall], RequestedCall]:
-    """A call that a handler has made valid, announced again: some guards hear of valid calls only (docs/decisions/0029). An allow
-    covers what it was given to, so one of the first time does not count."""
+    """Announce a call again that a handler has made valid: some guards hear of valid calls only (docs/decisions/hook-dialects.md).
+    An allow covers what it was given to, so one for the first call does not count."""
     first = (
         replace(outcome.answer, decision="none", reason="") if outcome.answer.decision == "allow" else outcome.answer
     )

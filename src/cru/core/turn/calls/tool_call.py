@@ -151,7 +151,7 @@ async def _get_permission(parts: Parts, announced: DecidedCall) -> DecidedCall:
 
 async def _decide_rewritten(parts: Parts, decided: DecidedCall, rewrite: RequestedCall) -> DecidedCall:
     """A call that handlers of its question have put in the place of another one: it goes the whole road from the start, once
-    (docs/decisions/0035). What was allowed or asked of the other one says nothing about it, but the leave that came with it."""
+    (docs/decisions/answers.md). What was allowed or asked of the other one says nothing about it, but the leave that came with it."""
     request = requested_call.check_again(parts, rewrite, rewrite.args)
     earlier = replace(decided.answer, decision="none", reason="", result=None)
     decided = replace(decided, request=request, answer=earlier, rewrite=None)

@@ -1,5 +1,5 @@
 """`permission_suggestions` and `updatedPermissions` of PermissionRequest: what Claude Code's hooks read and write of rules, folders and
-the mode, from and to ours (docs/decisions/0035)."""
+the mode, from and to ours (docs/decisions/answers.md)."""
 
 from __future__ import annotations
 
