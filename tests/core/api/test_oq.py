@@ -1,4 +1,4 @@
-"""oq: formats, TOON 3.0, and the jq language."""
+"""oq: formats and the jq language."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import toons
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cru.core.api.host import BadArgument
 from cru.core.base.process import forked
-from cru.features.formats import oq
+from cru.features.formats import convert, oq
 
 DETECT: list[tuple[str, str]] = [
     ('{"a": 1}', "json"),
@@ -35,6 +36,8 @@ DETECT: list[tuple[str, str]] = [
     ("tags[2]: a,b", "toon"),
     ("[2]{id,name}:\n  1,a\n  2,b", "toon"),
     ("rows[1]{a}:\n  1\nk: v", "toon"),
+    ("- x\nrows[1]{a{b}}:\n  1", "toon"),
+    ("- x\nrows[1:]{a}:\n  k: 1", "toon"),
 ]
 
 
@@ -121,8 +124,8 @@ def test_yaml_is_read_and_written() -> None:
 TOON: list[tuple[Any, str]] = [
     ({}, ""),
     ({"a": {}}, "a:"),
-    ({"a": []}, "a[0]:"),
-    ([], "[0]:"),
+    ({"a": []}, "a: []"),
+    ([], "[]"),
     ({"k": ["a", "b"]}, "k[2]: a,b"),
     ({"k": [{"id": 1, "name": "x"}, {"name": "y,z", "id": 2}]}, 'k[2]{id,name}:\n  1,x\n  2,"y,z"'),
     ({"k": [[1, 2], []]}, "k[2]:\n  - [2]: 1,2\n  - [0]:"),
@@ -130,7 +133,11 @@ TOON: list[tuple[Any, str]] = [
     ({"k": [1, {"a": 1}, "x", {}]}, "k[4]:\n  - 1\n  - a: 1\n  - x\n  -"),
     ({"my key": "a:b"}, '"my key": "a:b"'),
     (["", " x", "true", "1", "-", "a\nb"], '[6]: ""," x","true","1","-","a\\nb"'),
-    ([1.0, -0.0, 1e21, 1e-7, 0.5], "[5]: 1,0,1000000000000000000000,0.0000001,0.5"),
+    ([1.0, -0.0, 1e21, 1e-7, 0.5], "[5]: 1,0,1e+21,1e-7,0.5"),
+    ([[{"a": 1}, {"a": 2}]], "[1]:\n  - [2]:\n    - a: 1\n    - a: 2"),
+    ([{"a": 1, "b": {"c": 2}}, {"a": 3, "b": {"c": 4}}], "[2]{a,b{c}}:\n  1,2\n  3,4"),
+    ({"x": {"a": 1}, "y": {"a": 2}}, "[2:]{a}:\n  x: 1\n  y: 2"),
+    ("#\x1f", '"#\\u001f"'),
     ("plain", "plain"),
     (None, "null"),
 ]
@@ -141,9 +148,39 @@ def test_toon_is_written_as_its_specification_says(value: Any, text: str) -> Non
     assert oq.toon(value) == text
 
 
+DEEP = [
+    "".join("  " * depth + "a:\n" for depth in range(2000)),
+    "[1]:\n" + "".join("  " * depth + "- [1]:\n" for depth in range(1, 2000)),
+    "[1]" + "{a" * 2000 + "}" * 2000 + ":\n  1",
+]
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_deeply_nested_toon_is_refused(text: str) -> None:
+    with pytest.raises(BadArgument, match=r"not toon: .*deep"):
+        convert.read_unbounded("cru.oq.parse_as", text, "toon")
+
+
+READ: list[tuple[str, Any]] = [
+    ("", {}),
+    ("[0]:", []),
+    ("a[0]:", {"a": []}),
+    ("# a comment\na: 1", {"a": 1}),
+    ("a[2|]: x|y", {"a": ["x", "y"]}),
+    ("a: 1000000000000000000000\nb: 1e-07\nc: 05", {"a": 10**21, "b": 1e-7, "c": "05"}),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), READ)
+def test_other_spellings_of_toon_are_read(text: str, value: Any) -> None:
+    assert oq.parse_as(text, "toon") == value
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "a: 1e999",
+        "a: 1\na: 2",
         "a[3]: 1,2",
         "a[1]{x,y}:\n  1",
         "a:\n   b: 1",
@@ -197,6 +234,14 @@ def is_same(one: Any, other: Any, order: Callable[[dict[str, Any]], list[str]] =
 def test_what_was_written_is_read_back(format: str, value: Any) -> None:
     text = getattr(oq, format)(value)
     assert is_same(oq.parse_as(text, format), value), text
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=3000)
+@given(value=DATA)
+def test_what_was_written_as_toon_is_read_by_another_library(value: Any) -> None:
+    text = oq.toon(value)
+    assert is_same(toons.loads(text), value), text
 
 
 @pytest.mark.slow

@@ -15,15 +15,13 @@ from cru.core.api.jq import run_bounded
 from cru.core.base.files import TABLE_COST, parse_toml
 from cru.core.base.files.nesting import BadToml
 from cru.core.base.files.yaml_text import parse_yaml, write_yaml
-from cru.features.formats.toon_decode import decode
-from cru.features.formats.toon_encode import encode
 
 MOST_NODES = 1_000_000
 SMALL = 8000
 """Characters (a value counts as ten) that are read or written at once; more in a process of its own, whose time and memory are limited."""
 _SECTION = re.compile(r"\[{1,2}[^\[\],:=]+\]{1,2}\s*(#.*)?")
 _ASSIGNMENT = re.compile(r"""(["'][^"']+["']|[A-Za-z0-9_.-]+)\s*=(?!=)\s*\S.*""")
-TOON_HEAD = re.compile(r"[^\s:\[]*\[\d+[\t|]?\](\{[^}]*\})?:(\s.*)?")
+TOON_HEAD = re.compile(r"[^\s:\[]*\[\d+:?[\t|]?\](\{.*\})?:(\s.*)?")
 _YAML = re.compile(r"-(\s.*)?|[^\s].*:\s*[|>][+-]?\d?|\s+[^\s:][^:]*:(\s.*)?")
 _PAIR = re.compile(r"[^\s:][^:]*:(\s.*)?")
 
@@ -146,7 +144,9 @@ def _read_toml(text: str) -> object:
 
 
 def _read_toon(text: str) -> object:
-    return decode(text)
+    from toon_format import loads
+
+    return loads(text)
 
 
 def _read_yaml(text: str) -> object:
@@ -182,7 +182,9 @@ def _nulls_as_text(value: Any) -> Any:
 
 
 def _write_toon(value: object) -> str:
-    return encode(value)
+    from toon_format import dumps
+
+    return dumps(value)
 
 
 def _write_yaml(value: object) -> str:

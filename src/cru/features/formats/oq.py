@@ -62,7 +62,7 @@ def toml(value: object) -> str:
 
 
 def toon(value: object) -> str:
-    """oq.toon(value) -> TOON 3.0, which takes few tokens. Raises BadArgument.
+    """oq.toon(value) -> TOON, which takes few tokens. Raises BadArgument.
 
     Example: cru.oq.toon({tags={"a", "b"}}) --> "tags[2]: a,b"
     """

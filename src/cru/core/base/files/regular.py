@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from errno import EEXIST, EFBIG, EISDIR
 
 PRIVATE = 0o600
 FOLDER = 0o700
@@ -37,8 +38,6 @@ def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: i
         return fd
     os.close(fd)
     if stat.S_ISDIR(kind):
-        from errno import EISDIR
-
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
     raise OSError(NOT_REGULAR)
 
@@ -48,8 +47,6 @@ def read_regular(path: str | os.PathLike[str], limit_bytes: int = 0) -> bytes:
     (0 = any number)."""
     with open(open_regular(path), "rb", buffering=0) as file:
         if limit_bytes and os.fstat(file.fileno()).st_size > limit_bytes:
-            from errno import EFBIG
-
             raise OSError(EFBIG, f"it is larger than {limit_bytes >> 20} MiB", os.fspath(path))
         return file.readall()
 
@@ -66,8 +63,6 @@ def make_private_folder(path: str | os.PathLike[str]) -> None:
         with suppress(FileExistsError):  # another process was faster
             os.mkdir(folder, FOLDER)
     if not os.path.isdir(path):
-        from errno import EEXIST
-
         raise FileExistsError(EEXIST, os.strerror(EEXIST), os.fspath(path))
 
 
