@@ -1,4 +1,4 @@
-"""What becomes of calls that had no result when a run was killed (docs/decisions/0036-durable-work.md)."""
+"""What becomes of calls that had no result when a run was killed (docs/decisions/fleet.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A git work tree seen through a repository of cru's own: its index begins as a copy of the project's, its objects lie beside those.
-Nothing of the project's repository is written, and none of its hooks, filters and settings is used (decision 0059)."""
+Nothing of the project's repository is written, and none of its hooks, filters and settings is used (docs/decisions/undo.md)."""
 
 from __future__ import annotations
 

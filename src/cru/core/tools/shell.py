@@ -138,7 +138,7 @@ def tasks_of(services: ToolServices) -> BackgroundTasks:
 
 def complete_input(args: dict[str, object], services: ToolServices) -> dict[str, object]:
     """The arguments of a call that types, with what was typed before and waits for more in front of `command`: rules and hooks judge what
-    a shell would run, however it is cut in pieces (docs/decisions/0048)."""
+    a shell would run, however it is cut in pieces (docs/decisions/background.md)."""
     completed = {name: value for name, value in args.items() if name != "typed_before"}
     try:
         typed_before = tasks_of(services).typed_into(str(args["input_to"])).unfinished

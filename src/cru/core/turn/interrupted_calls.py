@@ -1,4 +1,4 @@
-"""Calls that were running when a run was killed: whether they run again when the prompt is resumed (decision 0036)."""
+"""Calls that were running when a run was killed: whether they run again when the prompt is resumed (docs/decisions/fleet.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The conversation of a task in the database of the queue, so that a worker of any machine goes on with it
-(docs/decisions/0049-conversations-in-the-database.md). The files of the context's folder are where a run works; this is their copy."""
+(docs/decisions/fleet.md). The files of the context's folder are where a run works; this is their copy."""
 
 from __future__ import annotations
 

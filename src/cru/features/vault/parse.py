@@ -1,5 +1,5 @@
 """Reads a note. Blocks and links come from `pyromark` (CommonMark with wikilinks, tables, task lists, footnotes and mathematics); tags,
-inline fields and block ids are looked for in what is neither code nor link (docs/decisions/0052-vault.md)."""
+inline fields and block ids are looked for in what is neither code nor link (docs/decisions/vault.md)."""
 
 from __future__ import annotations
 

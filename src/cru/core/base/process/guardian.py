@@ -2,7 +2,7 @@
 
 A shell waits in a session of its own for the end of a pipe that only we hold open; then it becomes `sweep.py`. It costs one start a
 session and 0.3 MB; each command costs two short writes into a table that has no name on disk. (A parent-death signal would reach the
-child alone, not what it started, and takes away the fast way to start it; docs/decisions/0038 has the figures.)
+child alone, not what it started, and takes away the fast way to start it; docs/decisions/background.md has the figures.)
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A process id is given anew, so that it alone proves nothing later. What is carri
 
 The variable is lost with the environment (`env -i`). The number is the soft limit of file locks (RLIMIT_LOCKS): Linux has asked nobody
 for it since 2.4.25 (getrlimit(2)), hands it on to children, keeps it across exec, and lets it be read of other processes. It is gone
-where somebody sets that limit, as a login does (sudo, su). docs/decisions/0048.
+where somebody sets that limit, as a login does (sudo, su). docs/decisions/background.md.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ BEGIN, END = "\x02", "\x03"
 """Around what was found, in a snippet."""
 MOST_RANKED = 3_000
 """Notes of which a search looks for the best. If more have its words, those with the words in title, tags or headings come first, and
-the others as they are found: comparing all would take 0.1 s at 100,000 notes (docs/decisions/0056-vault-speed.md)."""
+the others as they are found: comparing all would take 0.1 s at 100,000 notes (docs/decisions/vault.md)."""
 _SNIPPET_WORDS = 24
 _BEGINNING = 400
 """Characters of a note's text from which the snippet is taken if nothing in it was looked for."""

@@ -1,1 +1,1 @@
-"""Search by meaning: notes as vectors of their passages (docs/decisions/0057-search-by-meaning.md). Needs the extra `semantic`."""
+"""Search by meaning: notes as vectors of their passages (docs/decisions/vault.md). Needs the extra `semantic`."""

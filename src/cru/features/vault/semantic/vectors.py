@@ -1,5 +1,5 @@
 """All vectors in memory, and the nearest of them. A product with each of them: at 100,000 passages that is faster than what an index of
-neighbours would save (docs/decisions/0057-search-by-meaning.md)."""
+neighbours would save (docs/decisions/vault.md)."""
 
 from __future__ import annotations
 
