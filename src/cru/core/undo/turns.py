@@ -1,4 +1,4 @@
-"""Taking turns back and bringing them again: their messages and their files together (docs/undo.md, docs/decisions/undo.md). Nothing is erased."""
+"""Taking turns back and bringing them again: messages and files together (docs/undo.md, docs/decisions/undo.md). Nothing is erased."""
 
 from __future__ import annotations
 
