@@ -29,6 +29,10 @@ def flags(parsed: Parsed) -> dict[str, tuple[str, ...]]:
         (["explain", "tar", "-t"], ("explain", "tar", "-t"), {}),
         (["hi", "--delete-current-context"], ("hi", "--delete-current-context"), {}),
         (["hi", "--jsn"], ("hi", "--jsn"), {}),
+        (["what", "is", "--model"], ("what", "is", "--model"), {}),
+        (["what", "is", "--model", "--json"], ("what", "is"), {"model": ("--json",)}),
+        (["hi", "--json-config"], ("hi", "--json-config"), {}),
+        (["hi", "--json", "there", "--model=m"], ("hi", "--json", "there"), {"model": ("m",)}),
         (["hooks", "log", "--json"], ("hooks", "log", "--json"), {}),
         (["-p", "fix the bug"], ("fix the bug",), {"print": ()}),
         (["-p", "--json", "fix it"], ("fix it",), {"print": (), "json": ()}),
@@ -128,6 +132,10 @@ def test_a_flag_of_another_agent_says_what_works_here(home: HomeDir, flag: str, 
 
 
 def test_a_chat_goes_on_in_other_conversations(home: HomeDir) -> None:
+    home.cru.mkdir(parents=True, exist_ok=True)
+    (home.cru / "init.lua").write_text(
+        'cru.on("context:switched", function(ctx, e) cru.fs.write("switched", e.old .. " " .. e.new) end)\n'
+    )
     with server([Reply("first answer"), Reply("second answer")]) as model:
         home.configure(url=model.url)
         with pty(home=home) as terminal:
@@ -150,6 +158,7 @@ def test_a_chat_goes_on_in_other_conversations(home: HomeDir) -> None:
             terminal.expect("in the context greeting")
             terminal.expect("> ")
             assert terminal.eof() == 0
+        assert (home.project / "switched").read_text().endswith(" greeting")
         assert len(model.requests[1].body["messages"]) == len(model.requests[0].body["messages"])
 
 

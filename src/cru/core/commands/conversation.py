@@ -31,7 +31,7 @@ OTHER_FILE = "`/export FILE` writes another one"
 
 
 async def status(context: CommandContext, _words: str) -> CommandResult:
-    """Where the session works, with what, and what it may do."""
+    """Show where the session works, with what, and what it may do."""
     parts = context.session.parts
     sandbox = parts.services.sandbox.state or "not known yet"
     plugins = 0 if context.extensions is None else len(context.extensions.plugins)
@@ -58,7 +58,7 @@ def _used(parts: Parts) -> str:
 
 
 async def context(context: CommandContext, _words: str) -> CommandResult:
-    """What the next request would hold, by parts, and how much of the model's window that is."""
+    """Show what the next request would hold, by parts, and how much of the model's window that is."""
     parts = context.session.parts
     spans = parts.prompt.sections()
     sizes = [(f"{span.name} ({span.origin})" if span.origin else span.name, len(span.text)) for span in spans]
@@ -86,7 +86,7 @@ async def _window(parts: Parts) -> list[str]:
 
 
 async def config(context: CommandContext, words: str) -> CommandResult:
-    """The settings that something sets, and where; with a key those that begin with it. Raises BadCommand."""
+    """Show the settings that something sets, and where; with a key those that begin with it. Raises BadCommand."""
     view = context.session.parts.services.settings
     rows = [] if view is None else [(key, value, view.origin(key)) for key, value in _leaves(view.as_dict(), "")]
     rows = [
@@ -130,7 +130,7 @@ async def export(context: CommandContext, words: str) -> CommandResult:
 
 
 def _markdown(entry: Entry) -> str:
-    """An entry as people read it, "" if they do not."""
+    """Return an entry as people read it, "" if they do not."""
     if entry.entry_type == MESSAGE:
         title = {"user": "You", "assistant": "cru"}.get(role_of(entry), "")
         return f"## {title}\n\n{entry.content}" if title else ""
@@ -146,7 +146,7 @@ def _markdown(entry: Entry) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A code block, whatever backticks are in it."""
+    """Return a code block; its fence is longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"

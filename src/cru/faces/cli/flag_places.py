@@ -22,8 +22,8 @@ from cru.faces.cli.flags import (
 
 
 def take_options(parsed: Parsed) -> Parsed:
-    """The command line with the options that stand at the end of its prompt by their long names. What else looks like a flag is text: a
-    prompt may be about flags. Raises UsageProblem."""
+    """Take the options out of the end of the prompt, by their long names. What else looks like a flag is text: a prompt may be about flags.
+    Raises UsageProblem."""
     if parsed.literal or not parsed.words or parsed.words[0] in COMMANDS:
         return parsed
     words, behind = _options_behind(parsed.words)
@@ -31,26 +31,28 @@ def take_options(parsed: Parsed) -> Parsed:
 
 
 def _options_behind(words: Sequence[str]) -> tuple[Sequence[str], list[tuple[Flag, tuple[str, ...]]]]:
-    """The words of the prompt, and the options behind them."""
-    for at, word in enumerate(words):
-        if word == "--":
-            break
-        if _option(word) is None or at == 0:
+    """Split off the options behind the prompt. An option that lacks its value is text."""
+    end = words.index("--") if "--" in words else len(words)
+    at = 1
+    while at < end:
+        if _option(words[at]) is None:
+            at += 1
             continue
-        flags, rest = [], list(words[at:])
-        while rest and (flag := _option(rest[0])) is not None:
+        flags, rest = [], list(words[at:end])
+        while rest and (flag := _option(rest[0])) is not None and (len(rest) > len(flag.args) or "=" in rest[0]):
             _, attached = find(rest.pop(0))
             values = take_values(flag, attached, rest)
             check_text(flag, values)
             flags.append((flag, tuple(values)))
-        if not rest:
+        if not rest and end == len(words):
             return words[:at], flags
+        at = max(at + 1, end - len(rest))
     return words, []
 
 
 def _option(word: str) -> Flag | None:
     flag = BY_NAME.get(word.partition("=")[0]) if word.startswith("--") else None
-    return flag if flag is not None and flag.kind == "option" else None
+    return flag if flag is not None and flag.kind == "option" and flag.name != "json-config" else None
 
 
 def is_chat_command(words: Sequence[str]) -> bool:

@@ -46,7 +46,7 @@ class DecidedCall(Struct, frozen=True):
     env: what handlers add to the environment
     failure_kind: why it came to nothing; None: it may run, or a handler did it instead
     reason: why it may or may not run, in words
-    leave_of: the owners of the handlers that allowed it; (): it was nobody's leave
+    leave_of: the owners of the handlers that allowed it; (): no handler did
     content: what the model reads if it does not run
     terminates: the turn is over if all calls of the reply say so
     may_run: whether it may run; then judged: what rules and the mode said, real_paths: where its paths led
@@ -69,7 +69,7 @@ class DecidedCall(Struct, frozen=True):
     rewrite: RequestedCall | None = None
 
     def heard(self, answer: Answer) -> DecidedCall:
-        """The call with one more answer."""
+        """Add one more answer."""
         if answer is PASS:
             return self
         return replace(self, answer=add(self.answer, answer), injects=self.injects + injects_of(answer))
@@ -253,7 +253,7 @@ def _rewrite(request: RequestedCall, outcome: Outcome[PermissionRequested]) -> R
 
 
 def join_owners(*owners: str) -> str:
-    """Each of them once; "": nobody."""
+    """Join their names, each once."""
     return ", ".join(dict.fromkeys(filter(None, owners)))
 
 
@@ -262,7 +262,7 @@ def _describe_question(by: str, answer: Answer) -> str:
 
 
 def _able_tool(request: RequestedCall) -> Tool | None:
-    """The tool, if it can take the arguments as they are."""
+    """Return the tool, if it can take the arguments as they are."""
     return None if request.problem else request.tool
 
 
@@ -319,7 +319,7 @@ async def _decide_by_person(
 def _describe_call(
     parts: Parts, request: RequestedCall, verdict: Verdict, rule: str, is_kept: bool
 ) -> PermissionSubject:
-    """The call as a person sees it; is_kept: whether an answer may be kept."""
+    """Describe the call for a person; is_kept: whether an answer may be kept."""
     from cru.core.turn.calls.question_view import show_call, show_parts, working_folder
 
     gate = parts.gate

@@ -57,7 +57,7 @@ class RequestedCall(Struct, frozen=True):
 
 
 def check_arguments(parts: Parts, request: RequestedCall) -> RequestedCall:
-    """The call with its arguments, read from what the model wrote."""
+    """Read the arguments that the model wrote, and return the call with them."""
     call, tool = request.call, request.tool
     if tool is None:
         near = parts.tools.closest(call.name)
@@ -76,12 +76,12 @@ def check_arguments(parts: Parts, request: RequestedCall) -> RequestedCall:
 
 
 def unfit(request: RequestedCall, problem: str, kind: FailureKind) -> RequestedCall:
-    """The call with what is wrong with it, and its arguments as far as they can be read."""
+    """Return the call with what is wrong with it, and its arguments as far as they can be read."""
     return replace(request, args=_decode_loosely(request.call.arguments), problem=problem, failure_kind=kind)
 
 
 def check_again(parts: Parts, request: RequestedCall, args: dict[str, object]) -> RequestedCall:
-    """The call with arguments that a handler has changed; without a tool they are checked by nothing."""
+    """Return the call with arguments that a handler has changed, checked by its tool if there is one."""
     tool = request.tool
     if tool is None:
         return replace(request, args=args)
@@ -123,8 +123,8 @@ def _decode_loosely(arguments: str) -> dict[str, object]:
 
 
 def describe_change(parts: Parts, request: RequestedCall, before: ToolBeforeCall, changed_by: str) -> RequestedCall:
-    """The call, changed by handlers, with what it was about before: as a question shows it, "" if its tool cannot say it, which the person
-    is told."""
+    """Return the call, changed by handlers, with what it was about before, for a question. If its tool cannot say that, the
+    person is warned, and the question is asked without it."""
     if not changed_by or request.tool is None or not before.valid:
         return replace(request, changed_by=changed_by)
     try:

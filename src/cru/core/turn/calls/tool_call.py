@@ -113,7 +113,7 @@ def _announced(request: RequestedCall, env: dict[str, str]) -> ToolBeforeCall:
 
 
 async def _decide_announced(parts: Parts, decided: DecidedCall, has_failed: bool) -> DecidedCall:
-    """A call that the handlers of `tool:before_call` have heard of; has_failed: whether one failed that may not."""
+    """Decide a call that the handlers of `tool:before_call` have heard of; has_failed: whether one failed that may not."""
     request, answer = decided.request, decided.answer
     if answer.stops:
         refused = permission.refuse(decided, decided.by, answer.reason, has_failed)

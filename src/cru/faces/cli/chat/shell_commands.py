@@ -24,7 +24,7 @@ LISTED = {"sessions": "--list"}
 
 
 def shell_commands(start: Start, asker: object) -> Iterator[Command]:
-    """The commands that the chat has no form of its own for."""
+    """Make a command of each that the chat has no form of its own for."""
     own = {row.name for row in TABLE}
     for name, command in COMMANDS.items():
         if name not in own and name not in LEFT_OUT:
@@ -33,7 +33,7 @@ def shell_commands(start: Start, asker: object) -> Iterator[Command]:
 
 
 async def _run(start: Start, asker: object, name: str, words: str) -> CommandResult:
-    """Raises BadCommand if the words cannot be told apart, NotHere without a terminal."""
+    """Run `cru NAME WORDS`. Raises BadCommand if a quotation mark is open, NotHere without a terminal."""
     if not isinstance(asker, TerminalAsker):
         raise NotHere(f"/{name} needs a terminal", f"use `cru {name}` in a shell")
     try:
