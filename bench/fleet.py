@@ -39,7 +39,7 @@ class FleetRun:
         self.tasks = tasks
         self.count = folder / "count"
         self.deaths = 0
-        self._env = {**self.home.env, **(env or {})}
+        self._env = {**self.home.env, "CRU_DATABASE_URL": f"sqlite:///{folder}/queue.sqlite", **(env or {})}
         (folder / "script.txt").write_text(SCRIPT.format(count=self.count))
         self.home.configure(f'model = "scripted:{folder / "script.txt"}"\nmode = "trust"\n')
         lines = (msgspec.json.encode({"prompt": f"task {n}", "id": f"t{n}"}) for n in range(tasks))
@@ -104,8 +104,7 @@ class FleetRun:
                 row = server.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchone()
             return int(row[0]) if row else 0
         url = self._env.get("CRU_DATABASE_URL", "")
-        path = url.removeprefix("sqlite:///") or self.home.cru / "fleet" / "queue.sqlite"
-        queue = sqlite3.connect(path, timeout=30)
+        queue = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=30)
         try:
             [(count,)] = queue.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchall()
         finally:

@@ -118,14 +118,15 @@ def test_tasks_of_another_home_are_left_alone_and_named(home: HomeDir, database:
 
 
 def test_a_worker_that_was_stopped_is_taken_for_dead_and_its_task_runs_once(home: HomeDir) -> None:
+    env = {"CRU_DATABASE_URL": f"sqlite:///{home.path}/queue.sqlite"}
     with server([Hang(), Reply("answer")]) as model:
         home.configure(url=model.url)
         (home.project / "p.txt").write_text("one\n")
-        cru("batch", "p.txt", "--name", "n", "--queue", home=home)
-        with start("worker", "--beat", "0.2", home=home) as stopped:
+        cru("batch", "p.txt", "--name", "n", "--queue", home=home, env=env)
+        with start("worker", "--beat", "0.2", home=home, env=env) as stopped:
             wait_until(lambda: len(model.requests) == 1)
             stopped.signal(signal.SIGSTOP)
-            with start("worker", "--beat", "0.2", home=home) as other:
+            with start("worker", "--beat", "0.2", home=home, env=env) as other:
                 other.wait_for("missed 4 beats")
                 other.wait_for("begins")  # the run of the stopped worker still has the context
                 stopped.signal(signal.SIGCONT)

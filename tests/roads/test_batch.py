@@ -57,10 +57,12 @@ def play(tmp_path: Path, guard: Guard, road: str) -> tuple[HomeDir, dict[str, di
     ]
     (here.project / "p.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, items)))
     batch = ("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl")
+    env: dict[str, str] = {}
     if road == WORKER:
-        assert cru(*batch, "--queue", home=here).code == 0
-        assert cru("worker", "--once", "--concurrency", "2", home=here).code == 0
-    run = cru(*batch, home=here)
+        env = {"CRU_DATABASE_URL": f"sqlite:///{tmp_path}/queue.sqlite"}
+        assert cru(*batch, "--queue", home=here, env=env).code == 0
+        assert cru("worker", "--once", "--concurrency", "2", home=here, env=env).code == 0
+    run = cru(*batch, home=here, env=env)
     lines = [msgspec.json.decode(line) for line in (here.project / "r.jsonl").read_bytes().splitlines()]
     assert len(lines) == 2, run
     return here, {line["id"]: line for line in lines}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from cru.core.base.files import decode_json
 from cru.features.fleet import ItemChanged
+from cru.features.fleet.batch import AskedPrompt, refuse_changed
 from cru.features.fleet.database import Row
 from cru.features.fleet.records import BatchItem
 
@@ -18,21 +17,6 @@ T = TypeVar("T")
 
 SHARED = ""
 """In place of a home: conversations that are in the database, too, for workers of all homes."""
-
-
-class AskedPrompt(Struct, frozen=True):
-    """What is asked, of an item that a newer cru may have made."""
-
-    prompt: str
-    context: str = ""
-    attach: tuple[str, ...] = ()
-
-
-def prompt_key(batch: str, item: BatchItem, attempt: int) -> str:
-    """Of a task's prompt in the log of its context. What is asked is part of it: a batch that was forgotten may ask something else under
-    the same id."""
-    digest = sha256(msgspec.json.encode((item.prompt, item.attach))).hexdigest()[:8]
-    return f"{batch}/{item.id}:{digest}" + (f"/{attempt}" if attempt > 1 else "")
 
 
 def refuse_other_home(batch: str, home: str, homes: set[str]) -> None:
@@ -67,7 +51,8 @@ def readable_items(rows: Iterable[Row]) -> Iterator[tuple[int, BatchItem]]:
             continue
 
 
-def refuse_changed(line: int, item: BatchItem, text: str) -> None:
+def refuse_changed_text(line: int, item: BatchItem, text: str) -> None:
+    """`refuse_changed` for an item as the queue holds it. Raises ItemChanged."""
     try:
         known = decode_item(text, AskedPrompt)
     except msgspec.DecodeError as error:
@@ -75,9 +60,4 @@ def refuse_changed(line: int, item: BatchItem, text: str) -> None:
             f"line {line}: item {item.id} is in the queue already, and cannot be read there: {error}",
             "give it another id, or the whole batch another name: --name NAME",
         ) from error
-    for name in AskedPrompt.__struct_fields__:
-        if getattr(known, name) != getattr(item, name):
-            raise ItemChanged(
-                f"line {line}: item {item.id} has another {name} than the one that was queued under this id",
-                "give it another id, or the whole batch another name: --name NAME",
-            )
+    refuse_changed(line, item, known)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from cru.features.fleet import UnreadableTask
+from cru.features.fleet.batch import RETRIED, AskedPrompt, BatchCounts, prompt_key
 from cru.features.fleet.database import Database, Row, Run
 from cru.features.fleet.identity import (
     SHARED,
-    AskedPrompt,
     decode_item,
-    prompt_key,
     readable_items,
-    refuse_changed,
+    refuse_changed_text,
     refuse_other_home,
 )
 from cru.features.fleet.records import (
@@ -31,15 +30,6 @@ from cru.features.fleet.records import (
 from cru.features.fleet.schema import make_tables
 
 _encode = msgspec.json.encode
-RETRIED = (WorkStatus.FAILED, WorkStatus.TIMED_OUT, WorkStatus.DEAD, WorkStatus.DENIED)
-
-
-class BatchCounts(Struct, frozen=True):
-    """How far a batch is: tasks by state, finished ones by how they ended."""
-
-    name: str
-    states: Mapping[TaskState, int]
-    statuses: Mapping[WorkStatus, int]
 
 
 class LeftTasks(Struct, frozen=True):
@@ -90,7 +80,7 @@ class WorkQueue:
                 if known.get(item.id) == (text, line):
                     continue
                 if item.id in known:
-                    refuse_changed(line, item, known[item.id][0])
+                    refuse_changed_text(line, item, known[item.id][0])
                     run(
                         "UPDATE cru_tasks SET line = :line, item = :item WHERE batch = :batch AND id = :id AND state <> 'running'",
                         line=line,

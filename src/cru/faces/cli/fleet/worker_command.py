@@ -7,15 +7,17 @@ from cru.faces.cli.console import ExitStatus, end_startup
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.common import (
+    DATABASE,
     StopSignals,
     at_least,
+    has_database,
     open_queue,
     registry_of,
     run_settings,
     say_line,
     seconds_of,
 )
-from cru.features.fleet import QueueUnavailable, UnreadableTask
+from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask
 from cru.features.fleet.queue import WorkQueue
 from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
 from cru.features.fleet.worker import FleetWorker, WorkerLimits
@@ -29,7 +31,7 @@ cru worker --once               end when no task is left that it can take
   --grace SECONDS               what runs may finish within, after SIGTERM or Ctrl-C; then it is handed back (20)
   --beat SECONDS                between two signs of life (5); a worker that misses {MISSED} counts as dead, and others take its tasks
 
-The queue is in ~/.cru/fleet, or in Postgres: CRU_DATABASE_URL=postgresql://…
+The queue is in the database that CRU_DATABASE_URL names: postgresql://…
 """
 
 
@@ -44,6 +46,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         at_least(args, "--parallel", 1, 1), once=args.has("--once"), beat=seconds_of(args, "--beat", 5.0, 0.05)
     )
     grace = seconds_of(args, "--grace", 20.0)
+    if not has_database():
+        raise FleetError(
+            f"cru worker needs a database, which {DATABASE} names",
+            "on one machine `cru batch FILE` asks all prompts of a file, several at once, without one",
+        )
     queue = open_queue(parsed)
     say_line(f"working on {queue.place}, {limits.concurrency} at once")
     _tell_left(queue)
