@@ -13,7 +13,7 @@ from msgspec import Struct
 from cru.features.fleet import ItemChanged
 from cru.features.fleet.records import BatchItem, Death, TaskRow, TaskState, WorkResult, WorkStatus
 
-RETRIED = (WorkStatus.FAILED, WorkStatus.TIMED_OUT, WorkStatus.DEAD, WorkStatus.DENIED)
+RETRIED = (WorkStatus.FAILED, WorkStatus.TIMED_OUT, WorkStatus.DEAD, WorkStatus.DENIED, WorkStatus.CANCELLED)
 
 
 class AskedPrompt(Struct, frozen=True):

@@ -33,7 +33,7 @@ from cru.features.fleet import FleetError, QueueUnavailable
 from cru.features.fleet.batch import RETRIED, BatchCounts
 from cru.features.fleet.local_batch import LocalBatch, local_batches
 from cru.features.fleet.pool import ItemPool
-from cru.features.fleet.queued_batch import QueuedBatch
+from cru.features.fleet.queued_batch import QueuedBatch, queued_batches
 from cru.features.fleet.records import TaskRow, TaskState, WorkStatus
 from cru.features.fleet.results import ResultFile
 
@@ -74,7 +74,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--forget"):
         return _forget(parsed, args)
     if not args.words and not args.has("--name"):
-        return _list(open_queue(parsed).counts() if has_database() else local_batches(batches_folder(parsed)))
+        return _list(queued_batches(open_queue(parsed)) if has_database() else local_batches(batches_folder(parsed)))
     batch = open_batch(parsed, name_of(args))
     if args.has("--fetch"):
         assert isinstance(batch, QueuedBatch)

@@ -15,12 +15,11 @@ from cru.faces.cli.console import say
 from cru.faces.cli.event_loop import exit_now
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path
-from cru.features.fleet.database import open_database
+from cru.features.fleet.database import Database
 from cru.features.fleet.local_batch import LocalBatch
-from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.queue import WorkQueue, home_id
 from cru.features.fleet.queued_batch import QueuedBatch
 from cru.features.fleet.run_task import RunSettings, environment_for_runs
-from cru.features.fleet.workers import WorkerRegistry, home_id
 
 RUN = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--json-config")
 """-P: the folder of the run is no place of Python's modules."""
@@ -51,19 +50,14 @@ def open_batch(parsed: Parsed, name: str) -> LocalBatch | QueuedBatch:
 
 
 def open_queue(parsed: Parsed) -> WorkQueue:
-    """The queue that CRU_DATABASE_URL names, or that of the home. Raises FleetError, QueueUnavailable."""
-    folder = fleet_folder(parsed)
-    queue = WorkQueue(open_database(os.environ.get(DATABASE, ""), folder), home_id(folder))
+    """The queue in the database that CRU_DATABASE_URL names. Raises FleetError, QueueUnavailable."""
+    queue = WorkQueue(Database(os.environ[DATABASE]), home_id(fleet_folder(parsed)))
     queue.open()
     return queue
 
 
 def run_settings(parsed: Parsed) -> RunSettings:
     return RunSettings(RUN, home_path(parsed), environment_for_runs(os.environ))
-
-
-def registry_of(queue: WorkQueue, parsed: Parsed, seconds: float) -> WorkerRegistry:
-    return WorkerRegistry(queue, fleet_folder(parsed) / "workers", seconds)
 
 
 def seconds_of(args: CommandArguments, name: str, default: float, least: float = 0.0) -> float:
