@@ -11,6 +11,7 @@ import pytest
 from tests.core.hooks.claude_world import about, entry
 from tests.kit.waiting import ends_soon
 
+from cru.core.base.values.cancellation import Scope, begin, check
 from cru.core.conversations.line_file import LineFile
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import TurnComplete
@@ -99,3 +100,23 @@ def test_a_person_need_not_wait_for_them(tmp_path: Path) -> None:
 
     asyncio.run(interrupt())
     assert not end.finished and end.told == [] and not end.hooks._tasks
+
+
+def test_an_interrupt_of_the_turn_does_not_keep_a_hook_of_a_chat_from_starting(tmp_path: Path) -> None:
+    end, turn = End(tmp_path, is_chat=True), Scope()
+
+    async def start() -> None:
+        check()  # as what starts a process does
+        end.finished = True
+
+    async def event() -> None:
+        end.hooks.detach(start())
+        turn.end()
+
+    async def run() -> None:
+        await begin(event(), turn)
+        await soon()
+        await end.hooks.close()
+
+    asyncio.run(run())
+    assert end.finished

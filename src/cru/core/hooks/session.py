@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from cru.core.base.values.cancellation import Scope, begin
 from cru.core.base.values.visible import count
 from cru.core.conversations.line_file import LineFile
 from cru.core.events.answers import Answer
@@ -353,7 +354,7 @@ class SessionHooks:
         self._bus.stream.tell(item)
 
     def detach(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = begin(work, Scope())  # an interrupt of the turn does not end it
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.core.base.values.cancellation import Scope, begin
 from cru.core.revisions import StoreFailed
 from cru.core.revisions.git_repository import find_git, read_head
 from cru.core.revisions.records import (
@@ -127,7 +128,8 @@ class CommandWatcher:
             self._timer = None
         if self._pending:
             pending, self._pending = self._pending, []
-            self._look = asyncio.create_task(self._look_behind(self._look, pending))
+            # in a scope of its own: what a finished command changed is recorded, whoever interrupts the turn meanwhile
+            self._look = begin(self._look_behind(self._look, pending), Scope())
 
     async def settle(self) -> None:
         """Look behind all commands that have ended, and wait for it, including those that end meanwhile."""

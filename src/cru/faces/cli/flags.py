@@ -208,6 +208,8 @@ COMMANDS: dict[str, ManagementCommand] = {
         flags="model mode trust agent set strict-hooks json",
     ),
     "worker": ManagementCommand("cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"),
+    "fleet": ManagementCommand("cru.faces.cli.fleet.fleet_command", "batches in a database and their workers: status, top, cancel, retry"),
+    "run-item": ManagementCommand("cru.faces.cli.fleet.run_item_command", "one item of a batch: JSON in, its result as JSON out"),
     "oq": ManagementCommand("cru.faces.cli.oq.command", "the jq language over JSON, YAML, TOML and TOON, in files and pipes"),
     "vault": ManagementCommand(
         "cru.faces.cli.vault.command", "a folder of notes: search it, follow its links, query, draw and rename",

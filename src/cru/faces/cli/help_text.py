@@ -15,7 +15,7 @@ GROUPS = {
     "the answer": "status context cost trace diff undo redo history stop",
     "rules": "permissions hooks config",
     "tools": "tools mcp plugin view theme lua fsm",
-    "more work": "init agents tasks batch worker vault oq",
+    "more work": "init agents tasks batch worker fleet run-item vault oq",
 }
 """Every command under what people do with it."""
 COMMON = (

@@ -75,12 +75,15 @@ class ItemState(Struct):
 
 
 class LocalBatch:
-    """A batch in `folder`. Only what `hold` has locked may be changed."""
+    """A batch in `folder`. Only what `hold` has locked may be changed.
 
-    def __init__(self, folder: Path, name: str) -> None:
+    part: of a batch that several machines share, each with its part; the keys of prompts are the same whatever the parts are
+    """
+
+    def __init__(self, folder: Path, name: str, part: str = "") -> None:
         """Raises OSError."""
         self.name = name
-        self.path = folder / (name + SUFFIX)
+        self.path = folder / (name + part + SUFFIX)
         self.place = str(self.path)
         self._lock = -1
         self._states: dict[str, ItemState] = {}

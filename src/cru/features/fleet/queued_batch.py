@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec import Struct
 
 from cru.core.base.files import decode_json
 from cru.features.fleet import ItemChanged
 from cru.features.fleet.batch import RETRIED, AskedPrompt, BatchCounts, refuse_changed
 from cru.features.fleet.database import Row, Run
-from cru.features.fleet.queue import SHARED, TASK, WorkQueue, cancelled_result, read_deaths
+from cru.features.fleet.queue import SHARED, TASK, WorkerInfo, WorkQueue, cancelled_result, read_deaths
 from cru.features.fleet.records import VERSION, BatchItem, TaskRow, TaskState, WorkResult, WorkStatus
 
 _encode = msgspec.json.encode
@@ -180,6 +181,25 @@ def queued_batches(queue: WorkQueue) -> list[BatchCounts]:
             "COUNT(*), MIN(i.job) FROM cru_items i LEFT JOIN procrastinate_jobs j ON j.id = i.job GROUP BY 1, 2, 3 ORDER BY 5, 1"
         )
     return [_counts(name, [row for row in rows if row[0] == name]) for name in dict.fromkeys(row[0] for row in rows)]
+
+
+class WorkerRow(Struct, frozen=True):
+    """A worker as others see it. running: items; silent: seconds since its last beat."""
+
+    info: WorkerInfo
+    running: int
+    silent: float
+
+
+def list_workers(queue: WorkQueue) -> list[WorkerRow]:
+    """All workers of the database, by name."""
+    with queue.database.transaction() as run:
+        rows = run(
+            "SELECT c.name, c.host, c.places, c.beat, EXTRACT(EPOCH FROM NOW() - w.last_heartbeat)::float8, "
+            "(SELECT COUNT(*) FROM procrastinate_jobs j WHERE j.worker_id = w.id AND j.status = 'doing') "
+            "FROM cru_fleet_workers c JOIN procrastinate_workers w USING (id) ORDER BY c.name"
+        )
+    return [WorkerRow(WorkerInfo(*row[:4]), row[5], row[4]) for row in rows]
 
 
 def _counts(name: str, rows: Sequence[Row]) -> BatchCounts:

@@ -17,7 +17,7 @@ from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.flags import COMMANDS
 from cru.faces.cli.terminal.keyboard import input_mode
 
-LEFT_OUT = ("completion", "worker")
+LEFT_OUT = ("completion", "run-item", "worker")
 """What only a shell can use, and what never ends."""
 LISTED = {"sessions": "--list"}
 """What is added to a command without words, which would open a chat within the chat."""

@@ -13,12 +13,13 @@ from cru.faces.cli.console import ExitStatus, end_startup, show
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.fleet.batch_face import LOOK_SECONDS, BatchFace
-from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of
+from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of, shard_of
 from cru.faces.cli.fleet.common import (
     DATABASE,
     StopSignals,
     batches_folder,
     count_items,
+    describe_batch,
     has_database,
     open_batch,
     open_queue,
@@ -34,10 +35,10 @@ from cru.features.fleet.batch import RETRIED, BatchCounts
 from cru.features.fleet.local_batch import LocalBatch, local_batches
 from cru.features.fleet.pool import ItemPool
 from cru.features.fleet.queued_batch import QueuedBatch, queued_batches
-from cru.features.fleet.records import TaskRow, TaskState, WorkStatus
+from cru.features.fleet.records import TaskRow, WorkStatus
 from cru.features.fleet.results import ResultFile
 
-NEED_DATABASE = ("--queue", "--shared", "--fetch")
+NEED_DATABASE = ("--queue", "--shared", "--fetch", "--priority")
 
 HELP = """\
 cru batch FILE                  ask each prompt of FILE: a JSON object a line ({"prompt": …, "id": …, "model": …}), or plain lines;
@@ -49,6 +50,7 @@ cru batch                       the batches, and how far they are
   --dry-run                     say what would be asked and what that costs at least, and ask nothing
   --retry                       items that failed, were denied or took too long, once more
   --skip-bad                    leave out lines that are no items
+  --shard I/N                   only every N-th item, the I-th part of N: for a job array with one batch a machine
   --model NAME --mode MODE (-t: trust) --agent NAME --seconds S --fuel N --max-cost DOLLARS --set KEY=VALUE (repeatable)
   --on-interrupted ask-model|retry|fail --strict-hooks
                                 for items that do not say it themselves
@@ -58,6 +60,7 @@ cru batch                       the batches, and how far they are
   --json                        one JSON object a line, for programs
 With a database (CRU_DATABASE_URL=postgresql://…) the items run in `cru worker`, on any number of machines:
   --queue                       queue the items and do not wait for them
+  --priority N                  of the items, 0 by default: higher ones go first
   --shared                      copy the conversations to the database, so that workers of any home go on with them
   --fetch                       bring the conversations of a --shared batch here
 """
@@ -75,7 +78,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return _forget(parsed, args)
     if not args.words and not args.has("--name"):
         return _list(queued_batches(open_queue(parsed)) if has_database() else local_batches(batches_folder(parsed)))
-    batch = open_batch(parsed, name_of(args))
+    part, count = shard_of(args)
+    batch = open_batch(parsed, name_of(args), f".{part}-of-{count}" if count > 1 else "")
     if args.has("--fetch"):
         assert isinstance(batch, QueuedBatch)
         return fetch_conversations(parsed, batch)
@@ -122,7 +126,7 @@ def _queue(args: CommandArguments, parsed: Parsed, plan: BatchPlan, batch: Queue
     is_shared = args.has("--shared") or (not plan.file and batch.is_shared())
     if is_shared:
         copy_conversations(parsed, batch, plan)
-    queued = batch.add(plan.items, plan.max_deaths, is_shared)
+    queued = batch.add(plan.items, plan.max_deaths, is_shared, args.number("--priority", 0))
     if args.has("--retry"):
         queued += batch.retry(_wrong(batch, face.ids), plan.max_deaths)
     if args.has("--queue"):
@@ -204,7 +208,5 @@ def _list(batches: Sequence[BatchCounts]) -> int:
     if not batches:
         show("no batches; cru batch prompts.jsonl")
     for batch in batches:
-        parts = [f"{count} {state.value}" for state, count in batch.states.items() if state is not TaskState.FINISHED]
-        parts += [f"{count} {status.value}" for status in WorkStatus if (count := batch.statuses.get(status))]
-        show(f"{batch.name}: {', '.join(parts)}")
+        show(describe_batch(batch))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -25,20 +26,11 @@ from cru.features.fleet.records import BatchItem, Setting, WorkStatus
 
 VALUES = (
     "--name", "--model", "--mode", "--agent", "--seconds", "--fuel", "--max-cost", "--set", "--on-interrupted", "--max-deaths",
-    "--parallel", "--out",
+    "--parallel", "--out", "--priority", "--shard",
 )  # fmt: skip
 SWITCHES = (
-    "--dry-run",
-    "--retry",
-    "--queue",
-    "--skip-bad",
-    "--strict-hooks",
-    "--forget",
-    "--json",
-    "--trust",
-    "--shared",
-    "--fetch",
-)
+    "--dry-run", "--retry", "--queue", "--skip-bad", "--strict-hooks", "--forget", "--json", "--trust", "--shared", "--fetch",
+)  # fmt: skip
 SHORT = {"-s": "--set", "-t": "--trust", "--concurrency": "--parallel"}
 POLICIES = ("ask-model", "retry", "fail")
 _NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget", "--fetch")
@@ -105,13 +97,25 @@ def _read_items(
         read.require_good(file)
     for problem in read.problems:
         say_line(f"{file}:{problem.line} is left out: {problem.text}")
-    return read.items
+    part, count = shard_of(args)
+    return tuple(pair for pair in read.items if crc32(pair[1].context.encode()) % count == part - 1)
 
 
 def _settled(batch: ItemBatch, retry: bool) -> set[str]:
     """The items that are not run any more."""
     results = {row.id: row.result for row in batch.rows() if row.result is not None}
     return {item for item, result in results.items() if not retry or result.status is WorkStatus.DONE}
+
+
+def shard_of(args: CommandArguments) -> tuple[int, int]:
+    """Which part of how many this batch is, from 1: items of one conversation are in one part. Raises UsageProblem."""
+    text = args.value("--shard", "1/1")
+    part, _, count = text.partition("/")
+    if not (
+        part.isascii() and part.isdecimal() and count.isascii() and count.isdecimal() and 1 <= int(part) <= int(count)
+    ):
+        raise UsageProblem(f"--shard needs a part and a number of parts, such as 1/8, not {text}")
+    return int(part), int(count)
 
 
 def name_of(args: CommandArguments) -> str:

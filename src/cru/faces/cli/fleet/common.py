@@ -15,10 +15,12 @@ from cru.faces.cli.console import say
 from cru.faces.cli.event_loop import exit_now
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path
+from cru.features.fleet.batch import BatchCounts
 from cru.features.fleet.database import Database
 from cru.features.fleet.local_batch import LocalBatch
 from cru.features.fleet.queue import WorkQueue, home_id
 from cru.features.fleet.queued_batch import QueuedBatch
+from cru.features.fleet.records import TaskState, WorkStatus
 from cru.features.fleet.run_task import RunSettings, environment_for_runs
 
 RUN = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--json-config")
@@ -42,11 +44,11 @@ def has_database() -> bool:
     return bool(os.environ.get(DATABASE))
 
 
-def open_batch(parsed: Parsed, name: str) -> LocalBatch | QueuedBatch:
-    """The batch of this name, which need not be there yet. Raises FleetError, QueueUnavailable, OSError."""
+def open_batch(parsed: Parsed, name: str, part: str = "") -> LocalBatch | QueuedBatch:
+    """The batch of this name, which need not be there yet. part: of --shard. Raises FleetError, QueueUnavailable, OSError."""
     if has_database():
         return QueuedBatch(open_queue(parsed), name)
-    return LocalBatch(batches_folder(parsed), name)
+    return LocalBatch(batches_folder(parsed), name, part)
 
 
 def open_queue(parsed: Parsed) -> WorkQueue:
@@ -139,6 +141,13 @@ class StopSignals:
 
 def count_items(count: int) -> str:
     return "1 item" if count == 1 else f"{count} items"
+
+
+def describe_batch(batch: BatchCounts) -> str:
+    """How far a batch is, on one line."""
+    parts = [f"{count} {state.value}" for state, count in batch.states.items() if state is not TaskState.FINISHED]
+    parts += [f"{count} {status.value}" for status in WorkStatus if (count := batch.statuses.get(status))]
+    return f"{batch.name}: {', '.join(parts)}"
 
 
 def say_line(text: str) -> None:
