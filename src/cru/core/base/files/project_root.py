@@ -1,4 +1,4 @@
-"""Where a project begins (docs/decisions/0013-project-root.md). Loaded before the chat's first prompt: nothing but `os` is needed."""
+"""Where a project begins (docs/decisions/instructions.md). Loaded before the chat's first prompt: nothing but `os` is needed."""
 
 from __future__ import annotations
 
