@@ -1,4 +1,5 @@
-"""`python -m bench.fleet [TASKS]`: how many tasks a minute 1, 2 and 4 workers do, and with kills: whether every result is there once.
+"""`python -m bench.fleet [TASKS]`: how many tasks a minute a pool of 1, 2 and 4 does, and as many workers on Postgres; and whether every
+result is there once.
 
 Each task is a run of cru with two requests to the scripted model and one call of bash, which appends a line to a file.
 """
@@ -17,21 +18,24 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+from tests.kit.databases import Databases
 from tests.kit.home import HomeDir, home
+from tests.kit.postgres import postgres, programs
 from tests.kit.run import program as own_program
 
 SCRIPT = 'call: bash {{"command": "echo $CRU_CONTEXT >> {count}"}}\nusage: input=100 output=10\n---\ntext: done\nusage: input=120 output=5\n'
 WORKER = ("worker", "--once", "--beat", "0.5")
+BATCH = ("batch", "p.jsonl", "--name", "b", "--max-deaths", "50")
 
 
 class FleetRun:
-    """A queue full of tasks, and workers on it. shared: every second worker has another home, and conversations are in the database."""
+    """A batch of many tasks, and what works on it: `cru batch` alone, or workers on the database at `url`. shared: every second worker has
+    another home, and conversations are in the database."""
 
-    def __init__(
-        self, folder: Path, tasks: int, env: dict[str, str] | None = None, shared: bool = False, program: str = ""
-    ) -> None:
+    def __init__(self, folder: Path, tasks: int, url: str = "", shared: bool = False, program: str = "") -> None:
         self._program = program or str(own_program())
         self.home: HomeDir = home(folder)
+        self._url = url
         self._shared = ("--shared",) if shared else ()
         self._other = HomeDir(folder / "other", self.home.project) if shared else self.home
         self._other.path.mkdir(exist_ok=True)
@@ -39,21 +43,22 @@ class FleetRun:
         self.tasks = tasks
         self.count = folder / "count"
         self.deaths = 0
-        self._env = {**self.home.env, **(env or {})}
+        self._env = {**self.home.env, **({"CRU_DATABASE_URL": url} if url else {})}
         (folder / "script.txt").write_text(SCRIPT.format(count=self.count))
         self.home.configure(f'model = "scripted:{folder / "script.txt"}"\nmode = "trust"\n')
         lines = (msgspec.json.encode({"prompt": f"task {n}", "id": f"t{n}"}) for n in range(tasks))
         (self.home.project / "p.jsonl").write_bytes(b"\n".join(lines))
         if shared:
             self._other.configure((self.home.cru / "config.toml").read_text())
-        self._cru("batch", "p.jsonl", "--name", "b", "--queue", "--max-deaths", "50", *self._shared)
+        if url:
+            self._cru(*BATCH, "--queue", *self._shared)
 
-    def work(self, workers: int, kills: int = 0, seed: int = 1) -> float:
-        """Seconds until all tasks are finished. Between kills about as many tasks are done each time."""
+    def work(self, size: int, kills: int = 0, seed: int = 1) -> float:
+        """Seconds until all tasks are finished, by `size` workers or a pool of that size. Between kills about as many tasks are done."""
         chance = random.Random(seed)
         begin = time.monotonic()
-        running = [self._start() for _ in range(workers)]
-        marks = sorted(chance.sample(range(1, self.tasks - workers), kills), reverse=True)
+        running = [self._start(size) for _ in range(size if self._url else 1)]
+        marks = sorted(chance.sample(range(1, self.tasks - size), kills), reverse=True)
         try:
             while any(worker.poll() is None for worker in running):
                 if marks and self._finished() >= marks[-1]:
@@ -65,7 +70,7 @@ class FleetRun:
                     victim.kill()
                     victim.wait()
                     self.deaths += 1
-                    running[running.index(victim)] = self._start()
+                    running[running.index(victim)] = self._start(size)
                 time.sleep(0.05)
         finally:
             for worker in running:
@@ -77,7 +82,7 @@ class FleetRun:
     def problems(self) -> list[str]:
         """What is not as it has to be: each result once, each answer paid once, no command run twice."""
         out = self.home.project / "r.jsonl"
-        self._cru("batch", "p.jsonl", "--name", "b", "--out", str(out), *self._shared, status=1)
+        self._cru(*BATCH, "--out", str(out), *self._shared, status=1)
         if self._shared:
             self._cru("batch", "--name", "b", "--fetch")
         results = [msgspec.json.decode(line) for line in out.read_bytes().splitlines()]
@@ -95,28 +100,21 @@ class FleetRun:
         return problems
 
     def _finished(self) -> int:
-        import sqlite3
+        if not self._url:
+            journal = self.home.cru / "fleet" / "batches" / "b.jsonl"
+            return journal.read_bytes().count(b'"result":{') if journal.exists() else 0
+        import psycopg
 
-        if self._env.get("CRU_DATABASE_URL", "").startswith("postgres"):
-            import psycopg
+        with psycopg.connect(self._url) as server:
+            row = server.execute("SELECT COUNT(*) FROM cru_items WHERE status <> ''").fetchone()
+        return int(row[0]) if row else 0
 
-            with psycopg.connect(self._env["CRU_DATABASE_URL"]) as server:
-                row = server.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchone()
-            return int(row[0]) if row else 0
-        url = self._env.get("CRU_DATABASE_URL", "")
-        path = url.removeprefix("sqlite:///") or self.home.cru / "fleet" / "queue.sqlite"
-        queue = sqlite3.connect(path, timeout=30)
-        try:
-            [(count,)] = queue.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchall()
-        finally:
-            queue.close()
-        return int(count)
-
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, size: int) -> subprocess.Popen[bytes]:
         self._started += 1
         env = {**self._env, "HOME": str((self._other if self._started % 2 else self.home).path)}
+        words = WORKER if self._url else (*BATCH, "--parallel", str(size))
         return subprocess.Popen(
-            [self._program, *WORKER], env=env, cwd=self.home.project, stdin=subprocess.DEVNULL,
+            [self._program, *words], env=env, cwd=self.home.project, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
@@ -130,13 +128,13 @@ class FleetRun:
             raise AssertionError(f"{words} ended with {done.returncode}: {done.stderr[-2000:]}")
 
 
-def measure(tasks: int, workers: int, program: str) -> float:
+def measure(tasks: int, size: int, program: str, url: str = "") -> float:
     """Tasks a minute. Ends the process if a result is not there exactly once, or was paid twice."""
     with tempfile.TemporaryDirectory() as folder:
-        run = FleetRun(Path(folder), tasks, program=program)
-        rate = tasks * 60 / run.work(workers)
+        run = FleetRun(Path(folder), tasks, url, program=program)
+        rate = tasks * 60 / run.work(size)
         if problems := run.problems():
-            raise SystemExit(f"{workers} workers: {problems}")
+            raise SystemExit(f"{size} at once: {problems}")
         return rate
 
 
@@ -147,16 +145,21 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.json:
-        one, two = (measure(options.tasks, workers, options.program) for workers in (1, 2))
+        one, two = (measure(options.tasks, size, options.program) for size in (1, 2))
         print(json.dumps({"fleet-2": (one / two, f"{one:.0f} and {two:.0f} tasks a minute, two requests and a command each")}))
         return
     print(f"{options.tasks} tasks of two requests and a command each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    before = 0.0
-    for workers in (1, 2, 4):
-        rate = measure(options.tasks, workers, options.program)
-        again = f", {rate / before:.2f} times as fast as with half as many" if before else ""
-        before = rate
-        print(f"{workers} workers: {rate:.0f} tasks/min{again}; no result lost, none twice", flush=True)
+    for size in (1, 2, 4):
+        rate = measure(options.tasks, size, options.program)
+        print(f"cru batch --parallel {size}: {rate:.0f} tasks/min; no result lost, none twice", flush=True)
+    if programs() is None:
+        print("workers are not measured: Postgres is not installed")
+        return
+    with postgres() as server:
+        databases = Databases(server)
+        for size in (1, 2, 4):
+            rate = measure(options.tasks, size, options.program, databases.new())
+            print(f"{size} workers on Postgres: {rate:.0f} tasks/min; no result lost, none twice", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tests.kit import HomeDir, short
 from tests.kit import home as new_home
 from tests.kit.brief_reports import BriefReports
 from tests.kit.counts import Counts
+from tests.kit.databases import databases, fleet, url  # noqa: F401  # fixtures
 from tests.kit.forked import RealStarts
 from tests.kit.leaks import Leaks
 from tests.kit.progress import Progress

@@ -22,7 +22,7 @@ PIECES = [
     "&", "||", ";", "a;",
 ]  # fmt: skip
 BOUNDED = {
-    "cru.core.hooks.parsing.regex_cost._TOKEN": 1_000,
+    "cru.core.hooks.parsing.bounded_regex._TOKEN": 1_000,
     "cru.features.vault.semantic.passages._WIKILINK": 1_400,
     "cru.features.vault.semantic.passages._LINK": 1_400,
     "cru.features.vault.semantic.passages._BREAK": 700,

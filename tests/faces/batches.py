@@ -1,13 +1,14 @@
-"""Batches in a fresh home: their files, their results, where their tasks stand."""
+"""Batches in a fresh home: their files, their results, where their items stand."""
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from tests.kit import HomeDir, Started, wait_until
+
+from cru.features.fleet.local_batch import LocalBatch
 
 FINE = "loop: yes\ntext: fine\nusage: input=10 output=2 cost=0.5\n"
 
@@ -33,17 +34,9 @@ def prompts(home: HomeDir, context: str) -> list[str]:
     return [entry["content"] for entry in home.log(context) if entry.get("role") == "user"]
 
 
-def states(home: HomeDir) -> dict[str, str]:
-    path = home.cru / "fleet" / "queue.sqlite"
-    if not path.exists():
-        return {}
-    connection = sqlite3.connect(path)
-    try:
-        return dict(connection.execute("SELECT id, state FROM cru_tasks").fetchall())
-    except sqlite3.OperationalError:  # the tables are not there yet
-        return {}
-    finally:
-        connection.close()
+def states(home: HomeDir, name: str = "n") -> dict[str, str]:
+    """Where the items of a batch of this machine stand."""
+    return {row.id: row.state.value for row in LocalBatch(home.cru / "fleet" / "batches", name).rows()}
 
 
 def begun(home: HomeDir, run: Started, requests: list[Any], count: int = 1) -> None:

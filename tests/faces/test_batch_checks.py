@@ -81,7 +81,8 @@ def test_a_broken_card_is_told_once_and_not_of_each_item(home: HomeDir) -> None:
     ],
 )
 def test_a_notice_stands_once_in_a_run(notices: list[tuple[str, ...]], told: list[tuple[str, ...]]) -> None:
-    face = BatchFace("n", set(), True, None, ["of all"])
+    face = BatchFace("n", set(), True, None)
+    face.begin([], ["of all"])
     assert [_notices_after(face, each, 0) for each in notices] == told
     assert _notices_after(face, ("a",), 1) == ("a",)  # it may say why a call was refused
 

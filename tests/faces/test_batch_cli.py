@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
-from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 import pytest
 from tests.faces.batches import begun, prompts, results, scripted, states, write_items
-from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, cru, pty, server, start, wait_until
-
-SLOW_CLOSE = Path(__file__).with_name("slow_close.py")
+from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, cru, pty, server, start
 
 
 @pytest.mark.slow
@@ -35,16 +30,6 @@ def test_all_items_are_asked_once_each_in_its_own_context(home: HomeDir) -> None
     assert cru("batch", home=home).out == "n: 2 done\n"
     assert cru("batch", "--name", "n", "--forget", home=home).out == "n: 2 items forgotten\n"
     assert cru("batch", home=home).out.startswith("no batches")
-
-
-@pytest.mark.slow
-def test_a_look_for_results_while_the_database_is_closed_disturbs_nothing(home: HomeDir) -> None:
-    scripted(home)
-    for number in range(4):
-        write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
-        words = ("batch", "p.jsonl", "--name", f"n{number}", "--out", "r.jsonl")
-        run = cru(*words, home=home, script=SLOW_CLOSE)
-        assert (run.code, sorted(results(home))) == (0, ["a", "b"]), run.err
 
 
 def test_rules_hold_and_nobody_is_asked(home: HomeDir) -> None:
@@ -125,45 +110,6 @@ def test_a_file_that_is_not_there_is_named(home: HomeDir) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_queued_only_is_run_by_a_worker(home: HomeDir) -> None:
-    scripted(home)
-    write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
-    run = cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
-    assert run.code == 0 and "2 items queued" in run.err and states(home) == {"a": "queued", "b": "queued"}
-    worker = cru("worker", "--once", "--concurrency", "2", home=home)
-    assert worker.code == 0 and "n/a done after" in worker.err and states(home) == {"a": "finished", "b": "finished"}
-    assert cru("batch", "p.jsonl", "--name", "n", home=home).code == 0
-    assert list((home.cru / "fleet" / "workers").iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_worker_is_killed_and_another_one_goes_on_without_paying_twice(home: HomeDir) -> None:
-    look = Reply(calls=[Call("bash", {"command": "echo x >>count"})])
-    with server([look, Hang(), Reply("answer")]) as model:
-        home.configure('mode = "trust"\n', url=model.url)
-        write_items(home, {"prompt": "one", "id": "a"})
-        cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
-        with start("worker", home=home) as killed, start("worker", "--beat", "0.2", home=home) as other:
-            begun(home, killed, model.requests, 2)
-            first = killed if "n/a begins" in killed.err else other
-            second = other if first is killed else killed
-            first.kill()
-            if second is killed:
-                second.signal(signal.SIGTERM)
-                second.wait()
-                second = start("worker", "--once", home=home)
-            with second:
-                wait_until(lambda: states(home) == {"a": "finished"})
-        assert len(model.requests) == 3
-        assert model.requests[2].body["messages"] == model.requests[1].body["messages"]
-    assert (home.project / "count").read_text() == "x\n"
-    run = cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home)
-    [result] = results(home).values()
-    assert (run.code, result["response"]) == (0, "answer")
-    assert [death["why"] for death in result["deaths"]] == ["the worker was killed"]
-
-
-@pytest.mark.slow
 def test_a_batch_that_is_killed_goes_on_with_the_same_command(home: HomeDir) -> None:
     with server([Hang(), Reply("first"), Reply("second")]) as model:
         home.configure(url=model.url)
@@ -173,43 +119,10 @@ def test_a_batch_that_is_killed_goes_on_with_the_same_command(home: HomeDir) -> 
             begun(home, run, model.requests)
             run.kill()
             done = cru(*command, home=home)
-        assert done.code == 0 and "is dead (the worker was killed)" in done.err, done.err
+        assert done.code == 0 and "is dead" not in done.err, done.err
         assert len(model.requests) == 3
     assert {key: r["response"] for key, r in results(home).items()} == {"a": "first", "b": "second"}
     assert prompts(home, "n-a") == ["one"]
-
-
-@pytest.mark.slow
-def test_of_many_workers_that_begin_at_once_one_gets_the_task(home: HomeDir) -> None:
-    """On a home without a queue, too: its tables are made once."""
-    with server([Reply("answer", delay=1)]) as model:
-        home.configure(url=model.url)
-        write_items(home, {"prompt": "one", "id": "a"})
-        with ExitStack() as stack:
-            workers = [stack.enter_context(start("worker", home=home)) for _ in range(6)]
-            cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
-            wait_until(lambda: states(home) == {"a": "finished"})
-            for worker in workers:
-                worker.signal(signal.SIGTERM)
-            done = [worker.wait() for worker in workers]
-        assert [run.code for run in done] == [0] * 6 and len(model.requests) == 1
-        assert sum("n/a begins" in run.err for run in done) == 1
-
-
-def test_items_of_a_newer_cru_are_left_to_it_and_told(home: HomeDir) -> None:
-    scripted(home)
-    write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
-    cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
-    connection = sqlite3.connect(home.cru / "fleet" / "queue.sqlite")
-    item = '{"prompt": "one", "context": "n-a", "later": true}'
-    connection.execute("UPDATE cru_tasks SET version = 99, item = ? WHERE id = 'a'", (item,))
-    connection.commit()
-    connection.close()
-    worker = cru("worker", "--once", home=home)
-    assert worker.code == 0 and "1 queued tasks are of a newer cru: update cru to work on them" in worker.err
-    assert states(home) == {"a": "queued", "b": "finished"}
-    run = cru("batch", "p.jsonl", "--name", "n", home=home)
-    assert (run.code, run.err.count("Traceback")) == (1, 0) and "1 item not finished" in run.err
 
 
 @pytest.mark.slow
@@ -221,29 +134,6 @@ def test_the_run_of_a_task_that_dies_again_and_again_is_given_up_with_its_histor
     [result] = results(home).values()
     assert (run.code, result["status"], len(result["deaths"])) == (1, "dead", 3)
     assert "its run died 3 times: it was ended by SIGKILL" in result["error"]
-
-
-@pytest.mark.slow
-def test_ten_workers_that_one_task_kills_leave_it_dead_with_its_history(home: HomeDir) -> None:
-    """Each worker is killed by what its task runs; the last one that sees it dead buries it and goes on with the next task."""
-    kill = "kill -9 $(ps -o ppid= -p $PPID)"
-    poison = Reply(calls=[Call("bash", {"command": kill})])
-    with server([lambda request: poison if "poison" in str(request.body["messages"]) else Reply("fine")] * 30) as model:
-        home.configure('mode = "trust"\non_interrupted = "retry"\n', url=model.url)
-        write_items(home, {"prompt": "poison", "id": "a"}, {"prompt": "good", "id": "b"})
-        cru("batch", "p.jsonl", "--name", "n", "--queue", "--max-deaths", "10", home=home)
-        deaths = 0
-        for _ in range(12):
-            run = cru("worker", "--once", home=home)
-            if run.code == 0:
-                break
-            assert run.code == -signal.SIGKILL, run
-            deaths += 1
-    run = cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home)
-    found = results(home)
-    assert (run.code, deaths, found["b"]["status"], found["a"]["status"]) == (1, 10, "done", "dead")
-    assert len(found["a"]["deaths"]) == 10
-    assert {death["why"] for death in found["a"]["deaths"]} == {"the worker was killed"}
 
 
 def interrupted(home: HomeDir, run: Started) -> Done:
@@ -270,24 +160,11 @@ def test_ctrl_c_twice_ends_what_runs_and_the_same_command_goes_on(home: HomeDir)
     assert not any(r.get("deaths") for r in found.values())
 
 
-def test_the_first_signal_lets_what_runs_finish(home: HomeDir) -> None:
-    (home.path / "script.txt").write_text("delay: 1s\ntext: fine\n")
-    home.configure(f'model = "scripted:{home.path / "script.txt"}"\n')
-    write_items(home, {"prompt": "one", "id": "a"}, {"prompt": "two", "id": "b"})
-    cru("batch", "p.jsonl", "--name", "n", "--queue", home=home)
-    with start("worker", home=home) as worker:
-        worker.wait_for("n/a begins")
-        worker.signal(signal.SIGTERM)
-        done = worker.wait()
-    assert done.code == 0 and "1 running may finish, 20 s at most" in done.err
-    assert states(home) == {"a": "finished", "b": "queued"}
-
-
 def test_a_full_disk_for_results_loses_none(home: HomeDir) -> None:
     scripted(home)
     write_items(home, {"prompt": "one", "id": "a"})
     run = cru("batch", "p.jsonl", "--name", "n", "--out", "/dev/full", home=home)
-    assert run.code == 1 and "cannot be written to /dev/full" in run.err and "they are in the queue" in run.err
+    assert run.code == 1 and "cannot be written to /dev/full" in run.err and "they are kept" in run.err
     assert cru("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl", home=home).code == 0
     assert results(home)["a"]["response"] == "fine"
 
@@ -305,3 +182,38 @@ def test_on_a_terminal_there_is_one_line_of_progress(home: HomeDir) -> None:
 def test_a_server_that_is_not_there_is_named_without_the_password(home: HomeDir) -> None:
     run = cru("batch", home=home, env={"CRU_DATABASE_URL": "postgresql://u:secret@127.0.0.1:1/x?connect_timeout=1"})
     assert run.code == 1 and "postgresql://127.0.0.1:1/x cannot be used" in run.err and "secret" not in run.err
+
+
+@pytest.mark.slow
+def test_a_second_run_of_the_same_file_waits_for_the_first(home: HomeDir) -> None:
+    with server([Reply("answer", delay=1)]) as model:
+        home.configure(url=model.url)
+        write_items(home, {"prompt": "one", "id": "a"})
+        with start("batch", "p.jsonl", "--name", "n", home=home) as first:
+            begun(home, first, model.requests)
+            second = cru("batch", "p.jsonl", "--name", "n", home=home)
+            assert first.wait().code == 0
+        assert second.code == 0 and "another run works on the batch n; this one waits for it" in second.err
+        assert len(model.requests) == 1
+
+
+@pytest.mark.slow
+def test_an_item_that_kills_its_batch_again_and_again_is_given_up(home: HomeDir) -> None:
+    kill = "kill -9 $(ps -o ppid= -p $PPID)"
+    poison = Reply(calls=[Call("bash", {"command": kill})])
+    with server([lambda request: poison if "poison" in str(request.body["messages"]) else Reply("fine")] * 30) as model:
+        home.configure('mode = "trust"\non_interrupted = "retry"\n', url=model.url)
+        write_items(home, {"prompt": "poison", "id": "a"}, {"prompt": "good", "id": "b"})
+        command = ("batch", "p.jsonl", "--name", "n", "--parallel", "1", "--max-deaths", "3", "--out", "r.jsonl")
+        codes = [cru(*command, home=home).code for _ in range(4)]
+    assert codes == [-signal.SIGKILL] * 3 + [1]
+    found = results(home)
+    assert (found["a"]["status"], found["b"]["status"]) == ("dead", "done")
+    assert [death["why"] for death in found["a"]["deaths"]] == ["cru batch was killed"] * 3
+
+
+@pytest.mark.parametrize("flag", ["--queue", "--shared", "--fetch"])
+def test_what_needs_a_database_says_so(home: HomeDir, flag: str) -> None:
+    write_items(home, {"prompt": "one", "id": "a"})
+    run = cru("batch", "p.jsonl", flag, home=home)
+    assert run.code == 2 and f"{flag} needs a database, which CRU_DATABASE_URL names" in run.err

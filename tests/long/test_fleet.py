@@ -1,17 +1,16 @@
-"""Workers that are killed, stopped, and lose their database, over many tasks; and the same on Postgres."""
+"""Batches and workers that are killed, stopped, and lose their database, over many tasks."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bench.fleet import FleetRun
-from tests.features.fleet import support, test_context_copy, test_queue, test_workers
 from tests.kit import Hang, HomeDir, Reply, cru, server, start, wait_until
+from tests.kit.databases import Databases
 from tests.kit.postgres import PostgresServer, postgres, programs
 
 pytestmark = pytest.mark.long
@@ -22,73 +21,36 @@ needs_postgres = pytest.mark.skipif(programs() is None, reason="Postgres is not 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[PostgresServer]:
+    """A server that tests may crash."""
     with postgres() as running:
         yield running
 
 
-def clear(database: PostgresServer) -> None:
-    import psycopg
-
-    with psycopg.connect(database.url) as connection:
-        connection.execute("DROP TABLE IF EXISTS cru_queue, cru_tasks, cru_workers, cru_deaths, cru_files")
-
-
-def test_twenty_kills_lose_no_task_and_run_none_twice(tmp_path: Path) -> None:
+def test_twenty_kills_of_a_batch_lose_no_task_and_run_none_twice(tmp_path: Path) -> None:
     run = FleetRun(tmp_path, TASKS)
     run.work(2, min(KILLS, TASKS // 4))
     assert run.deaths == min(KILLS, TASKS // 4)
     assert run.problems() == []
 
 
-@needs_postgres
-def test_kills_on_postgres_lose_no_task_either(tmp_path: Path, database: PostgresServer) -> None:
-    clear(database)
-    run = FleetRun(tmp_path, TASKS // 10, {"CRU_DATABASE_URL": database.url})
-    run.work(2, 3)
-    assert run.deaths == 3 and run.problems() == []
+def test_twenty_kills_of_workers_lose_no_task_and_run_none_twice(tmp_path: Path, url: str) -> None:
+    run = FleetRun(tmp_path, TASKS, url)
+    run.work(2, min(KILLS, TASKS // 4))
+    assert run.deaths == min(KILLS, TASKS // 4)
+    assert run.problems() == []
 
 
-def test_kills_of_workers_with_homes_of_their_own_lose_no_task_either(tmp_path: Path) -> None:
-    run = FleetRun(tmp_path, TASKS // 10, {"CRU_DATABASE_URL": f"sqlite:///{tmp_path}/queue.sqlite"}, shared=True)
+def test_kills_of_workers_with_homes_of_their_own_lose_no_task_either(tmp_path: Path, url: str) -> None:
+    run = FleetRun(tmp_path, TASKS // 10, url, shared=True)
     run.work(2, 5)
     assert run.deaths == 5 and run.problems() == []
-
-
-@needs_postgres
-def test_shared_conversations_on_postgres_survive_kills(tmp_path: Path, database: PostgresServer) -> None:
-    clear(database)
-    run = FleetRun(tmp_path, TASKS // 10, {"CRU_DATABASE_URL": database.url}, shared=True)
-    run.work(2, 5)
-    assert run.deaths == 5 and run.problems() == []
-
-
-CASES = [
-    case
-    for module in (test_queue, test_workers, test_context_copy)
-    for name, case in vars(module).items()
-    if name.startswith("test_")
-    and list(inspect.signature(case).parameters) == ["tmp_path"]
-    and "file" not in name
-    and "nobody_else" not in name
-]
-
-
-@needs_postgres
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_postgres_does_all_that_the_file_does(
-    case: Callable[[Path], None], tmp_path: Path, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clear(database)
-    monkeypatch.setattr(support, "URL", database.url)
-    case(tmp_path)
 
 
 @needs_postgres
 def test_a_worker_waits_for_a_database_that_is_gone_and_finishes_what_it_has(
     home: HomeDir, database: PostgresServer
 ) -> None:
-    clear(database)
-    env = {"CRU_DATABASE_URL": database.url}
+    env = {"CRU_DATABASE_URL": Databases(database).new()}
     (home.path / "script.txt").write_text("delay: 2s\ntext: fine\n")
     home.configure(f'model = "scripted:{home.path / "script.txt"}"\n')
     (home.project / "p.txt").write_text("one\n")
@@ -106,26 +68,25 @@ def test_a_worker_waits_for_a_database_that_is_gone_and_finishes_what_it_has(
     assert cru("batch", home=home, env=env).out == "n: 1 done\n"
 
 
-@needs_postgres
-def test_tasks_of_another_home_are_left_alone_and_named(home: HomeDir, database: PostgresServer) -> None:
-    clear(database)
-    env = {"CRU_DATABASE_URL": database.url}
+def test_tasks_of_another_home_are_left_alone_and_named(home: HomeDir, fleet: dict[str, str]) -> None:
     (home.project / "p.txt").write_text("one\n")
     home.configure('model = "scripted:/nowhere"\n')
-    assert cru("batch", "p.txt", "--name", "n", "--queue", home=home, env=env).code == 0
-    run = cru("--home", str(home.path / "other"), "worker", "--once", home=home, env=env)
+    assert cru("batch", "p.txt", "--name", "n", "--queue", home=home, env=fleet).code == 0
+    run = cru("--home", str(home.path / "other"), "worker", "--once", home=home, env=fleet)
     assert run.code == 0 and "1 queued tasks belong to another home" in run.err
 
 
-def test_a_worker_that_was_stopped_is_taken_for_dead_and_its_task_runs_once(home: HomeDir) -> None:
+def test_a_worker_that_was_stopped_is_taken_for_dead_and_its_task_runs_once(
+    home: HomeDir, fleet: dict[str, str]
+) -> None:
     with server([Hang(), Reply("answer")]) as model:
         home.configure(url=model.url)
         (home.project / "p.txt").write_text("one\n")
-        cru("batch", "p.txt", "--name", "n", "--queue", home=home)
-        with start("worker", "--beat", "0.2", home=home) as stopped:
+        cru("batch", "p.txt", "--name", "n", "--queue", home=home, env=fleet)
+        with start("worker", "--beat", "0.2", home=home, env=fleet) as stopped:
             wait_until(lambda: len(model.requests) == 1)
             stopped.signal(signal.SIGSTOP)
-            with start("worker", "--beat", "0.2", home=home) as other:
+            with start("worker", "--beat", "0.2", home=home, env=fleet) as other:
                 other.wait_for("missed 4 beats")
                 other.wait_for("begins")  # the run of the stopped worker still has the context
                 stopped.signal(signal.SIGCONT)

@@ -40,7 +40,9 @@ def _toml(settings: dict[str, Any]) -> str:
     return "\n".join([*plain, *tables]) + "\n"
 
 
-def play(tmp_path: Path, guard: Guard, road: str) -> tuple[HomeDir, dict[str, dict[str, Any]]]:
+def play(
+    tmp_path: Path, guard: Guard, road: str, env: dict[str, str] | None = None
+) -> tuple[HomeDir, dict[str, dict[str, Any]]]:
     """Two items that touch a file, one of them through a sub-agent; what came of them."""
     here = home(tmp_path)
     here.cru.mkdir()
@@ -58,9 +60,9 @@ def play(tmp_path: Path, guard: Guard, road: str) -> tuple[HomeDir, dict[str, di
     (here.project / "p.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, items)))
     batch = ("batch", "p.jsonl", "--name", "n", "--out", "r.jsonl")
     if road == WORKER:
-        assert cru(*batch, "--queue", home=here).code == 0
-        assert cru("worker", "--once", "--concurrency", "2", home=here).code == 0
-    run = cru(*batch, home=here)
+        assert cru(*batch, "--queue", home=here, env=env).code == 0
+        assert cru("worker", "--once", "--concurrency", "2", home=here, env=env).code == 0
+    run = cru(*batch, home=here, env=env)
     lines = [msgspec.json.decode(line) for line in (here.project / "r.jsonl").read_bytes().splitlines()]
     assert len(lines) == 2, run
     return here, {line["id"]: line for line in lines}
@@ -77,8 +79,11 @@ def _results(here: HomeDir) -> list[str]:
 @pytest.mark.pairwise("road", "name")
 @pytest.mark.parametrize("road", [HERE, WORKER])
 @pytest.mark.parametrize("name", GUARDS)
-def test_a_guard_of_calls_holds_in_items_and_below_them(tmp_path: Path, name: str, road: str) -> None:
-    here, _ = play(tmp_path, GUARDS[name], road)
+def test_a_guard_of_calls_holds_in_items_and_below_them(
+    tmp_path: Path, name: str, road: str, request: pytest.FixtureRequest
+) -> None:
+    env = request.getfixturevalue("fleet") if road == WORKER else None
+    here, _ = play(tmp_path, GUARDS[name], road, env)
     # a list of tools that a plugin chose is told in its own words by the main agent
     why = [GUARDS[name].why, *(["main"] if name == "tools:select" else [])]
     refused = [text for text in _results(here) if any(word in text for word in why)]

@@ -4,6 +4,7 @@ HookError
 ├── NoEntry       no hook of that id
 ├── BadHooks      a configuration cannot be used at all
 ├── Untrusted     --strict-hooks: hooks that a person has not accepted are in the way (exit 3)
+├── SlowRegex     a search for a matcher's regular expression did not end in time
 ├── NoShell       no shell on this machine can run the command
 └── BadScript     the file at a command's place cannot be run: what the hook then prints on standard error
 """
@@ -22,6 +23,10 @@ class NoEntry(HookError):
 
 
 class BadHooks(HookError):
+    pass
+
+
+class SlowRegex(HookError):
     pass
 
 

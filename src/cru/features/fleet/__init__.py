@@ -3,18 +3,21 @@
 What can go wrong with it.
 
 FleetError
-├── QueueUnavailable   the database cannot be reached, is locked, full or not ours; may pass
-├── QueueTooNew        a newer cru made it
+├── QueueUnavailable   the database cannot be reached; may pass
 ├── BadItems           lines of a file that are no items (exit 2)
 ├── ItemChanged        an item is not what was queued under its id (exit 2)
 ├── UnreadableTask     a row of the queue cannot be read; its task has failed
-├── HomeCopied         another home has the same id
 └── WorkerReplaced     others took this worker for dead, and have its tasks
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cru.core.base.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.features.fleet.records import QueuedTask
 
 
 class FleetError(CruError):
@@ -22,10 +25,6 @@ class FleetError(CruError):
 
 
 class QueueUnavailable(FleetError):
-    pass
-
-
-class QueueTooNew(FleetError):
     pass
 
 
@@ -38,11 +37,11 @@ class ItemChanged(FleetError):
 
 
 class UnreadableTask(FleetError):
-    pass
+    """task: all that is known of it."""
 
-
-class HomeCopied(FleetError):
-    pass
+    def __init__(self, message: str, hint: str, task: QueuedTask) -> None:
+        super().__init__(message, hint)
+        self.task = task
 
 
 class WorkerReplaced(FleetError):

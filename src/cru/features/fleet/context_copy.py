@@ -77,7 +77,7 @@ class ContextCopy:
             self._states = {name: state for name, parts in copies.items() if (state := self._state_of(name, parts))}
         return outcome
 
-    def copy(self, task: QueuedTask | None, worker: str, is_last: bool = False) -> None:
+    def copy(self, task: QueuedTask | None, worker: int, is_last: bool = False) -> None:
         """Copy what has changed since, as long as the worker has the task; None: nobody has it. Raises CopyRefused, QueueUnavailable,
         OSError."""
         states = dict(self._states)
@@ -91,22 +91,25 @@ class ContextCopy:
                 except FileNotFoundError:
                     names.discard(name)  # gone meanwhile
             for name in states.keys() - names:
-                run("DELETE FROM cru_files WHERE context = :context AND path = :path", context=self._context, path=name)
+                run(
+                    "DELETE FROM cru_files WHERE context = %(context)s AND path = %(path)s",
+                    context=self._context,
+                    path=name,
+                )
                 del states[name]
         self._states = states
 
     def copy_first(self) -> None:
         """Copy a conversation that was here before there was a copy. Raises QueueUnavailable, OSError."""
         with self._database.transaction() as run:
-            rows = run("SELECT 1 FROM cru_files WHERE context = :context LIMIT 1", context=self._context)
+            rows = run("SELECT 1 FROM cru_files WHERE context = %(context)s LIMIT 1", context=self._context)
         if not rows and (self._folder / LOG).exists():
-            self.copy(None, "")
+            self.copy(None, 0)
 
-    def _check_owner(self, run: Run, task: QueuedTask, worker: str) -> None:
+    def _check_owner(self, run: Run, task: QueuedTask, worker: int) -> None:
         rows = run(
-            "SELECT 1 FROM cru_tasks WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running' {locked}",
-            batch=task.batch,
-            id=task.id,
+            "SELECT 1 FROM procrastinate_jobs WHERE id = %(job)s AND worker_id = %(worker)s AND status = 'doing' FOR UPDATE",
+            job=task.job,
             worker=worker,
         )
         if not rows:
@@ -123,14 +126,18 @@ class ContextCopy:
             return before
         grows = before is not None and name.endswith(".jsonl") and status.st_ino == before.inode
         if before is None or not grows or status.st_size < before.size or (is_last and before.parts > MOST_PARTS):
-            run("DELETE FROM cru_files WHERE context = :context AND path = :path", context=self._context, path=name)
+            run(
+                "DELETE FROM cru_files WHERE context = %(context)s AND path = %(path)s",
+                context=self._context,
+                path=name,
+            )
             before = FileState(status.st_ino, 0, 0, 0)
         size, parts = before.size, before.parts
         with path.open("rb") as file:
             file.seek(size)
             while (data := file.read(PART)) or not parts:
                 run(
-                    "INSERT INTO cru_files VALUES (:context, :path, :part, :data) "
+                    "INSERT INTO cru_files VALUES (%(context)s, %(path)s, %(part)s, %(data)s) "
                     "ON CONFLICT (context, path, part) DO UPDATE SET data = excluded.data",
                     context=self._context,
                     path=name,
@@ -153,7 +160,7 @@ class ContextCopy:
     def _read(self, run: Run) -> dict[str, list[bytes]]:
         """The parts of each file that may come from another machine. Raises FleetError for a name that leads out of the folder."""
         rows = run(
-            "SELECT path, data FROM cru_files WHERE context = :context ORDER BY path, part", context=self._context
+            "SELECT path, data FROM cru_files WHERE context = %(context)s ORDER BY path, part", context=self._context
         )
         copies: dict[str, list[bytes]] = {}
         for path, data in rows:

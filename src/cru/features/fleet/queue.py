@@ -1,45 +1,56 @@
-"""The queue: who has which task. Each method is one transaction, so that no kill leaves half of it."""
+"""The queue of the fleet: what a worker does with jobs of Procrastinate 3.10, which has them in Postgres. Each method is one transaction,
+so that no kill leaves half of it.
+
+Procrastinate chooses the next job (by priority, then by age, and one of a lock at a time; the lock is the conversation) and knows which
+worker has it. It does not look which worker ends a job, counts no deaths and queues nothing again; that is done here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cru.features.fleet import UnreadableTask
-from cru.features.fleet.database import Database, Row, Run
-from cru.features.fleet.identity import (
-    SHARED,
-    AskedPrompt,
-    decode_item,
-    prompt_key,
-    readable_items,
-    refuse_changed,
-    refuse_other_home,
-)
-from cru.features.fleet.records import (
-    VERSION,
-    BatchItem,
-    Death,
-    QueuedTask,
-    TaskRow,
-    TaskState,
-    WorkResult,
-    WorkStatus,
-)
+from cru.core.base.files import decode_json
+from cru.core.base.files.atomic import create_file, replace_file
+from cru.core.base.files.regular import make_private_folder
+from cru.core.conversations.entries import new_id
+from cru.features.fleet import UnreadableTask, WorkerReplaced
+from cru.features.fleet.batch import dead_result, prompt_key
+from cru.features.fleet.database import Database, Run
+from cru.features.fleet.records import VERSION, BatchItem, Death, QueuedTask, WorkResult, WorkStatus
 from cru.features.fleet.schema import make_tables
 
+TASK = "cru.item"
+"""The name of the task of Procrastinate."""
+SHARED = "cru-shared"
+"""In place of a home: conversations that are in the database, too, for workers of all homes. Names of homes are names of queues."""
+MISSED = 4
+"""Beats without which a worker counts as dead."""
+HOME_ID = "home-id"
+
 _encode = msgspec.json.encode
-RETRIED = (WorkStatus.FAILED, WorkStatus.TIMED_OUT, WorkStatus.DEAD, WorkStatus.DENIED)
 
 
-class BatchCounts(Struct, frozen=True):
-    """How far a batch is: tasks by state, finished ones by how they ended."""
+class WorkerInfo(Struct, frozen=True):
+    """A worker as others see it. name: host, process and a random part; places: items at once; beat: seconds between two signs of life."""
 
     name: str
-    states: Mapping[TaskState, int]
-    statuses: Mapping[WorkStatus, int]
+    host: str
+    places: int
+    beat: float
+
+
+class DeadWorker(Struct, frozen=True):
+    """A worker that was taken for dead. count: tasks that it had; why: how its death is known."""
+
+    name: str
+    count: int
+    why: str
 
 
 class LeftTasks(Struct, frozen=True):
@@ -50,349 +61,237 @@ class LeftTasks(Struct, frozen=True):
 
 
 class WorkQueue:
-    """Tasks in a database. home: the id of the home that holds their contexts."""
+    """The jobs of a database. home: the id of the home that holds their conversations."""
 
     def __init__(self, database: Database, home: str) -> None:
         self.database = database
         self.home = home
-        self._is_made = False
-
-    @property
-    def place(self) -> str:
-        return self.database.place
+        self.place = database.place
+        self.queues = [home, SHARED]
 
     def open(self) -> None:
-        """Make the tables if they are not there. Raises QueueTooNew, QueueUnavailable."""
-        if self._is_made:
-            return
+        """Make the tables if they are not there. Raises QueueUnavailable, FleetError."""
         try:
             make_tables(self.database)
         except BaseException:
             self.close()
             raise
-        self._is_made = True
 
     def close(self) -> None:
         self.database.close()
 
-    def add(self, batch: str, items: Sequence[tuple[int, BatchItem]], max_deaths: int, is_shared: bool = False) -> int:
-        """Queue the items (line, item) that are not there yet; how many. is_shared: their conversations are in the database, too. Raises
-        ItemChanged, and then none is queued."""
-        home = SHARED if is_shared else self.home
-        with self.database.transaction() as run:
-            rows = run("SELECT id, item, line, home FROM cru_tasks WHERE batch = :batch", batch=batch)
-            refuse_other_home(batch, home, {row[3] for row in rows})
-            known = {row[0]: (row[1], row[2]) for row in rows}
-            [(now,)] = run("SELECT {now}")
-            added = 0
-            for line, item in items:
-                text = _encode(item).decode()
-                if known.get(item.id) == (text, line):
-                    continue
-                if item.id in known:
-                    refuse_changed(line, item, known[item.id][0])
-                    run(
-                        "UPDATE cru_tasks SET line = :line, item = :item WHERE batch = :batch AND id = :id AND state <> 'running'",
-                        line=line,
-                        item=text,
-                        batch=batch,
-                        id=item.id,
-                    )
-                    continue
-                added += 1
-                run(
-                    "INSERT INTO cru_tasks (batch, id, line, version, home, context, item, state, max_deaths, queued_at) "
-                    "VALUES (:batch, :id, :line, :version, :home, :context, :item, 'queued', :most, :now)",
-                    batch=batch,
-                    id=item.id,
-                    line=line,
-                    version=item.version,
-                    home=home,
-                    context=item.context,
-                    item=text,
-                    most=max_deaths,
-                    now=now,
-                )
-        return added
+    # workers ----------------------------------------------------------------------------------------------------------------------
 
-    def retry(self, batch: str, ids: Iterable[str], max_deaths: int) -> int:
-        """Queue tasks again that ended otherwise than done; how many. One that was denied is asked anew, others go on."""
-        count = 0
-        with self.database.transaction() as run:
-            for task in ids:
-                rows = run(
-                    "SELECT result FROM cru_tasks WHERE batch = :batch AND id = :id AND state = 'finished'",
-                    batch=batch,
-                    id=task,
-                )
-                result = _result(rows[0][0]) if rows else None
-                if result is None or result.status not in RETRIED:
-                    continue
-                count += 1
-                run(
-                    "UPDATE cru_tasks SET state = 'queued', status = '', result = '', worker = '', not_before = 0, deaths = 0, "
-                    "max_deaths = :most, attempt = attempt + :anew WHERE batch = :batch AND id = :id",
-                    anew=int(result.status is WorkStatus.DENIED),
-                    batch=batch,
-                    id=task,
-                    most=max_deaths,
-                )
-                run("DELETE FROM cru_deaths WHERE batch = :batch AND id = :id", batch=batch, id=task)
-        return count
-
-    def claim(self, worker: str, batch: str = "") -> QueuedTask | None:
-        """Take the oldest task that may run, of one batch or any; None if there is none, or if the worker is not known any more. No two
-        tasks of a context run at once, and those of one batch run in their order, one that was put off included. Raises UnreadableTask
-        for one whose item cannot be read, which has then failed."""
-        with self.database.transaction() as run:
-            rows = run(CLAIM, worker=worker, batch=batch, version=VERSION, home=self.home)
-        if not rows:
-            return None
-        name, task, attempt, text, deaths, most, home = rows[0]
-        try:
-            item = decode_item(text, BatchItem)
-        except msgspec.DecodeError as error:
-            why = f"its item in the queue cannot be read: {error}"
-            unreadable = QueuedTask(name, task, "", BatchItem(""), deaths, most)
-            self.finish(worker, unreadable, WorkResult(WorkStatus.FAILED, code=1, error=why, worker=worker))
-            raise UnreadableTask(f"{name}/{task} failed: {why}", "`cru batch --forget` removes its batch") from error
-        return QueuedTask(name, task, prompt_key(name, item, attempt), item, deaths, most, home == SHARED)
-
-    def finish(self, worker: str, task: QueuedTask, result: WorkResult) -> bool:
-        """Write down what came of a task; False if it is another worker's by now. Once more is as good as once."""
-        with self.database.transaction() as run:
-            deaths = tuple(_deaths(run, task.batch, task.id))
-            result = msgspec.structs.replace(result, deaths=deaths)
-            rows = run(
-                "UPDATE cru_tasks SET state = 'finished', ended_at = {now}, status = :status, result = :result "
-                "WHERE batch = :batch AND id = :id AND worker = :worker AND (state = 'running' OR status = :status) RETURNING id",
-                status=result.status.value,
-                result=_encode(result).decode(),
-                batch=task.batch,
-                id=task.id,
-                worker=worker,
-            )
-        return bool(rows)
-
-    def hand_back(self, worker: str, task: QueuedTask, seconds: float = 0.0) -> None:
-        """Queue it again, for anybody, after so many seconds."""
+    def join(self, worker: int, info: WorkerInfo) -> None:
+        """Say more of a worker that Procrastinate knows."""
         with self.database.transaction() as run:
             run(
-                "UPDATE cru_tasks SET state = 'queued', worker = '', not_before = {now} + :wait "
-                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running'",
-                wait=int(seconds * 1000),
-                batch=task.batch,
-                id=task.id,
-                worker=worker,
+                "INSERT INTO cru_fleet_workers VALUES (%(id)s, %(name)s, %(host)s, %(home)s, %(places)s, %(beat)s) ON CONFLICT DO NOTHING",
+                id=worker, name=info.name, host=info.host, home=self.home, places=info.places, beat=info.beat,
+            )  # fmt: skip
+
+    def beat(self, worker: int) -> None:
+        """Raises WorkerReplaced if others took this worker for dead."""
+        with self.database.transaction() as run:
+            rows = run(
+                "UPDATE procrastinate_workers SET last_heartbeat = NOW() WHERE id = %(id)s RETURNING id", id=worker
+            )
+        if not rows:
+            raise WorkerReplaced(
+                "others took this worker for dead (was it stopped, or without its database?) and have its tasks",
+                "the same command again takes part again",
             )
 
-    def hand_back_all_but(self, worker: str, tasks: Iterable[QueuedTask]) -> int:
-        """Queue again what a worker has and does not know of: the answer to its claim was lost; how many."""
-        held = {(task.batch, task.id) for task in tasks}
+    def leave(self, worker: int) -> None:
+        """Be gone; what this worker still has is queued again."""
         with self.database.transaction() as run:
-            rows = run("SELECT batch, id FROM cru_tasks WHERE worker = :worker AND state = 'running'", worker=worker)
-            lost = [row for row in rows if (row[0], row[1]) not in held]
-            for batch, task in lost:
-                run(
-                    "UPDATE cru_tasks SET state = 'queued', worker = '' WHERE batch = :batch AND id = :id",
-                    batch=batch,
-                    id=task,
-                )
-        return len(lost)
+            for (job,) in run(
+                "SELECT id FROM procrastinate_jobs WHERE worker_id = %(id)s AND status = 'doing' FOR UPDATE", id=worker
+            ):
+                _queue_again(run, job)
+            run("DELETE FROM procrastinate_workers WHERE id = %(id)s", id=worker)
 
-    def count_death(self, worker: str, host: str, task: QueuedTask, why: str) -> None:
+    def take_over(self, worker: int) -> list[DeadWorker]:
+        """Queue again what workers had that missed MISSED beats, by the database's clock, once among all that see them dead."""
+        with self.database.transaction() as run:
+            rows = run(
+                "SELECT w.id, c.name, c.host FROM procrastinate_workers w JOIN cru_fleet_workers c USING (id) "
+                "WHERE w.id <> %(id)s AND NOW() - w.last_heartbeat > %(missed)s * c.beat * INTERVAL '1 second' "
+                "FOR UPDATE OF w SKIP LOCKED",
+                id=worker, missed=MISSED,
+            )  # fmt: skip
+            return [_bury_worker(run, *row) for row in rows]
+
+    # the tasks of a worker --------------------------------------------------------------------------------------------------------
+
+    def task(self, job: int) -> QueuedTask | None:
+        """What a job asks, None if its batch was forgotten. Raises UnreadableTask."""
+        with self.database.transaction() as run:
+            rows = run(
+                "SELECT batch, id, attempt, item, deaths, max_deaths, home, version FROM cru_items WHERE job = %(job)s",
+                job=job,
+            )
+        if not rows:
+            return None
+        batch, name, attempt, text, deaths, most, home, version = rows[0]
+        task = QueuedTask(batch, name, "", BatchItem(""), len(read_deaths(deaths)), most, home == SHARED, job, version)
+        if version > VERSION:
+            return task
+        try:
+            item = decode_json(text, BatchItem)
+        except msgspec.DecodeError as error:
+            why = f"its item in the queue cannot be read: {error}"
+            raise UnreadableTask(
+                f"{batch}/{name} failed: {why}", "`cru batch --forget` removes its batch", task
+            ) from error
+        return replace(task, key=prompt_key(batch, item, attempt), item=item)
+
+    def finish(self, worker: int, task: QueuedTask, result: WorkResult) -> WorkResult | None:
+        """Write down what came of a task, once or more; the result with its deaths, None if another worker has it by now."""
+        with self.database.transaction() as run:
+            [(deaths, known)] = run("SELECT deaths, result FROM cru_items WHERE job = %(job)s", job=task.job) or [
+                ("[]", "")
+            ]
+            result = replace(result, deaths=read_deaths(deaths))
+            if known and known == _encode(result).decode():
+                return result
+            if not _owns(run, worker, task.job):
+                return None
+            _settle(run, task.job, result)
+        return result
+
+    def hand_back(self, worker: int, task: QueuedTask, seconds: float = 0.0) -> None:
+        """Queue it again, for any worker, after so many seconds."""
+        with self.database.transaction() as run:
+            if _owns(run, worker, task.job):
+                _queue_again(run, task.job, seconds)
+
+    def hand_back_all_but(self, worker: int, jobs: Collection[int]) -> None:
+        """Queue again what a worker has and does not know of: the answer to its request was lost."""
+        with self.database.transaction() as run:
+            for (job,) in run(
+                "SELECT id FROM procrastinate_jobs WHERE worker_id = %(worker)s AND status = 'doing' FOR UPDATE",
+                worker=worker,
+            ):
+                if job not in jobs:
+                    _queue_again(run, job)
+
+    def count_death(self, worker: int, info: WorkerInfo, task: QueuedTask, why: str) -> None:
         """Its run ended without a result while the worker lives: queue it again, or let it be if that was the last time."""
         with self.database.transaction() as run:
-            rows = run(
-                "SELECT batch, id, deaths, max_deaths, context FROM cru_tasks "
-                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running'",
-                batch=task.batch,
-                id=task.id,
-                worker=worker,
-            )
-            for row in rows:
-                bury(run, row, worker, host, why)
+            if _owns(run, worker, task.job):
+                _bury(run, task.job, info.name, info.host, why)
 
-    def rows(self, batch: str) -> list[TaskRow]:
-        """All tasks of a batch, in the order of its file."""
+    def owns(self, worker: int, job: int) -> bool:
+        """Whether a job is this worker's."""
+        with self.database.transaction() as run:
+            return _owns(run, worker, job)
+
+    def has_work(self) -> bool:
+        """Whether a task of this home and version is queued or runs."""
         with self.database.transaction() as run:
             rows = run(
-                "SELECT id, line, state, item, context, worker, deaths, result FROM cru_tasks WHERE batch = :batch ORDER BY line, id",
-                batch=batch,
-            )
-        return [_task_row(row) for row in rows]
-
-    def items(self, batch: str) -> list[tuple[int, BatchItem]]:
-        """The items of a batch with their lines, in their order; those of a newer cru, and those that cannot be read, are left out."""
-        with self.database.transaction() as run:
-            rows = run(
-                "SELECT line, item FROM cru_tasks WHERE batch = :batch AND version <= :version ORDER BY line, id",
-                batch=batch,
-                version=VERSION,
-            )
-        return list(readable_items(rows))
-
-    def is_shared(self, batch: str) -> bool:
-        """Whether the conversations of a batch are in the database, too."""
-        with self.database.transaction() as run:
-            return bool(run("SELECT 1 FROM cru_tasks WHERE batch = :batch AND home = '' LIMIT 1", batch=batch))
-
-    def finished_since(self, batch: str, known: set[str]) -> list[TaskRow]:
-        """Finished tasks of a batch that are not known yet, the first that ended first."""
-        with self.database.transaction() as run:
-            ids = [
-                row[0]
-                for row in run(
-                    "SELECT id FROM cru_tasks WHERE batch = :batch AND state = 'finished' ORDER BY ended_at, line",
-                    batch=batch,
-                )
-                if row[0] not in known
-            ]
-            return [
-                _task_row(row)
-                for task in ids
-                for row in run(
-                    "SELECT id, line, state, item, context, worker, deaths, result FROM cru_tasks WHERE batch = :batch AND id = :id",
-                    batch=batch,
-                    id=task,
-                )
-            ]
-
-    def counts(self, batch: str = "") -> list[BatchCounts]:
-        """How far each batch is, or one, the newest last."""
-        with self.database.transaction() as run:
-            rows = run(COUNTS, batch=batch)
-        names = dict.fromkeys(row[0] for row in rows)
-        return [_batch_counts(name, [row for row in rows if row[0] == name]) for name in names]
+                "SELECT 1 FROM procrastinate_jobs j JOIN cru_items i ON i.job = j.id WHERE j.queue_name = ANY(%(queues)s) "
+                "AND j.status IN ('todo', 'doing') AND i.version <= %(version)s LIMIT 1",
+                queues=self.queues, version=VERSION,
+            )  # fmt: skip
+        return bool(rows)
 
     def left_tasks(self) -> LeftTasks:
         """Queued tasks that workers of this home and version do not take."""
         with self.database.transaction() as run:
-            [(elsewhere,)] = run(
-                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home NOT IN (:home, '')", home=self.home
-            )
-            [(newer,)] = run(
-                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home IN (:home, '') AND version > :version",
-                home=self.home,
-                version=VERSION,
-            )
+            [(elsewhere, newer)] = run(
+                "SELECT COUNT(*) FILTER (WHERE j.queue_name <> ALL(%(queues)s)), "
+                "COUNT(*) FILTER (WHERE j.queue_name = ANY(%(queues)s) AND i.version > %(version)s) "
+                "FROM procrastinate_jobs j JOIN cru_items i ON i.job = j.id WHERE j.status = 'todo'",
+                queues=self.queues, version=VERSION,
+            )  # fmt: skip
         return LeftTasks(elsewhere, newer)
 
-    def waiting(self, batch: str = "") -> int:
-        """Tasks that may still have to be taken: those that are queued, and of one batch those that others run, too."""
-        states = ("queued", "running") if batch else ("queued", "queued")
-        with self.database.transaction() as run:
-            [(count,)] = run(
-                "SELECT COUNT(*) FROM cru_tasks WHERE home IN (:home, '') AND version <= :version AND state IN (:first, :second) "
-                "AND (CAST(:batch AS TEXT) = '' OR batch = :batch)",
-                home=self.home, version=VERSION, batch=batch, first=states[0], second=states[1],
-            )  # fmt: skip
-        return int(count)
 
-    def forget(self, batch: str) -> int:
-        """Let go of a batch, unless something of it runs; how many tasks. The contexts stay."""
-        with self.database.transaction() as run:
-            rows = run(
-                "DELETE FROM cru_tasks WHERE batch = :batch AND state <> 'running' AND home IN (:home, '') RETURNING id",
-                batch=batch,
-                home=self.home,
-            )
-            for row in rows:
-                run("DELETE FROM cru_deaths WHERE batch = :batch AND id = :id", batch=batch, id=row[0])
-        return len(rows)
-
-
-CLAIM = """
-UPDATE cru_tasks SET state = 'running', worker = :worker, started_at = {now}
-WHERE (batch, id) = (
-    SELECT t.batch, t.id FROM cru_tasks t
-    WHERE t.state = 'queued' AND (t.home || '') IN (:home, '') AND t.version <= :version AND t.not_before <= {now}
-      AND (CAST(:batch AS TEXT) = '' OR t.batch = :batch)
-      AND NOT EXISTS (SELECT 1 FROM cru_tasks r WHERE r.state = 'running' AND r.home = t.home AND r.context = t.context)
-      AND NOT EXISTS (
-        SELECT 1 FROM cru_tasks e WHERE e.state = 'queued' AND e.home = t.home AND e.context = t.context AND e.batch = t.batch
-          AND e.version <= :version AND (e.queued_at < t.queued_at OR (e.queued_at = t.queued_at AND e.line < t.line)))
-    ORDER BY t.queued_at, t.line LIMIT 1 {skip_locked})
-  AND state = 'queued' AND EXISTS (SELECT 1 FROM cru_workers w WHERE w.id = :worker)
-RETURNING batch, id, attempt, item, deaths, max_deaths, home
-"""
-"""`home || ''` has no index: SQLite, too, walks that of queued tasks in their order."""
-COUNTS = """
-SELECT batch, state, status, COUNT(*), MIN(queued_at) FROM cru_tasks
-WHERE CAST(:batch AS TEXT) = '' OR batch = :batch GROUP BY 1, 2, 3 ORDER BY 5, 1
-"""
-
-
-def bury(run: Run, row: Row, worker: str, host: str, why: str) -> None:
-    """Count the death of a run (batch, id, deaths, max_deaths, context): queue the task again, or leave it dead with its history."""
-    batch, task, deaths, most, context = row
-    why = why.replace("\0", "?")  # which no text in Postgres may have
-    run(
-        "INSERT INTO cru_deaths VALUES (:batch, :id, :worker, :host, {now}, :why)",
-        batch=batch,
-        id=task,
-        worker=worker,
-        host=host,
-        why=why,
-    )
-    if deaths + 1 < most:
-        run(
-            "UPDATE cru_tasks SET state = 'queued', worker = '', deaths = deaths + 1 WHERE batch = :batch AND id = :id",
-            batch=batch,
-            id=task,
-        )
-        return
-    history = tuple(_deaths(run, batch, task))
-    error = f"its run died {len(history)} times: {why}" if len(history) > 1 else f"its run died: {why}"
-    result = WorkResult(
-        WorkStatus.DEAD, code=1, error=error, context=context, deaths=history, resume=f"cru -C {context} --resume"
-    )
-    run(
-        "UPDATE cru_tasks SET state = 'finished', worker = '', deaths = deaths + 1, ended_at = {now}, status = 'dead', result = :result "
-        "WHERE batch = :batch AND id = :id",
-        result=_encode(result).decode(),
-        batch=batch,
-        id=task,
-    )
-
-
-def _deaths(run: Run, batch: str, task: str) -> list[Death]:
-    rows = run(
-        "SELECT worker, host, at, why FROM cru_deaths WHERE batch = :batch AND id = :id ORDER BY at",
-        batch=batch,
-        id=task,
-    )
-    return [Death(worker, host, at / 1000, why) for worker, host, at, why in rows]
-
-
-def _result(text: str) -> WorkResult | None:
-    """Older versions wrote a cost of 0 where it was not known, and did not count requests."""
-    if not text:
-        return None
+def read_deaths(text: str) -> tuple[Death, ...]:
+    """The deaths in a column of cru_items; none if it cannot be read."""
     try:
-        result = decode_item(text, WorkResult)
-    except msgspec.DecodeError as error:
-        return WorkResult(WorkStatus.FAILED, code=1, error=f"its result in the queue cannot be read: {error}")
-    if result.tokens.requests or result.tokens.cost:
-        return result
-    tokens = msgspec.structs.replace(result.tokens, cost=None)
-    return msgspec.structs.replace(result, tokens=tokens)
-
-
-def _task_row(row: Row) -> TaskRow:
-    task, line, state, item, context, worker, deaths, result = row
-    try:
-        prompt = decode_item(item, AskedPrompt).prompt
+        return decode_json(text, tuple[Death, ...])
     except msgspec.DecodeError:
-        prompt = "(its item in the queue cannot be read)"
-    return TaskRow(task, line, TaskState(state), prompt, context, worker, deaths, _result(result))
+        return ()
 
 
-def _batch_counts(name: str, rows: Sequence[Row]) -> BatchCounts:
-    states: dict[TaskState, int] = {}
-    statuses: dict[WorkStatus, int] = {}
-    for _, state, status, count, _ in rows:
-        states[TaskState(state)] = states.get(TaskState(state), 0) + count
-        if status:
-            statuses[WorkStatus(status)] = statuses.get(WorkStatus(status), 0) + count
-    return BatchCounts(name, states, statuses)
+def _owns(run: Run, worker: int, job: int) -> bool:
+    return bool(
+        run(
+            "SELECT 1 FROM procrastinate_jobs WHERE id = %(job)s AND worker_id = %(worker)s AND status = 'doing' FOR UPDATE",
+            job=job,
+            worker=worker,
+        )
+    )
+
+
+def _settle(run: Run, job: int, result: WorkResult) -> None:
+    """End an item and its job, which is failed unless there is an answer: so Procrastinate's own tools show it."""
+    run(
+        "UPDATE cru_items SET status = %(status)s, result = %(result)s, ended_at = clock_timestamp() WHERE job = %(job)s",
+        status=result.status.value, result=_encode(result).decode(), job=job,
+    )  # fmt: skip
+    status = "succeeded" if result.status is WorkStatus.DONE else "failed"
+    run("SELECT procrastinate_finish_job_v1(%(job)s, %(status)s, false)", job=job, status=status)
+
+
+def _queue_again(run: Run, job: int, seconds: float = 0.0) -> None:
+    """Unless it is to be cancelled: then that is its end."""
+    rows = run(
+        "SELECT i.context FROM cru_items i JOIN procrastinate_jobs j ON j.id = i.job WHERE j.id = %(job)s AND j.abort_requested",
+        job=job,
+    )
+    if rows:
+        _settle(run, job, cancelled_result(rows[0][0]))
+        return
+    run(
+        "SELECT procrastinate_retry_job_v2(%(job)s, NOW() + %(wait)s * INTERVAL '1 second', NULL, NULL, NULL)",
+        job=job,
+        wait=seconds,
+    )
+
+
+def _bury(run: Run, job: int, worker: str, host: str, why: str) -> None:
+    """Count the death of a run: queue its task again, or leave it dead with its history."""
+    rows = run("SELECT deaths, max_deaths, context FROM cru_items WHERE job = %(job)s", job=job)
+    if not rows:  # its batch was forgotten
+        run("SELECT procrastinate_finish_job_v1(%(job)s, 'failed', false)", job=job)
+        return
+    text, most, context = rows[0]
+    deaths = (*read_deaths(text), Death(worker, host, time.time(), why))
+    run("UPDATE cru_items SET deaths = %(deaths)s WHERE job = %(job)s", deaths=_encode(deaths).decode(), job=job)
+    if len(deaths) < most:
+        _queue_again(run, job)
+    else:
+        _settle(run, job, dead_result(context, deaths))
+
+
+def _bury_worker(run: Run, worker: int, name: str, host: str) -> DeadWorker:
+    why = f"the worker missed {MISSED} beats"
+    jobs = run("SELECT id FROM procrastinate_jobs WHERE worker_id = %(id)s AND status = 'doing' FOR UPDATE", id=worker)
+    for (job,) in jobs:
+        _bury(run, job, name, host, why)
+    run("DELETE FROM procrastinate_workers WHERE id = %(id)s", id=worker)
+    return DeadWorker(name, len(jobs), why)
+
+
+def cancelled_result(context: str) -> WorkResult:
+    """The result of an item that was cancelled."""
+    resume = f"cru -C {context} --resume"
+    return WorkResult(WorkStatus.CANCELLED, code=1, error="it was cancelled", context=context, resume=resume)
+
+
+def home_id(folder: Path) -> str:
+    """The id of a home, made if it has none. Machines that share the home share it. A copy of a home gets one of its own, since it has
+    not the conversations of the other. Raises OSError."""
+    path = folder / HOME_ID
+    make_private_folder(folder)
+    if not path.exists():
+        create_file(path, b"")
+    known, _, inode = path.read_text().strip().partition(" ")
+    if not known or inode != str(folder.stat().st_ino):
+        known = new_id()
+        replace_file(path, f"{known} {folder.stat().st_ino}\n".encode())
+    return known

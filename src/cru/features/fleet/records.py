@@ -32,6 +32,7 @@ class WorkStatus(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed-out"
     DEAD = "dead"
+    CANCELLED = "cancelled"
 
 
 class BatchItem(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -72,7 +73,7 @@ class Death(Struct, frozen=True):
     """A run of a task that ended without a result.
 
     worker, host: where it ran
-    at: Unix seconds, by the database's clock
+    at: Unix seconds
     why: what is known of its end
     """
 
@@ -113,11 +114,13 @@ class WorkResult(Struct, frozen=True, omit_defaults=True):
 
 
 class QueuedTask(Struct, frozen=True):
-    """A task as a worker claims it.
+    """An item that is to run.
 
     key: of its prompt, so that it is asked once
     max_deaths: so many runs without a result are the last
     is_shared: its conversation is in the database, too
+    job: of Procrastinate, 0 on one machine
+    version: of its shape
     """
 
     batch: str
@@ -127,6 +130,8 @@ class QueuedTask(Struct, frozen=True):
     deaths: int
     max_deaths: int
     is_shared: bool = False
+    job: int = 0
+    version: int = VERSION
 
 
 class TaskRow(Struct, frozen=True):

@@ -21,7 +21,7 @@ def result_line(row: TaskRow) -> bytes:
 
 
 class ResultFile:
-    """A file of results. What cannot be written to it stays in the queue. A pipe or a device is written to as it is."""
+    """A file of results. What cannot be written to it is kept with the batch. A pipe or a device is written to as it is."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,5 +63,5 @@ class ResultFile:
         except OSError as error:
             raise FleetError(
                 f"the results cannot be written to {self.path}: {error.strerror or error}",
-                "they are in the queue: the same command with another --out writes them, and runs nothing twice",
+                "they are kept: the same command with another --out writes them, and runs nothing twice",
             ) from error

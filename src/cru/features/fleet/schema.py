@@ -1,46 +1,40 @@
-"""The tables of the queue, the same in both databases."""
+"""The tables in the database: those of Procrastinate, and those of cru that say what its jobs ask and what came of them."""
 
 from __future__ import annotations
 
-from cru.features.fleet import QueueTooNew
-from cru.features.fleet.database import Database, PostgresDatabase
+from cru.features.fleet.database import Database, Run
 
-VERSION = 1
 _LOCK = 0x637275  # of the advisory lock under which the tables are made
 
 TABLES = (
-    "CREATE TABLE IF NOT EXISTS cru_queue (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS cru_tasks (
+    """CREATE TABLE IF NOT EXISTS cru_items (
         batch TEXT NOT NULL, id TEXT NOT NULL, line BIGINT NOT NULL, version BIGINT NOT NULL, home TEXT NOT NULL,
-        context TEXT NOT NULL, attempt BIGINT NOT NULL DEFAULT 1, item TEXT NOT NULL, state TEXT NOT NULL,
-        worker TEXT NOT NULL DEFAULT '', max_deaths BIGINT NOT NULL, deaths BIGINT NOT NULL DEFAULT 0,
-        queued_at BIGINT NOT NULL, not_before BIGINT NOT NULL DEFAULT 0, started_at BIGINT NOT NULL DEFAULT 0,
-        ended_at BIGINT NOT NULL DEFAULT 0, status TEXT NOT NULL DEFAULT '',
-        result TEXT NOT NULL DEFAULT '', PRIMARY KEY (batch, id))""",
-    "DROP INDEX IF EXISTS cru_tasks_next",
-    "CREATE INDEX IF NOT EXISTS cru_tasks_queued ON cru_tasks (queued_at, line) WHERE state = 'queued'",
-    "CREATE INDEX IF NOT EXISTS cru_tasks_context ON cru_tasks (home, context, state)",
-    """CREATE TABLE IF NOT EXISTS cru_workers (
-        id TEXT PRIMARY KEY, host TEXT NOT NULL, pid BIGINT NOT NULL, home TEXT NOT NULL, beat BIGINT NOT NULL,
-        interval_ms BIGINT NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS cru_deaths (
-        batch TEXT NOT NULL, id TEXT NOT NULL, worker TEXT NOT NULL, host TEXT NOT NULL, at BIGINT NOT NULL, why TEXT NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS cru_deaths_task ON cru_deaths (batch, id)",
+        context TEXT NOT NULL, item TEXT NOT NULL, priority INTEGER NOT NULL DEFAULT 0, max_deaths BIGINT NOT NULL,
+        attempt BIGINT NOT NULL DEFAULT 1, deaths TEXT NOT NULL DEFAULT '[]', job BIGINT, status TEXT NOT NULL DEFAULT '',
+        result TEXT NOT NULL DEFAULT '', ended_at TIMESTAMPTZ, PRIMARY KEY (batch, id))""",
+    "CREATE INDEX IF NOT EXISTS cru_items_job ON cru_items (job)",
+    """CREATE TABLE IF NOT EXISTS cru_fleet_workers (
+        id BIGINT PRIMARY KEY REFERENCES procrastinate_workers ON DELETE CASCADE, name TEXT NOT NULL, host TEXT NOT NULL,
+        home TEXT NOT NULL, places INTEGER NOT NULL, beat DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS cru_files (
         context TEXT NOT NULL, path TEXT NOT NULL, part BIGINT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (context, path, part))""",
 )
-"""cru_tasks: see records.QueuedTask; home: the id of the home whose contexts it uses, "" if they are in cru_files, which has files of
-contexts in parts; times in milliseconds of the database's clock."""
+"""cru_items: see records.BatchItem; home: the id of the home that has its conversation, or queue.SHARED if cru_files has it: the files of
+contexts in parts; job: of Procrastinate, the last one that was queued for it; status, result: how it ended, "" if it has not.
+cru_fleet_workers: more of Procrastinate's workers; places: items at once; beat: seconds between two signs of life."""
 
 
 def make_tables(database: Database) -> None:
-    """Make what is not there. Raises QueueTooNew, QueueUnavailable."""
+    """Make what is not there. Raises QueueUnavailable, FleetError."""
     with database.transaction() as run:
-        if isinstance(database, PostgresDatabase):
-            run("SELECT pg_advisory_xact_lock(:key)", key=_LOCK)
+        run("SELECT pg_advisory_xact_lock(%(key)s)", key=_LOCK)
+        if run("SELECT to_regclass('procrastinate_jobs')") == [(None,)]:
+            _make_procrastinate(run)
         for table in TABLES:
             run(table)
-        run("INSERT INTO cru_queue VALUES ('version', :version) ON CONFLICT DO NOTHING", version=str(VERSION))
-        [(version,)] = run("SELECT value FROM cru_queue WHERE name = 'version'")
-    if int(version) > VERSION:
-        raise QueueTooNew(f"the queue {database.place} was made by a newer cru (version {version})", "update cru")
+
+
+def _make_procrastinate(run: Run) -> None:
+    from procrastinate.schema import SchemaManager
+
+    run(SchemaManager.get_schema().replace("%", "%%"))

@@ -18,7 +18,7 @@ CallQueue = Callable[..., Awaitable[Any]]
 
 
 async def run_shared(
-    task: QueuedTask, run: TaskRun, worker: str, database: Database, settings: RunSettings, call: CallQueue
+    task: QueuedTask, run: TaskRun, worker: int, database: Database, settings: RunSettings, call: CallQueue
 ) -> RunEnd:
     """Raises QueueUnavailable, once the worker is to end."""
     copy = ContextCopy(database, settings.home / "contexts" / task.item.context)

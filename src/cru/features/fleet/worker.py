@@ -1,31 +1,40 @@
-"""A worker: takes tasks, runs each in a process of its own, beats, takes over from workers that died."""
+"""A worker: takes jobs from Procrastinate, runs each in a process of its own, beats, takes over from workers that died."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar, TypeVarTuple
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
+import procrastinate
 from msgspec import Struct
 from msgspec.structs import replace
+from procrastinate.exceptions import ConnectorException
+from procrastinate.worker import Worker
 
-from cru.features.fleet import QueueUnavailable, UnreadableTask
-from cru.features.fleet.queue import WorkQueue
-from cru.features.fleet.records import QueuedTask, WorkResult
+from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask, WorkerReplaced
+from cru.features.fleet.database import POSTGRES_OPTIONS
+from cru.features.fleet.jobs import FleetJobs
+from cru.features.fleet.queue import TASK, DeadWorker, WorkerInfo, WorkQueue, cancelled_result
+from cru.features.fleet.records import VERSION, QueuedTask, WorkResult, WorkStatus
 from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
 from cru.features.fleet.shared_run import run_shared
-from cru.features.fleet.workers import DeadWorker, WorkerRegistry
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 POLL_SECONDS = 0.5
-"""Between two looks for tasks, when there was none."""
+"""Between two looks for jobs whose time has come, and for the next one of a conversation. New ones are announced."""
 HELD_SECONDS = 2.0
 """Until a task is tried again whose context another run holds."""
+NEWER_SECONDS = 60.0
+"""Until a task of a newer cru may be taken again."""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0
 """Seconds between tries while the database is gone."""
+LIBRARIES = ("procrastinate", "psycopg.pool")
+"""Whose log is not shown: the worker says itself what happens."""
 
 
 class WorkerEvents(Protocol):
@@ -38,14 +47,14 @@ class WorkerEvents(Protocol):
     def died(self, task: QueuedTask, why: str) -> None: ...
 
     def put_off(self, task: QueuedTask) -> None:
-        """Its context is held by a run of somebody else."""
+        """Its context is held by another run."""
         ...
 
     def lost(self, task: QueuedTask) -> None:
         """Another worker has it by now, and its result counts."""
         ...
 
-    def took_over(self, worker: DeadWorker, count: int) -> None: ...
+    def took_over(self, worker: DeadWorker) -> None: ...
 
     def unreadable(self, error: UnreadableTask) -> None:
         """A task has failed because its row cannot be read."""
@@ -57,31 +66,41 @@ class WorkerEvents(Protocol):
 
 
 class WorkerLimits(Struct, frozen=True):
-    """concurrency: tasks at once; batch: only of this one, "" = any; once: end when nothing is left to take; beat: seconds between two;
-    patience: seconds in which a database that is gone must come back, 0 = any number."""
+    """places: tasks at once; once: end when nothing is left to take; beat: seconds between two signs of life."""
 
-    concurrency: int = 1
-    batch: str = ""
+    places: int = 1
     once: bool = False
     beat: float = 5.0
-    patience: float = 0.0
+
+
+class LastError(logging.Handler):
+    """Keeps the last error of libraries that only log why they end."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.text = "no reason is known"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.text = record.getMessage()
 
 
 class FleetWorker:
-    """Runs until it is stopped, or, with `once`, until no task is left that it can take."""
+    """Runs until it is stopped, or, with `once`, until no task is queued or runs that it could take."""
 
     def __init__(
-        self, queue: WorkQueue, registry: WorkerRegistry, runs: RunSettings, limits: WorkerLimits, events: WorkerEvents
+        self, queue: WorkQueue, info: WorkerInfo, runs: RunSettings, limits: WorkerLimits, events: WorkerEvents
     ) -> None:
-        self._queue, self._registry, self._runs, self._limits, self._events = queue, registry, runs, limits, events
+        self._queue, self._info, self._runs, self._limits, self._events = queue, info, runs, limits, events
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="queue")
-        self._running: dict[asyncio.Task[None], TaskRun] = {}
-        self._held: list[QueuedTask] = []
-        self._is_claiming = False  # both belong to the thread
-        self._stopping = asyncio.Event()
-        self._is_ending = False
-        self._is_gone = False  # a call has failed, and none that failed has worked since: on a full disk others work
-        self._given_up: QueueUnavailable | None = None
+        self._running: dict[int, TaskRun] = {}
+        self._worker: Worker | None = None
+        self._is_stopping = self._is_ending = False
+        self._is_gone = False
+        self._problem: Exception | None = None
+        self._log = LastError()
+        for name in LIBRARIES:
+            logging.getLogger(name).propagate = False
+            logging.getLogger(name).addHandler(self._log)
 
     @property
     def running(self) -> int:
@@ -89,182 +108,172 @@ class FleetWorker:
 
     def stop(self) -> None:
         """Take nothing more; what runs may finish."""
-        self._stopping.set()
+        self._is_stopping = True
+        if self._worker is not None:
+            self._worker.stop()  # type: ignore[no-untyped-call]
 
     def end(self) -> None:
         """End what runs, too: it is handed back, and goes on in another worker."""
-        self.stop()
         self._is_ending = True
+        self.stop()
         for run in self._running.values():
             run.end()
 
-    async def call(self, work: Callable[[*Args], T], *arguments: *Args) -> T:
-        """Work with the queue, in its thread. While the database is gone, try again. Raises QueueUnavailable if this is to end, or when the
-        patience is over: then what runs is ended, too."""
-        loop = asyncio.get_running_loop()
-        wait, begin, has_failed = FIRST_WAIT, loop.time(), False
-        while True:
-            try:
-                value = await loop.run_in_executor(self._thread, work, *arguments)
-                break
-            except QueueUnavailable as error:
-                if 0 < self._limits.patience < loop.time() - begin and not self._is_ending:
-                    self._given_up = _give_up(error, self._limits.patience)
-                    self.end()
-                if self._is_ending:
-                    raise self._given_up or error from error
-                if not self._is_gone:
-                    self._events.unavailable(error)
-                self._is_gone = has_failed = True
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
-        if has_failed:
-            self._note_back()
-        return value
-
-    def _note_back(self) -> None:
-        if self._is_gone:
-            self._is_gone = False
-            self._events.unavailable(None)
-
     async def run(self) -> None:
         """Work until the end. Raises WorkerReplaced, and QueueUnavailable if it could not even begin or leave."""
-        loop = asyncio.get_running_loop()
-        beats = asyncio.create_task(self._beat())
-        stopped = asyncio.create_task(self._stopping.wait())
+        connector = procrastinate.PsycopgConnector(
+            conninfo=self._queue.database.url,
+            kwargs=_options(self._queue),
+            min_size=1,
+            max_size=2,
+            timeout=LONGEST_WAIT,
+        )
+        app = procrastinate.App(connector=connector)
+        jobs = FleetJobs(connector, self._queue, self._info, self._call_or_note, self._retry, self._events.took_over)
+        app.job_manager = jobs
+        app.task(name=TASK, pass_context=True)(self._perform)
         try:
-            await loop.run_in_executor(self._thread, self._registry.join)
-            await self._recover()
-            await self._work(stopped)
-            await self._finish_running()
-            if beats.done():
-                beats.result()
-            await self.call(self._registry.leave)
-            self._note_back()  # the one that failed may still sleep
-        finally:
-            if self._running:  # the queue was given up
-                self.end()
-            stopped.cancel()
-            beats.cancel()
-            await asyncio.gather(stopped, beats, *self._running, return_exceptions=True)
+            async with app.open_async():
+                self._worker = Worker(
+                    app, queues=self._queue.queues, name=self._info.name, concurrency=self._limits.places,
+                    fetch_job_polling_interval=POLL_SECONDS, abort_job_polling_interval=self._limits.beat,
+                    update_heartbeat_interval=self._limits.beat, install_signal_handlers=False,
+                )  # fmt: skip
+                watch = asyncio.create_task(self._stop_when_done())
+                try:
+                    await self._worker.run()  # type: ignore[no-untyped-call]
+                finally:
+                    watch.cancel()
+                    await asyncio.gather(watch, return_exceptions=True)
+        except ConnectorException as error:
+            raise _unavailable(self._queue, error) from error
+        if self._problem is not None:
+            raise self._problem
+        if not self._is_stopping:
+            raise FleetError(
+                f"the worker ended unexpectedly: {self._log.text}", "the same command again takes part again"
+            )
 
     async def close(self) -> None:
-        """Let go of the queue, when whoever calls has ended what calls `call`: what the thread still does is waited for, since a connection
-        belongs to one thread."""
+        """Let go of the queue. What the thread still does is waited for, since a connection belongs to one thread."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._queue.close)
-        self._registry.close()
         self._thread.shutdown(wait=False)
 
-    async def _work(self, stopped: asyncio.Task[bool]) -> None:
-        while not self._stopping.is_set():
-            is_full = await self._fill()
-            if self._limits.once and not self._running and not is_full and not await self._waits():
-                return
-            await asyncio.wait(
-                [*self._running, stopped],
-                timeout=None if is_full else POLL_SECONDS,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            self._reap()
+    async def _stop_when_done(self) -> None:
+        while self._limits.once and not self._is_stopping:
+            if not self._running and not await self._call(self._queue.has_work):
+                self.stop()
+            await asyncio.sleep(POLL_SECONDS)
+        if self._is_stopping and self._worker is not None:
+            self._worker.stop()  # type: ignore[no-untyped-call] # it may have begun after `stop`
 
-    async def _waits(self) -> bool:
-        return await self.call(self._queue.waiting, self._limits.batch) > 0
+    # the database -----------------------------------------------------------------------------------------------------------------
 
-    async def _fill(self) -> bool:
-        """Take tasks until all places are taken; whether they are."""
-        while len(self._running) < self._limits.concurrency:
-            try:
-                task = await self.call(self._claim)
-            except UnreadableTask as error:
-                self._events.unreadable(error)
-                continue
-            if task is None:
-                return False
-            run = TaskRun(self._runs, task)
-            self._running[asyncio.create_task(self._carry_out(task, run))] = run
-            if self._is_ending:
-                run.end()
-            self._events.started(task)
-        return True
+    async def _call(self, work: Callable[[*Args], T], *arguments: *Args) -> T:
+        """Work with the queue, in its thread. While the database is gone, try again. Raises QueueUnavailable if this is to end."""
+        loop = asyncio.get_running_loop()
+        result: T = await self._retry(lambda: loop.run_in_executor(self._thread, lambda: work(*arguments)))
+        return result
 
-    def _claim(self) -> QueuedTask | None:
-        """In the thread. A claim whose answer was lost with the connection may have been one: what it took is handed back first."""
-        if self._is_claiming:
-            self._queue.hand_back_all_but(self._registry.id, self._held)
-        self._is_claiming = True
+    async def _call_or_note(self, work: Callable[[*Args], T], *arguments: *Args) -> T:
+        """`_call` for Procrastinate, which only logs what goes wrong: then what runs is ended, and `run` raises it."""
         try:
-            task = self._queue.claim(self._registry.id, self._limits.batch)
-        except UnreadableTask:
-            self._is_claiming = False
-            raise
-        self._is_claiming = False
-        if task is not None:
-            self._held.append(task)
-        return task
-
-    async def _finish_running(self) -> None:
-        while self._running:
-            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            self._reap()
-
-    def _reap(self) -> None:
-        for done in [task for task in self._running if task.done()]:
-            del self._running[done]
-            done.result()
-
-    async def _carry_out(self, task: QueuedTask, run: TaskRun) -> None:
-        begin = asyncio.get_running_loop().time()
-        end = await self._run(task, run)
-        took = asyncio.get_running_loop().time() - begin
-        try:
-            await self._settle(task, end, took)
-        finally:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._held.remove, task)
-
-    async def _run(self, task: QueuedTask, run: TaskRun) -> RunEnd:
-        if not task.is_shared:
-            return await run.run()
-        return await run_shared(task, run, self._registry.id, self._queue.database, self._runs, self.call)
-
-    async def _settle(self, task: QueuedTask, end: RunEnd, took: float) -> None:
-        if end.result is not None:
-            result = replace(end.result, worker=self._registry.id, seconds=round(took, 3))
-            if await self.call(self._queue.finish, self._registry.id, task, result):
-                self._events.finished(task, result)
-            else:
-                self._events.lost(task)
-        else:
-            await self._give_back(task, end)
-
-    async def _give_back(self, task: QueuedTask, end: RunEnd) -> None:
-        if end.why:
-            await self.call(self._queue.count_death, self._registry.id, self._registry.host, task, end.why)
-            self._events.died(task, end.why)
-            return
-        if end.is_held:
-            self._events.put_off(task)
-        wait = HELD_SECONDS if end.is_held else 0.0
-        await self.call(self._queue.hand_back, self._registry.id, task, wait)
-
-    async def _beat(self) -> None:
-        """Until cancelled. Raises WorkerReplaced; nothing goes on without beats."""
-        try:
-            while True:
-                await asyncio.sleep(self._limits.beat)
-                await self.call(self._registry.beat)
-                await self._recover()
-        except Exception:
+            return await self._call(work, *arguments)
+        except (QueueUnavailable, WorkerReplaced) as error:
+            self._problem = self._problem or error
             self.end()
             raise
 
-    async def _recover(self) -> None:
-        """Take over what dead workers had."""
-        for dead in await self.call(self._registry.find_dead):
-            self._events.took_over(dead, await self.call(self._registry.take_over, dead))
+    async def _retry(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        wait, has_failed = FIRST_WAIT, False
+        while True:
+            try:
+                value = await work()
+                break
+            except (QueueUnavailable, ConnectorException) as error:
+                problem = error if isinstance(error, QueueUnavailable) else _unavailable(self._queue, error)
+                if self._is_ending:
+                    raise problem from error
+                if not self._is_gone:
+                    self._events.unavailable(problem)
+                self._is_gone = has_failed = True
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+        if has_failed and self._is_gone:
+            self._is_gone = False
+            self._events.unavailable(None)
+        return value
+
+    # a job ------------------------------------------------------------------------------------------------------------------------
+
+    async def _perform(self, context: procrastinate.JobContext, /, **_: object) -> None:
+        """The task of Procrastinate. The row of the item says what it asks, and gets what came of it."""
+        job = context.job
+        assert job.id is not None and job.worker_id is not None
+        try:
+            task = await self._call_or_note(self._queue.task, job.id)
+        except UnreadableTask as error:
+            self._events.unreadable(error)
+            result = WorkResult(WorkStatus.FAILED, code=1, error=error.message, worker=self._info.name)
+            await self._call_or_note(self._queue.finish, job.worker_id, error.task, result)
+            return
+        if task is None:
+            return
+        if task.version > VERSION:
+            await self._call_or_note(self._queue.hand_back, job.worker_id, task, NEWER_SECONDS)
+            return
+        await self._carry_out(task, job.worker_id)
+
+    async def _carry_out(self, task: QueuedTask, worker: int) -> None:
+        run = self._running[task.job] = TaskRun(self._runs, task)
+        if self._is_ending:
+            run.end()
+        self._events.started(task)
+        loop = asyncio.get_running_loop()
+        begin, is_cancelled = loop.time(), False
+        work = asyncio.create_task(self._run(task, run, worker))
+        try:
+            try:
+                end = await asyncio.shield(work)
+            except asyncio.CancelledError:  # `cru fleet cancel`
+                is_cancelled = True
+                run.end()
+                end = await work
+            if end.is_ended and is_cancelled:
+                end = RunEnd(cancelled_result(task.item.context))
+            await self._settle(task, worker, end, loop.time() - begin)
+        finally:
+            del self._running[task.job]
+
+    async def _run(self, task: QueuedTask, run: TaskRun, worker: int) -> RunEnd:
+        if not task.is_shared:
+            return await run.run()
+        return await run_shared(task, run, worker, self._queue.database, self._runs, self._call_or_note)
+
+    async def _settle(self, task: QueuedTask, worker: int, end: RunEnd, seconds: float) -> None:
+        if end.result is not None:
+            result = replace(end.result, worker=self._info.name, seconds=round(seconds, 3))
+            written = await self._call_or_note(self._queue.finish, worker, task, result)
+            if written is not None:
+                self._events.finished(task, written)
+            else:
+                self._events.lost(task)
+        elif end.why:
+            await self._call_or_note(self._queue.count_death, worker, self._info, task, end.why)
+            self._events.died(task, end.why)
+        else:
+            if end.is_held:
+                self._events.put_off(task)
+            await self._call_or_note(self._queue.hand_back, worker, task, HELD_SECONDS if end.is_held else 0.0)
 
 
-def _give_up(error: QueueUnavailable, seconds: float) -> QueueUnavailable:
+def _options(queue: WorkQueue) -> dict[str, Any]:
+    return {name: value for name, value in POSTGRES_OPTIONS.items() if name not in queue.database.chosen()}
+
+
+def _unavailable(queue: WorkQueue, error: Exception) -> QueueUnavailable:
+    text = str(error.__cause__ or error).strip().splitlines()
+    why = text[0] if text else type(error).__name__
     return QueueUnavailable(
-        f"{error.message}; cru tried again for {seconds:g} s",
-        "make room on the disk, then run the same command again: what is finished is not asked again",
+        f"the queue {queue.place} cannot be used: {why}", "is the server up, and does CRU_DATABASE_URL name it?"
     )

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.waiting import ends_soon
 
 from cru.core.base.files.glob import BadGlob, compile_identifier_glob, matches_identifier
 
@@ -76,3 +77,26 @@ def test_an_escaped_text_fits_itself_and_no_pattern_breaks_the_matcher(text: str
         compile_identifier_glob(text)
     except BadGlob as error:
         assert text in error.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        ("*a" * 12 + "b", "a" * 4096, False),
+        ("**a" * 12 + "b", "a" * 4096, False),
+        ("**/*a" * 8 + "b", "a/" * 2048, False),
+        ("{*a,**a}" * 8 + "b", "a" * 1024, False),
+        ("{*,{*,{*,a}*}*}*b", "a" * 1024 + "b", True),
+        ("{" * 60 + "a" + ",b}" * 60, "a", True),
+        ("*a" * 12, "a" * 4096, True),
+    ],
+)
+def test_many_stars_take_no_more_time_than_few(pattern: str, text: str, fits: bool) -> None:
+    with ends_soon():
+        assert matches_identifier(pattern, text) is fits
+
+
+def test_braces_are_nested_64_deep_at_most() -> None:
+    assert matches_identifier("{" * 63 + "a" + "}" * 63, "a")
+    with pytest.raises(BadGlob, match="nested more than 64"):
+        compile_identifier_glob("{" * 5000 + "a" + "}" * 5000)

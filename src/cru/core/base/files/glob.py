@@ -191,8 +191,14 @@ def _first_choice(pattern: str) -> tuple[str, list[str], str] | None:
 
 # identifiers of events (crucible 0.28): `*` stays within a `/` segment, `**` does not, `?`, `[a-z]`, `[!a-z]`, `{a,b}`, `\*`
 
-_TOKENS = r"\*\*/?|\*|\?|\[[!^]?[^\]]+\]|\\.|."
-_TOKEN_REGEX = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_CLASS = r"\[[!^]?[^\]]{1,256}\]"  # bounded: with many `[` that nothing closes, each would look through the rest of the pattern
+_TOKENS = re.compile(rf"\*\*/?|\*|[{{}},]|(?:{_CLASS}|\\.|[^*{{}},])+", re.DOTALL)
+_CHARACTERS = re.compile(rf"{_CLASS}|\\.|.", re.DOTALL)
+_DEEPEST_BRACES = 64
+
+GlobStep: TypeAlias = Callable[[str, "set[int]"], "set[int]"]
+"""A part of a pattern: takes an identifier and the positions where the part may begin, and returns those where it may end. All ways
+to match are followed at once this way, so that several stars do not multiply the time."""
 
 
 def matches_identifier(pattern: str, identifier: str | None) -> bool:
@@ -206,40 +212,75 @@ def matches_identifier(pattern: str, identifier: str | None) -> bool:
 @functools.lru_cache(maxsize=512)
 def compile_identifier_glob(pattern: str) -> NameTest:
     """The test for a whole identifier. Raises BadGlob."""
-    regex = _identifier_regex(pattern)
+    if is_plain_name(pattern) and "{" not in pattern:
+        return pattern.__eq__
     try:
-        test = re.compile(regex, re.DOTALL).fullmatch
+        steps = _parse_identifier_glob(pattern)
     except re.error as error:
         raise BadGlob(f"bad pattern `{pattern}`: {error}", "as in: bash, edit*, notes/**/*.md, {read,write}") from error
-    if pattern.count("*") - pattern.count("**") + pattern.count("{") < 2:
-        return test
-    from cru.core.base.files.linear_regex import (
-        finds,  # several stars or choices have more ways than a long name leaves time for
-    )
-
-    return lambda identifier: finds(rf"(?s)\A(?:{regex})\Z", identifier) is not False
+    return lambda identifier: len(identifier) in _find_ends(steps, identifier, {0})
 
 
-def _identifier_regex(pattern: str) -> str:
-    out, depth = [], 0
-    for token in re.findall(_TOKENS, pattern, re.DOTALL):
+def _parse_identifier_glob(pattern: str) -> list[GlobStep]:
+    opened: list[list[list[GlobStep]]] = [[[]]]  # the alternatives of each open brace, after the pattern itself
+    for token in _TOKENS.findall(pattern):
         if token == "{":
-            depth += 1
-            out.append("(?:")
-        elif token == "}" and depth:
-            depth -= 1
-            out.append(")")
-        elif token == "," and depth:
-            out.append("|")
+            opened.append([[]])
+        elif token == "}" and len(opened) > 1:
+            alternatives = opened.pop()
+            opened[-1][-1].append(functools.partial(_find_ends_of_any, alternatives))
+        elif token == "," and len(opened) > 1:
+            opened[-1].append([])
         else:
-            out.append(_TOKEN_REGEX.get(token) or _character_regex(token))
-    if depth:
+            opened[-1][-1].append(_STARS.get(token) or _compile_characters(token))
+        if len(opened) > _DEEPEST_BRACES:
+            raise BadGlob(f"bad pattern `{pattern}`: its braces are nested more than {_DEEPEST_BRACES} deep")
+    if len(opened) > 1:
         raise BadGlob(f"bad pattern `{pattern}`: a `{{` is not closed", "write \\{ for the character itself")
-    return "".join(out)
+    return opened[0][0]
+
+
+def _find_ends(steps: Iterable[GlobStep], identifier: str, starts: set[int]) -> set[int]:
+    return functools.reduce(lambda starts, step: step(identifier, starts), steps, starts)
+
+
+def _find_ends_of_any(alternatives: Iterable[Iterable[GlobStep]], identifier: str, starts: set[int]) -> set[int]:
+    return {end for steps in alternatives for end in _find_ends(steps, identifier, starts)}
+
+
+def _find_ends_in_segment(identifier: str, starts: set[int]) -> set[int]:
+    ends: set[int] = set()
+    for at in starts:
+        while at not in ends:
+            ends.add(at)
+            at += at < len(identifier) and identifier[at] != "/"
+    return ends
+
+
+def _find_ends_anywhere(identifier: str, starts: set[int]) -> set[int]:
+    return set(range(min(starts, default=len(identifier) + 1), len(identifier) + 1))
+
+
+def _find_ends_after_slashes(identifier: str, starts: set[int]) -> set[int]:
+    return starts | {end for end in _find_ends_anywhere(identifier, starts) if identifier[end - 1 : end] == "/"}
+
+
+_STARS: dict[str, GlobStep] = {
+    "*": _find_ends_in_segment,
+    "**": _find_ends_anywhere,
+    "**/": _find_ends_after_slashes,
+}
+
+
+def _compile_characters(token: str) -> GlobStep:
+    """The step for a text of fixed length: classes of characters, escaped characters, `?`, and plain ones."""
+    match = re.compile("".join(map(_character_regex, _CHARACTERS.findall(token))), re.DOTALL).match
+    return lambda identifier, starts: {part.end() for at in starts if (part := match(identifier, at))}
 
 
 def _character_regex(token: str) -> str:
-    """Of a class of characters, an escaped character, or a plain one."""
+    if token == "?":
+        return "[^/]"
     if len(token) > 2 and token[0] == "[":
         negated = token[1] in "!^" and len(token) > 3
         inside = token[2 if negated else 1 : -1]

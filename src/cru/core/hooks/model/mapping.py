@@ -21,6 +21,7 @@ from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
 from cru.core.guard.rules import RuleLists
 from cru.core.hooks import Footprint
+from cru.core.hooks.errors import SlowRegex
 from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.core.hooks.model.facts import FactsOf, SessionFacts
 from cru.core.hooks.model.result import HookResult, HookRun
@@ -308,8 +309,15 @@ class Dialect(Struct, frozen=True, kw_only=True):
         mappings = self.events.get(entry.event, ())
         return any(m.is_unguarded or (m.event and BY_NAME[m.event].kind == "gate") for m in mappings)
 
+    def may_fit(self, entry: HookEntry, event: Event, subject: str) -> bool:
+        """Return whether the matcher fits; True if the search takes too long."""
+        try:
+            return self.matching.matcher_fits(entry, event, subject)
+        except SlowRegex:
+            return True
+
     def matches(self, entry: HookEntry, event: Event, subject: str, facts: SessionFacts) -> bool:
-        """Whether the entry's matcher and its `if` fit."""
+        """Return whether the entry's matcher and its `if` fit. Raises SlowRegex."""
         condition_holds = self.matching.condition_holds
         if not self.matching.matcher_fits(entry, event, subject):
             return False

@@ -13,11 +13,8 @@ import msgspec
 from cru.core.base.config.closest import closest
 from cru.core.hooks import HOOKS_FILE
 from cru.core.hooks.model.entry import HookFileProblem, HookSource, ProblemKind
-from cru.core.hooks.parsing import regex_cost
 from cru.core.hooks.parsing.positions import Path, line_of_error, locate_values, without_comments
 
-LONGEST = 1000
-"""Characters of a regular expression."""
 MOST_SECONDS = 1_000_000_000
 EMPTY_HINT = "a file without hooks is {}, or is deleted"
 GUARDED = ("hooks", "permissions", "tools", "excludeTools", "disable")
@@ -160,26 +157,3 @@ def is_guarding(key: str) -> bool:
 def is_misspelt(key: str) -> bool:
     """Whether a key is nearly `hooks`: what stands under it would be passed by in silence."""
     return key != "hooks" and closest(key, ("hooks",)) is not None
-
-
-def check_regex(pattern: str) -> str:
-    """Why a regular expression cannot be used; "" if it can. Bounded in time, whoever wrote it."""
-    slow = check_regex_cost(pattern)
-    if slow:
-        return slow
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error)
-    return ""
-
-
-def check_regex_cost(pattern: str) -> str:
-    """Why compiling it, or searching a name with it, may take too long; "" if it does not."""
-    if len(pattern) > LONGEST:
-        return f"it is longer than {LONGEST} characters"
-    if regex_cost.is_wide(pattern):
-        return "a range of letters in it ends outside of the Latin ones"
-    if regex_cost.takes_too_long(pattern):
-        return "it may take too long: it has a repetition in a repetition, or too many of them"
-    return ""

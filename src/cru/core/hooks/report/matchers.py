@@ -55,7 +55,7 @@ def _targets(mappings: list[EventMapping], tools: tuple[str, ...]) -> list[tuple
 
 
 def _fits_any(entry: HookEntry, dialect: Dialect, targets: list[tuple[str, str]]) -> bool:
-    return any(dialect.matching.matcher_fits(entry, _event(event, subject), subject) for event, subject in targets)
+    return any(dialect.may_fit(entry, _event(event, subject), subject) for event, subject in targets)
 
 
 def _event(event: str, subject: str) -> Event:

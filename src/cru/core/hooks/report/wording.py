@@ -173,4 +173,4 @@ def _find_likely(matcher: str, known: Sequence[str]) -> str:
 
 
 def fits_without_condition(entry: HookEntry, dialect: Dialect, tool: str) -> bool:
-    return dialect.matching.matcher_fits(entry, synthetic_events.make_call(tool), tool)
+    return dialect.may_fit(entry, synthetic_events.make_call(tool), tool)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from cru.core.events.answers import STRENGTH, Answer, GrantScope, PermissionUpdate, strength
 from cru.core.events.journal import SkipKind, SkipReason
 from cru.core.events.stamp import Event
+from cru.core.hooks.errors import SlowRegex
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.mapping import Dialect, EventMapping
 from cru.core.hooks.model.result import HookResult, HookRun
@@ -50,6 +51,8 @@ class CommandHook:
             subject = mapping.subject(event) if mapping.subject is not None else ""
             if mapping.subject is not None and not self._dialect.matches(entry, event, subject, facts):
                 return SkipReason(SkipKind.MISMATCH, subject)
+        except SlowRegex as error:  # a guard that hears too much is safer than one that hears too little
+            self._runtime.warn(entry, error.message)
         except Exception as error:  # noqa: BLE001  the boundary around a dialect: a guard must not be passed by; told when it fires
             self._matcher_errors[event.stamp.dispatch_seq] = f"its matcher cannot be used: {error!r}"
         if entry.once and self._has_run:

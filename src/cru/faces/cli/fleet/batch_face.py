@@ -14,19 +14,16 @@ from msgspec.structs import replace
 from cru.core.records.usage import describe_cost
 from cru.core.turn.spending import UsageTotals
 from cru.faces.cli.console import complain, one_line, show
-from cru.faces.cli.fleet.common import count_items, say_line
+from cru.faces.cli.fleet.common import Stoppable, count_items, say_line
 from cru.faces.cli.terminal.progress import ProgressLine
-from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask
-from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet import FleetError
 from cru.features.fleet.records import QueuedTask, TaskRow, WorkResult, WorkStatus
 from cru.features.fleet.results import ResultFile
-from cru.features.fleet.worker import FleetWorker
-from cru.features.fleet.workers import DeadWorker
 
 VERSION = 1
 """Of the lines of --json, as in `cru --json`."""
 LOOK_SECONDS = 0.5
-"""Between two looks for what other workers finished."""
+"""Between two lines of progress, and two looks for what workers finished."""
 SHOWN_ROWS = 40
 """Rows of the table; of a longer one those that are not done come first."""
 TOLD_NOTICES = 5
@@ -34,33 +31,34 @@ TOLD_NOTICES = 5
 
 
 class BatchFace:
-    """Hears of items as they end, here and in other workers.
+    """Hears of items as they end.
 
     ids: the items that this command is about
-    notices: what all runs would tell; it is told once, and is in no item's result
+    known: those of them that are finished, and have been shown
     problem: why results could not be written, "" if they could
     """
 
-    def __init__(
-        self, name: str, ids: set[str], as_json: bool, out: ResultFile | None, notices: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, name: str, ids: set[str], as_json: bool, out: ResultFile | None) -> None:
         self.ids = ids
+        self.known: set[str] = set()
         self.problem = ""
         self._name, self._as_json, self._out = name, as_json, out
         self._progress = ProgressLine() if sys.stderr.isatty() and not as_json else None
-        self._known: set[str] = set()
         self._put_off: set[str] = set()
         self._statuses: Counter[WorkStatus] = Counter()
         self._usage, self._refused, self._before = UsageTotals(), 0, 0
-        self._notices, self._told = tuple(notices), set[str]()
+        self._notices: tuple[str, ...] = ()
+        self._told: set[str] = set()
         self._begin = time.monotonic()
 
     @property
     def left(self) -> int:
-        return len(self.ids) - len(self._known)
+        return len(self.ids) - len(self.known)
 
-    def begin(self, rows: Sequence[TaskRow]) -> None:
-        """`rows`: of the batch, as they are before anything is done."""
+    def begin(self, rows: Sequence[TaskRow], notices: Sequence[str]) -> None:
+        """Say what there is to do. rows: of the batch, before anything is done; notices: what all runs would tell, told once, and
+        in no item's result."""
+        self._notices = tuple(notices)
         finished = [self._without_common(row) for row in rows if row.id in self.ids and row.result is not None]
         if self._out is not None:
             self._write(self._out.begin, finished)
@@ -68,27 +66,25 @@ class BatchFace:
             self._count(row)
         self._before = len(finished)
         if self._as_json:
-            notices = {"notices": self._notices} if self._notices else {}
-            self._line("batch", {"name": self._name, "items": len(self.ids), "finished": len(finished), **notices})
+            payload = {"name": self._name, "items": len(self.ids), "finished": len(finished)}
+            self._line("batch", {**payload, **({"notices": self._notices} if self._notices else {})})
         else:
             done = f", {len(finished)} of them finished before" if finished else ""
             self.note(f"batch {self._name}: {count_items(len(self.ids))}{done}")
             for text in self._notices:
                 self.note(text)
 
-    async def watch(self, worker: FleetWorker, queue: WorkQueue) -> None:
-        """Tell of what is finished, until cancelled."""
+    async def watch(self, pool: Stoppable) -> None:
+        """Show how far the items are, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            for row in await worker.call(queue.finished_since, self._name, self._known):
-                self._tell(row)
-            self._show(worker.running)
+            self.show(pool.running)
 
     def end(self, rows: Sequence[TaskRow], code: int, command: str) -> None:
         """The table, and what to do about items that are not done."""
         for row in rows:
-            if row.result is not None and row.id not in self._known:
-                self._tell(row)
+            if row.result is not None:
+                self.finished(row)
         if self._progress is not None:
             self._progress.clear()
         if self.problem:
@@ -122,14 +118,11 @@ class BatchFace:
             self._progress.clear()
         say_line(text)
 
-    # what the worker tells --------------------------------------------------------------------------------------------------------
+    # what the pool tells ----------------------------------------------------------------------------------------------------------
 
     def started(self, task: QueuedTask) -> None:
         if self._as_json:
             self._line("item:started", {"id": task.id, "context": task.item.context, "deaths": task.deaths})
-
-    def finished(self, task: QueuedTask, result: WorkResult) -> None:
-        """It is told when the queue is looked at, as are those of other workers."""
 
     def died(self, task: QueuedTask, why: str) -> None:
         self.note(f"{task.id} died: {why}")
@@ -139,26 +132,12 @@ class BatchFace:
             self._put_off.add(task.key)
             self.note(f"{task.id} waits: another run has the context {task.item.context}")
 
-    def lost(self, task: QueuedTask) -> None:
-        self.note(f"{task.id} is another worker's by now, and that one's result counts")
-
-    def took_over(self, worker: DeadWorker, count: int) -> None:
-        if count:
-            self.note(f"{worker.id} is dead ({worker.why}); what it had goes on here: {count}")
-
-    def unreadable(self, error: UnreadableTask) -> None:
-        self.note(error.message)
-
-    def unavailable(self, error: QueueUnavailable | None) -> None:
-        self.note(f"{error.message}; what runs goes on, and it is tried again" if error else "the queue is back")
-
-    # ------------------------------------------------------------------------------------------------------------------------------
-
-    def _tell(self, row: TaskRow) -> None:
-        if row.id in self._known:
+    def finished(self, row: TaskRow) -> None:
+        """Show what came of an item, once."""
+        if row.id in self.known:
             return
         if row.id not in self.ids:  # of a line that the file has no more
-            self._known.add(row.id)
+            self.known.add(row.id)
             self.ids = self.ids | {row.id}
         row = self._without_common(row)
         self._count(row)
@@ -171,7 +150,7 @@ class BatchFace:
         elif self._progress is None:
             why = f": {one_line(result.error, 200)}" if result.error else ""
             say_line(
-                f"{len(self._known)}/{len(self.ids)} {row.id} {result.status.value} after {result.seconds:.1f} s{why}"
+                f"{len(self.known)}/{len(self.ids)} {row.id} {result.status.value} after {result.seconds:.1f} s{why}"
             )
         if not self._as_json:
             self._tell_notices(row.id, result)
@@ -201,7 +180,7 @@ class BatchFace:
 
     def _count(self, row: TaskRow) -> None:
         assert row.result is not None
-        self._known.add(row.id)
+        self.known.add(row.id)
         self._statuses[row.result.status] += 1
         self._usage = self._usage.joined(row.result.tokens)
         self._refused += row.result.refused
@@ -213,13 +192,14 @@ class BatchFace:
             self.problem = f"{error.message}\n{error.hint}"
             self.note(error.message)
 
-    def _show(self, running: int) -> None:
+    def show(self, running: int) -> None:
+        """Show how far the items are on a terminal."""
         if self._progress is None:
             return
-        done = len(self._known) - self._before
+        done = len(self.known) - self._before
         seconds = time.monotonic() - self._begin
         wrong = sum(count for status, count in self._statuses.items() if status is not WorkStatus.DONE)
-        parts = [f"{len(self._known)}/{len(self.ids)}", f"{running} running", *([f"{wrong} not done"] if wrong else [])]
+        parts = [f"{len(self.known)}/{len(self.ids)}", f"{running} running", *([f"{wrong} not done"] if wrong else [])]
         if done:
             parts += [f"{done / seconds * 60:.1f}/min", f"{_duration(self.left * seconds / done)} left"]
         parts += [_describe_usage(self._usage)] if self._usage.tokens else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -20,8 +19,8 @@ from cru.faces.cli.fleet.item_checks import ItemChecks
 from cru.faces.cli.run_options import home_path, require_utf8, working_directory
 from cru.faces.cli.set_flag import add_setting
 from cru.features.fleet import FleetError
+from cru.features.fleet.batch import ItemBatch
 from cru.features.fleet.items import ID, ItemDefaults, batch_name, read_items
-from cru.features.fleet.queue import WorkQueue
 from cru.features.fleet.records import BatchItem, Setting, WorkStatus
 
 VALUES = (
@@ -46,7 +45,7 @@ _NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget", "--fetch")
 
 
 class BatchPlan(Struct, frozen=True):
-    """What a command line asks for. file: "" if the items are those of the queue; command: what to type to go on."""
+    """What a command line asks for. file: "" if the items are those that the batch has; command: what to type to go on."""
 
     name: str
     file: str
@@ -56,16 +55,16 @@ class BatchPlan(Struct, frozen=True):
     command: str
 
 
-def make_plan(args: CommandArguments, parsed: Parsed, queue: WorkQueue) -> BatchPlan:
+def make_plan(args: CommandArguments, parsed: Parsed, batch: ItemBatch) -> BatchPlan:
     """Without a file the items are what the queue has of the batch. Raises UsageProblem, BadItems, FleetError."""
     name = name_of(args)
     options = _item_options(args)
     parallel, deaths = at_least(args, "--parallel", 4, 1), at_least(args, "--max-deaths", 5, 1)
     file = args.words[0] if args.words else ""
     if file:
-        items = _read_items(file, ItemDefaults(name, working_directory(), options), args, parsed, queue)
+        items = _read_items(file, ItemDefaults(name, working_directory(), options), args, parsed, batch)
     else:
-        items = tuple(queue.items(name))
+        items = tuple(batch.items())
         if not items:
             raise FleetError(f"nothing is known of a batch {name}", "cru batch lists them; a new one needs its file")
     return BatchPlan(name, file, items, parallel, deaths, _same_command(args, parsed))
@@ -94,14 +93,12 @@ def _item_options(args: CommandArguments) -> BatchItem:
 
 
 def _read_items(
-    file: str, defaults: ItemDefaults, args: CommandArguments, parsed: Parsed, queue: WorkQueue
+    file: str, defaults: ItemDefaults, args: CommandArguments, parsed: Parsed, batch: ItemBatch
 ) -> tuple[tuple[int, BatchItem], ...]:
     """Raises BadItems, if bad lines are not to be left out."""
     read = read_items(_read(file), defaults)
-    settled = _settled(queue, defaults.batch, args.has("--retry"))
-    if args.has("--queue") and os.environ.get(
-        "CRU_DATABASE_URL"
-    ):  # other machines have the folders, and maybe the agents
+    settled = _settled(batch, args.has("--retry"))
+    if args.has("--queue"):  # other machines have the folders, and maybe the agents
         settled = {item.id for _, item in read.items}
     read = ItemChecks(home_path(parsed)).check(read, settled)
     if not args.has("--skip-bad"):
@@ -111,9 +108,9 @@ def _read_items(
     return read.items
 
 
-def _settled(queue: WorkQueue, batch: str, retry: bool) -> set[str]:
+def _settled(batch: ItemBatch, retry: bool) -> set[str]:
     """The items that are not run any more."""
-    results = {row.id: row.result for row in queue.rows(batch) if row.result is not None}
+    results = {row.id: row.result for row in batch.rows() if row.result is not None}
     return {item for item, result in results.items() if not retry or result.status is WorkStatus.DONE}
 
 

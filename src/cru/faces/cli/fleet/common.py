@@ -8,22 +8,24 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say
 from cru.faces.cli.event_loop import exit_now
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path
-from cru.features.fleet.database import open_database
-from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.database import Database
+from cru.features.fleet.local_batch import LocalBatch
+from cru.features.fleet.queue import WorkQueue, home_id
+from cru.features.fleet.queued_batch import QueuedBatch
 from cru.features.fleet.run_task import RunSettings, environment_for_runs
-from cru.features.fleet.worker import FleetWorker
-from cru.features.fleet.workers import WorkerRegistry, home_id
 
 RUN = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--json-config")
 """-P: the folder of the run is no place of Python's modules."""
 MOST = 1_000_000
 """Of numbers on the command line."""
+DATABASE = "CRU_DATABASE_URL"
 ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,20 +33,31 @@ def fleet_folder(parsed: Parsed) -> Path:
     return home_path(parsed) / "fleet"
 
 
+def batches_folder(parsed: Parsed) -> Path:
+    """Of the journals of batches on this machine."""
+    return fleet_folder(parsed) / "batches"
+
+
+def has_database() -> bool:
+    return bool(os.environ.get(DATABASE))
+
+
+def open_batch(parsed: Parsed, name: str) -> LocalBatch | QueuedBatch:
+    """The batch of this name, which need not be there yet. Raises FleetError, QueueUnavailable, OSError."""
+    if has_database():
+        return QueuedBatch(open_queue(parsed), name)
+    return LocalBatch(batches_folder(parsed), name)
+
+
 def open_queue(parsed: Parsed) -> WorkQueue:
-    """The queue that CRU_DATABASE_URL names, or that of the home. Raises FleetError, QueueUnavailable."""
-    folder = fleet_folder(parsed)
-    queue = WorkQueue(open_database(os.environ.get("CRU_DATABASE_URL", ""), folder), home_id(folder))
+    """The queue in the database that CRU_DATABASE_URL names. Raises FleetError, QueueUnavailable."""
+    queue = WorkQueue(Database(os.environ[DATABASE]), home_id(fleet_folder(parsed)))
     queue.open()
     return queue
 
 
 def run_settings(parsed: Parsed) -> RunSettings:
     return RunSettings(RUN, home_path(parsed), environment_for_runs(os.environ))
-
-
-def registry_of(queue: WorkQueue, parsed: Parsed, seconds: float) -> WorkerRegistry:
-    return WorkerRegistry(queue, fleet_folder(parsed) / "workers", seconds)
 
 
 def seconds_of(args: CommandArguments, name: str, default: float, least: float = 0.0) -> float:
@@ -79,11 +92,22 @@ def at_least(args: CommandArguments, name: str, default: int, least: int) -> int
     return value
 
 
+class Stoppable(Protocol):
+    """Runs items until it is stopped."""
+
+    @property
+    def running(self) -> int: ...
+
+    def stop(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class StopSignals:
     """The first signal lets what runs finish, the second ends it, the third leaves; `code` is the exit status that they ask for.
     `grace`: seconds after the first until it is as if the second came; None: any number."""
 
-    def __init__(self, worker: FleetWorker, note: Callable[[str], None], grace: float | None = None) -> None:
+    def __init__(self, worker: Stoppable, note: Callable[[str], None], grace: float | None = None) -> None:
         self.code = 0
         self._worker, self._note, self._grace = worker, note, grace
         self._count = 0

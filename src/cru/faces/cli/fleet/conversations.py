@@ -13,21 +13,21 @@ from cru.faces.cli.fleet.batch_plan import BatchPlan
 from cru.faces.cli.fleet.common import say_line
 from cru.faces.cli.run_options import home_path
 from cru.features.fleet.context_copy import ContextCopy, Restored
-from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet.queued_batch import QueuedBatch
 
 
-def copy_conversations(parsed: Parsed, queue: WorkQueue, plan: BatchPlan) -> None:
+def copy_conversations(parsed: Parsed, batch: QueuedBatch, plan: BatchPlan) -> None:
     """Those that items go on with. Raises QueueUnavailable, OSError."""
-    for _, copy in _copies(parsed, queue, (item.context for _, item in plan.items)):
+    for _, copy in _copies(parsed, batch, (item.context for _, item in plan.items)):
         copy.copy_first()
 
 
-def fetch_conversations(parsed: Parsed, queue: WorkQueue, name: str) -> int:
+def fetch_conversations(parsed: Parsed, batch: QueuedBatch) -> int:
     """Bring what other homes did; the exit status."""
     home = Home(home_path(parsed))
     outcomes: Counter[Restored] = Counter()
     held = 0
-    for context, copy in _copies(parsed, queue, (row.context for row in queue.rows(name))):
+    for context, copy in _copies(parsed, batch, (row.context for row in batch.rows())):
         try:
             outcome = copy.restore()
         except ContextHeld as error:
@@ -39,14 +39,14 @@ def fetch_conversations(parsed: Parsed, queue: WorkQueue, name: str) -> int:
             home.enlist(context)
         if outcome is Restored.DIVERGED:
             say_line(f"{context}: what only this home had is put aside, in context.jsonl.diverged of its folder")
-    queue.close()
+    batch.close()
     show(
-        f"{name}: {outcomes.total() - outcomes[Restored.KEPT]} conversations fetched, {outcomes[Restored.KEPT]} were here"
+        f"{batch.name}: {outcomes.total() - outcomes[Restored.KEPT]} conversations fetched, {outcomes[Restored.KEPT]} were here"
     )
     return 1 if held else 0
 
 
-def _copies(parsed: Parsed, queue: WorkQueue, contexts: Iterable[str]) -> Iterator[tuple[str, ContextCopy]]:
+def _copies(parsed: Parsed, batch: QueuedBatch, contexts: Iterable[str]) -> Iterator[tuple[str, ContextCopy]]:
     folder = home_path(parsed) / "contexts"
     for context in dict.fromkeys(contexts):
-        yield context, ContextCopy(queue.database, folder / context)
+        yield context, ContextCopy(batch.database, folder / context)

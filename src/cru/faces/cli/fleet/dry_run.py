@@ -26,8 +26,8 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.batch_plan import BatchPlan
 from cru.faces.cli.fleet.common import count_items
 from cru.faces.cli.run_options import home_path
+from cru.features.fleet.batch import ItemBatch
 from cru.features.fleet.items import estimate_tokens
-from cru.features.fleet.queue import WorkQueue
 from cru.features.fleet.records import BatchItem, TaskRow, TaskState
 
 BYTES_PER_TOKEN = 4
@@ -43,9 +43,9 @@ class ItemEstimate(Struct, frozen=True):
     problem: str = ""
 
 
-def show_plan(plan: BatchPlan, queue: WorkQueue, parsed: Parsed) -> int:
-    rows = queue.rows(plan.name)
-    queue.close()
+def show_plan(plan: BatchPlan, batch: ItemBatch, parsed: Parsed) -> int:
+    rows = batch.rows()
+    batch.close()
     finished = {row.id for row in rows if row.state is TaskState.FINISHED}
     left = [(line, item) for line, item in plan.items if item.id not in finished]
     lines = [

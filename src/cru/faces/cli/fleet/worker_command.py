@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import socket
+
+from cru.core.conversations.entries import new_id
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, end_startup
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.fleet.common import (
+    DATABASE,
     StopSignals,
     at_least,
+    has_database,
     open_queue,
-    registry_of,
     run_settings,
     say_line,
     seconds_of,
 )
-from cru.features.fleet import QueueUnavailable, UnreadableTask
-from cru.features.fleet.queue import WorkQueue
+from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask
+from cru.features.fleet.queue import MISSED, DeadWorker, WorkerInfo, WorkQueue
 from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
-from cru.features.fleet.worker import FleetWorker, WorkerLimits
-from cru.features.fleet.workers import MISSED, DeadWorker
 
 SHORT = {"--concurrency": "--parallel"}
 HELP = f"""\
 cru worker                      take tasks that `cru batch` queued, from any batch, until it is stopped
-cru worker --once               end when no task is left that it can take
+cru worker --once               end when no task is queued or runs any more
   --parallel N                  tasks at once (1); --concurrency is the same
   --grace SECONDS               what runs may finish within, after SIGTERM or Ctrl-C; then it is handed back (20)
   --beat SECONDS                between two signs of life (5); a worker that misses {MISSED} counts as dead, and others take its tasks
 
-The queue is in ~/.cru/fleet, or in Postgres: CRU_DATABASE_URL=postgresql://…
+The queue is in the database that CRU_DATABASE_URL names: postgresql://…
 """
 
 
@@ -40,18 +43,26 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     )
     if args.show_help():
         return 0
+    from cru.features.fleet.worker import FleetWorker, WorkerLimits  # Procrastinate, of the extra `fleet`
+
     limits = WorkerLimits(
         at_least(args, "--parallel", 1, 1), once=args.has("--once"), beat=seconds_of(args, "--beat", 5.0, 0.05)
     )
     grace = seconds_of(args, "--grace", 20.0)
+    if not has_database():
+        raise FleetError(
+            f"cru worker needs a database, which {DATABASE} names",
+            "on one machine `cru batch FILE` asks all prompts of a file, several at once, without one",
+        )
     queue = open_queue(parsed)
-    say_line(f"working on {queue.place}, {limits.concurrency} at once")
+    say_line(f"working on {queue.place}, {limits.places} at once")
     _tell_left(queue)
-    registry = registry_of(queue, parsed, limits.beat)
+    host = socket.gethostname()
+    info = WorkerInfo(f"{host}-{os.getpid()}-{new_id()[:8]}", host, limits.places, limits.beat)
     end_startup()
 
     async def work() -> int:
-        worker = FleetWorker(queue, registry, run_settings(parsed), limits, WorkerLines())
+        worker = FleetWorker(queue, info, run_settings(parsed), limits, WorkerLines())
         signals = StopSignals(worker, say_line, grace)
         try:
             await worker.run()
@@ -101,9 +112,9 @@ class WorkerLines:
     def lost(self, task: QueuedTask) -> None:
         say_line(f"{task.batch}/{task.id} is another worker's by now, and that one's result counts")
 
-    def took_over(self, worker: DeadWorker, count: int) -> None:
-        if count:
-            say_line(f"{worker.id} is dead ({worker.why}); what it had is queued again: {count}")
+    def took_over(self, worker: DeadWorker) -> None:
+        if worker.count:
+            say_line(f"{worker.name} is dead ({worker.why}); what it had is queued again: {worker.count}")
 
     def unreadable(self, error: UnreadableTask) -> None:
         say_line(error.message)

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from cru.core.base.files import glob
-from cru.core.base.files.linear_regex import finds
 from cru.core.guard.rules import paths, rules
 from cru.core.hooks.dialects.claude.tools import TOOLS
-from cru.core.hooks.parsing.reading import check_regex
+from cru.core.hooks.parsing.bounded_regex import check_regex, finds_any
 
 LITERAL = re.compile(r"[A-Za-z0-9_\-,| ]*")
 PLAIN = re.compile(r"[A-Za-z0-9_|]*")
@@ -61,8 +60,7 @@ def matcher_fits(event: str, matcher: str, tool: str, value: str) -> bool:
         return not {word.strip() for word in words}.isdisjoint(known)
     if _NEGATIVE.search(matcher):
         known = known[:1]  # "anything but Bash" is not to hear of it by another name
-    pattern = _python(matcher)
-    return any(finds(pattern, name) is not False for name in known)
+    return finds_any(_python(matcher), known)
 
 
 def _is_all(matcher: str) -> bool:

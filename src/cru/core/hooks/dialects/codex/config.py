@@ -11,12 +11,12 @@ from cru.core.base.files.regular import read_regular
 from cru.core.hooks import MAX_CONFIG_BYTES
 from cru.core.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
 from cru.core.hooks.model.mapping import Events, ParsedFile
+from cru.core.hooks.parsing.bounded_regex import check_regex
 from cru.core.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
 from cru.core.hooks.parsing.reading import (
     MOST_SECONDS,
     Reading,
     canonical_definition,
-    check_regex,
     describe_mistyped,
 )
 from cru.core.hooks.parsing.toml import open_reading

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.base.files.linear_regex import finds
 from cru.core.events.answers import PASS, Answer, Change, Inject
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
@@ -34,6 +33,7 @@ from cru.core.hooks.model.mapping import (
 )
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.parsing import common
+from cru.core.hooks.parsing.bounded_regex import finds_any
 from cru.core.hooks.parsing.common import spill_context
 
 
@@ -98,7 +98,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     known = TOOLS.agent_names(subject) if entry.event in AGENT_EVENTS else TOOLS.names(subject)
     if is_plain(matcher):
         return any(word in known for word in matcher.split("|"))
-    return any(finds(matcher, name) is not False for name in known)
+    return finds_any(matcher, known)
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:

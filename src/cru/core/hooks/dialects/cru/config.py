@@ -20,12 +20,12 @@ from cru.core.hooks.dialects import foreign_names, load_dialects
 from cru.core.hooks.dialects.claude.tools import TOOLS
 from cru.core.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind, is_lua_file
 from cru.core.hooks.model.mapping import EventMapping, Events, ParsedFile
+from cru.core.hooks.parsing.bounded_regex import check_regex
 from cru.core.hooks.parsing.nested import report_unknown_keys
 from cru.core.hooks.parsing.positions import Path as Keys
 from cru.core.hooks.parsing.reading import (
     Reading,
     canonical_definition,
-    check_regex,
     describe_mistyped,
     is_misspelt,
     parse_seconds,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cru.core.base.files.linear_regex import finds
 from cru.core.base.values.mcp_names import double_name
 from cru.core.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.core.events.stamp import Event
@@ -28,6 +27,7 @@ from cru.core.hooks.model.mapping import (
 )
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.parsing import common
+from cru.core.hooks.parsing.bounded_regex import finds_any
 from cru.core.turn.turn import TYPED_SOURCES
 
 # Names of Claude and Crush → our event, and the values of its identifier, or the sources of a prompt, that they mean.
@@ -74,7 +74,7 @@ def canonical(event: str) -> str:
 def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     """An unanchored regular expression on what the event is about, in our words."""
     words = (subject, double_name(subject))  # a tool of an MCP server goes by either name
-    return not entry.matcher or any(finds(entry.matcher, word) is not False for word in words)
+    return not entry.matcher or finds_any(entry.matcher, words)
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:

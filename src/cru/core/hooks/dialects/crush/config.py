@@ -9,12 +9,11 @@ from cru.core.base.config.closest import closest, did_you_mean
 from cru.core.hooks.dialects.crush.regex import to_python
 from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
 from cru.core.hooks.model.mapping import ParsedFile
+from cru.core.hooks.parsing.bounded_regex import LONGEST, check_regex
 from cru.core.hooks.parsing.reading import (
-    LONGEST,
     WORDS,
     Reading,
     canonical_definition,
-    check_regex,
     is_guarding,
     parse_seconds,
 )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cru.core.base.files.linear_regex import finds
 from cru.core.events.answers import PASS, Answer, Change
 from cru.core.events.payloads import MessageReceived
 from cru.core.events.stamp import Event
@@ -30,6 +29,7 @@ from cru.core.hooks.model.mapping import (
 )
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.parsing import common
+from cru.core.hooks.parsing.bounded_regex import finds_any
 
 DENY, HALT = 2, 49
 MARKERS = {"CRUSH": "1", "AGENT": "crush", "AI_AGENT": "crush"}
@@ -64,7 +64,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     if not entry.matcher:
         return True
     pattern = to_python(entry.matcher)[0]
-    return any(finds(pattern, name) is not False for name in TOOLS.names(subject))
+    return finds_any(pattern, TOOLS.names(subject))
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:

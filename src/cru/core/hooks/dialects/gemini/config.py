@@ -16,10 +16,11 @@ from cru.core.base.files.regular import read_regular
 from cru.core.hooks.dialects.gemini.permissions import read_excluded
 from cru.core.hooks.model.entry import HookEntry, HookSource
 from cru.core.hooks.model.mapping import Events, FolderOf, ForeignSettings, ParsedFile
+from cru.core.hooks.parsing.bounded_regex import check_regex_cost
 from cru.core.hooks.parsing.common import project_folder
 from cru.core.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
 from cru.core.hooks.parsing.positions import without_comments
-from cru.core.hooks.parsing.reading import MOST_SECONDS, Reading, check_regex_cost, describe_mistyped, typed_value
+from cru.core.hooks.parsing.reading import MOST_SECONDS, Reading, describe_mistyped, typed_value
 
 TIMEOUT = 60_000
 CONFIG = ("enabled", "disabled", "notifications")

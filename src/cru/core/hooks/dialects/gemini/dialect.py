@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from cru.core.base.files.linear_regex import finds
 from cru.core.events.stamp import Event
 from cru.core.hooks.dialects import FOOTPRINTS
 from cru.core.hooks.dialects.gemini.config import FOLDERS, read_entries
@@ -16,6 +15,7 @@ from cru.core.hooks.model.entry import HookEntry, HookSource
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.core.hooks.parsing import common
+from cru.core.hooks.parsing.bounded_regex import finds_any
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
@@ -32,7 +32,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
         return matcher == subject
     known = TOOLS.names(subject)
     try:
-        return any(finds(matcher, name) is not False for name in known)
+        return finds_any(matcher, known)
     except re.error:
         return matcher in known
 
