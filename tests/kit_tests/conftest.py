@@ -1,4 +1,4 @@
-"""The tests of the test kit are slow, but for the budget of a tool call."""
+"""The tests of the test kit are slow, but for the budget of a tool call and the links of the pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-OF_THE_PRODUCT = ("test_footprint.py",)
+OF_THE_PRODUCT = ("test_footprint.py", "test_links.py")
 
 
 @pytest.hookimpl(tryfirst=True)

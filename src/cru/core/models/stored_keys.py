@@ -1,5 +1,5 @@
 """Keys that `cru login` keeps: in the system's keyring, or in a file of cru's home that only its owner can read
-(docs/decisions/0064-keys-and-first-run.md). What the environment has wins."""
+(docs/decisions/keys.md). What the environment has wins."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_an_allow_rule_permits_nothing_behind_another_program(prefix: str) -> No
 
 
 ALLOWED_AROUND = ("time", "env", "timeout 5", "timeout -k 1 5", "nice -n 5", "nice")
-"""What may stand around an allowed command (docs/decisions/0101)."""
+"""What may stand around an allowed command (docs/decisions/command-rules.md)."""
 
 
 def test_what_runs_its_words_is_not_data() -> None:

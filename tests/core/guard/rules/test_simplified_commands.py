@@ -1,4 +1,4 @@
-"""What stands around a command and changes nothing of what it runs needs no rule of its own; what does, does (docs/decisions/0101)."""
+"""What stands around a command and changes nothing of what it runs needs no rule of its own (docs/decisions/command-rules.md)."""
 
 from __future__ import annotations
 

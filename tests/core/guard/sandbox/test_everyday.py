@@ -1,5 +1,5 @@
 """Everyday work goes on in the sandbox that a first run offers (the network is open): what a command gives inside is what it gives outside.
-The second table is what does not, which is what the sandbox is for (docs/decisions/0100)."""
+The second table is what does not, which is what the sandbox is for (docs/decisions/sandbox.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a project begins (docs/decisions/0013-project-root.md). Loaded before the chat's first prompt: nothing but `os` is needed."""
+"""Where a project begins (docs/decisions/instructions.md). Loaded before the chat's first prompt: nothing but `os` is needed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def find_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None 
 
 
 def _why_not_own(folder: Path, mark: str, env: Mapping[str, str]) -> str:
-    """Why a repository above may not be the root, "" if it may (docs/decisions/0071-files-that-run-later.md)."""
+    """Why a repository above may not be the root, "" if it may (docs/decisions/permissions.md)."""
     if os.lstat(folder).st_uid == os.lstat(folder / mark).st_uid == os.geteuid():
         return ""
     from cru.core.base.files.foreign_roots import why_not_own

@@ -1,4 +1,4 @@
-"""Runs outside of the sandbox that a rule permits, and confined programs that could change what they do (docs/decisions/0095)."""
+"""Runs outside of the sandbox that a rule permits, and confined programs that could change what they do (docs/decisions/sandbox.md)."""
 
 from __future__ import annotations
 

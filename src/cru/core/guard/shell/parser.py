@@ -1,5 +1,5 @@
 """Shell source to a tree: the grammar of bash, from left to right, without a guess. At what it does not understand it stops, and the tree
-holds what stands before (docs/decisions/0020)."""
+holds what stands before (docs/decisions/command-rules.md)."""
 
 from __future__ import annotations
 

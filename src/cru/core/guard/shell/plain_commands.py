@@ -1,5 +1,5 @@
 """Every simple command of a shell text, if it is certain that none of them runs another one: their programs treat their words, their input
-and the files that the text writes as data. Deny and ask rules then look at these commands only (docs/decisions/0115)."""
+and the files that the text writes as data. Deny and ask rules then look at these commands only (docs/decisions/command-rules.md)."""
 
 from __future__ import annotations
 

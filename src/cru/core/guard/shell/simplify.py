@@ -1,5 +1,5 @@
 """A command without what changes nothing of the programs that it runs: what allow rules look at if they do not cover the command as it is,
-and what deny and ask rules look at beside it (docs/decisions/0101)."""
+and what deny and ask rules look at beside it (docs/decisions/command-rules.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a program printed for a hook: whether it is an answer, and what that does.
 
-Every plugin was given the same; the answers count in name order (docs/decisions/0015-hooks-of-programs.md). A guard that slipped must
+Every plugin was given the same; the answers count in name order (docs/decisions/plugins.md). A guard that slipped must
 not pass for one that said nothing.
 """
 

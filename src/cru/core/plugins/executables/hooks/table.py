@@ -1,5 +1,5 @@
 """THE table of the hooks of executable plugins: every name that any chibi knew, which of our events it hears, what it is given, and what an
-object that it returns does (docs/decisions/0015-hooks-of-programs.md)."""
+object that it returns does (docs/decisions/plugins.md)."""
 
 from __future__ import annotations
 
