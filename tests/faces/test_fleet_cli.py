@@ -79,6 +79,23 @@ def test_without_a_database_there_is_no_fleet(home: HomeDir) -> None:
     assert run.code == 1 and "cru fleet needs a database, which CRU_DATABASE_URL names" in run.err
 
 
+@pytest.mark.slow
+def test_a_limit_holds_for_all_workers_together(home: HomeDir, fleet: dict[str, str]) -> None:
+    with server([Reply("one", delay=1), Reply("two", delay=1), Reply("three", delay=1)]) as model:
+        home.configure(url=model.url)
+        write_items(home, *({"prompt": str(n), "id": f"i{n}"} for n in range(3)))
+        cru("batch", "p.jsonl", "--name", "n", "--queue", home=home, env=fleet)
+        shown = cru("fleet", "limit", "default", "--running", "1", home=home, env=fleet).out
+        assert "limit of default: 0 of 1 running\n" in shown
+        with start("worker", "--once", "--parallel", "2", home=home, env=fleet) as a:
+            b = cru("worker", "--once", "--parallel", "2", home=home, env=fleet)
+            done = a.wait()
+        assert (done.code, b.code) == (0, 0)
+        assert "the limit of default is reached: its items wait" in done.err + b.err
+        assert len(model.requests) == 3
+    assert cru("fleet", home=home, env=fleet).out.startswith("n: 3 done\n")
+
+
 # one item -------------------------------------------------------------------------------------------------------------------------------
 
 

@@ -230,8 +230,8 @@ def _owns(run: Run, worker: int, job: int) -> bool:
 def _settle(run: Run, job: int, result: WorkResult) -> None:
     """End an item and its job, which is failed unless there is an answer: so Procrastinate's own tools show it."""
     run(
-        "UPDATE cru_items SET status = %(status)s, result = %(result)s, ended_at = clock_timestamp() WHERE job = %(job)s",
-        status=result.status.value, result=_encode(result).decode(), job=job,
+        "UPDATE cru_items SET status = %(status)s, result = %(result)s, cost = %(cost)s, ended_at = clock_timestamp() WHERE job = %(job)s",
+        status=result.status.value, result=_encode(result).decode(), cost=result.tokens.cost or 0.0, job=job,
     )  # fmt: skip
     status = "succeeded" if result.status is WorkStatus.DONE else "failed"
     run("SELECT procrastinate_finish_job_v1(%(job)s, %(status)s, false)", job=job, status=status)
@@ -246,6 +246,7 @@ def _queue_again(run: Run, job: int, seconds: float = 0.0) -> None:
     if rows:
         _settle(run, job, cancelled_result(rows[0][0]))
         return
+    run("UPDATE cru_items SET provider = '' WHERE job = %(job)s", job=job)
     run(
         "SELECT procrastinate_retry_job_v2(%(job)s, NOW() + %(wait)s * INTERVAL '1 second', NULL, NULL, NULL)",
         job=job,

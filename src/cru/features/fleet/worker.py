@@ -17,6 +17,7 @@ from procrastinate.worker import Worker
 from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask, WorkerReplaced
 from cru.features.fleet.database import POSTGRES_OPTIONS
 from cru.features.fleet.jobs import FleetJobs
+from cru.features.fleet.limits import admit
 from cru.features.fleet.queue import TASK, DeadWorker, WorkerInfo, WorkQueue, cancelled_result
 from cru.features.fleet.records import VERSION, QueuedTask, WorkResult, WorkStatus
 from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
@@ -29,6 +30,8 @@ POLL_SECONDS = 0.5
 """Between two looks for jobs whose time has come, and for the next one of a conversation. New ones are announced."""
 HELD_SECONDS = 2.0
 """Until a task is tried again whose context another run holds."""
+LIMITED_SECONDS = 2.0
+"""Until a task is tried again whose provider has reached its limit."""
 NEWER_SECONDS = 60.0
 """Until a task of a newer cru may be taken again."""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0
@@ -50,6 +53,10 @@ class WorkerEvents(Protocol):
         """Its context is held by another run."""
         ...
 
+    def limited(self, provider: str) -> None:
+        """The limit of a provider is reached."""
+        ...
+
     def lost(self, task: QueuedTask) -> None:
         """Another worker has it by now, and its result counts."""
         ...
@@ -66,11 +73,13 @@ class WorkerEvents(Protocol):
 
 
 class WorkerLimits(Struct, frozen=True):
-    """places: tasks at once; once: end when nothing is left to take; beat: seconds between two signs of life."""
+    """places: tasks at once; once: end when nothing is left to take; beat: seconds between two signs of life; provider_of: the provider
+    that an item with this model asks."""
 
     places: int = 1
     once: bool = False
     beat: float = 5.0
+    provider_of: Callable[[str], str] = lambda model: model.partition(":")[0]
 
 
 class LastError(logging.Handler):
@@ -221,6 +230,14 @@ class FleetWorker:
             return
         if task.version > VERSION:
             await self._call_or_note(self._queue.hand_back, job.worker_id, task, NEWER_SECONDS)
+            return
+        provider = self._limits.provider_of(task.item.model)
+        if not await self._call_or_note(admit, self._queue, task.job, provider):
+            self._events.limited(provider)
+            await asyncio.sleep(
+                LIMITED_SECONDS
+            )  # with the place taken: else the next task of the queue would be tried at once
+            await self._call_or_note(self._queue.hand_back, job.worker_id, task)
             return
         await self._carry_out(task, job.worker_id)
 

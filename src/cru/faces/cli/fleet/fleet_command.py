@@ -6,15 +6,25 @@ import sys
 import time
 from collections.abc import Sequence
 
+from cru.core.turn.spending import format_cost
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.fleet.common import DATABASE, at_least, count_items, describe_batch, has_database, open_queue
+from cru.faces.cli.fleet.common import (
+    DATABASE,
+    at_least,
+    count_items,
+    describe_batch,
+    dollars_of,
+    has_database,
+    open_queue,
+)
 from cru.features.fleet import FleetError
+from cru.features.fleet.limits import ProviderLimit, list_limits, set_limit
 from cru.features.fleet.queue import MISSED, WorkQueue
 from cru.features.fleet.queued_batch import QueuedBatch, WorkerRow, list_workers, queued_batches
 
-ACTIONS = ("status", "top", "cancel", "retry")
+ACTIONS = ("status", "top", "cancel", "retry", "limit")
 MOST_ITEMS = 10_000
 SECONDS = 1.0
 """Between two pictures of `cru fleet top`."""
@@ -25,16 +35,21 @@ cru fleet top                   the same, again each second, until Ctrl-C
 cru fleet cancel BATCH [ID…]    cancel items that are not finished; one that runs is ended, with its log complete
 cru fleet retry BATCH [ID…]     ask again what ended otherwise than done; `cru worker` runs it
   --max-deaths N                runs of an item that die before it is given up (5)
+cru fleet limit PROVIDER        of all workers together; without a number the limit is removed
+  --running N                   items of the provider at once
+  --cost DOLLARS                what its items may cost in 24 hours, as far as prices are known
 """
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("fleet", words, help=HELP, values=("--max-deaths",), verbs=ACTIONS, most=MOST_ITEMS)
+    args = CommandArguments(
+        "fleet", words, help=HELP, values=("--max-deaths", "--running", "--cost"), verbs=ACTIONS, most=MOST_ITEMS
+    )
     if args.show_help():
         return 0
     action, *rest = args.words or ("status",)
-    if (action in ("cancel", "retry")) != bool(rest):
+    if (action in ("cancel", "retry", "limit")) != bool(rest) or (action == "limit" and len(rest) > 1):
         raise UsageProblem(f"cru fleet does not take `{' '.join(args.words)}`", "cru fleet --help says what it takes")
     if not has_database():
         raise FleetError(
@@ -44,6 +59,10 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if action == "top":
         return _show_always(queue)
     if action == "status":
+        show(_picture(queue))
+        return 0
+    if action == "limit":
+        set_limit(queue, ProviderLimit(rest[0], at_least(args, "--running", 0, 0), dollars_of(args, "--cost")))
         show(_picture(queue))
         return 0
     return _change(action, QueuedBatch(queue, rest[0]), rest[1:], at_least(args, "--max-deaths", 5, 1))
@@ -79,6 +98,7 @@ def _picture(queue: WorkQueue) -> str:
     lines = [describe_batch(batch) for batch in queued_batches(queue)] or ["no batches; cru batch FILE --queue"]
     workers = list_workers(queue)
     lines += ["", *map(_describe, workers)] if workers else ["", "no workers; cru worker"]
+    lines += map(_describe_limit, list_limits(queue))
     left = queue.left_tasks()
     if left.elsewhere:
         lines.append(f"{count_items(left.elsewhere)} of other homes wait for workers with those homes")
@@ -90,3 +110,9 @@ def _picture(queue: WorkQueue) -> str:
 def _describe(worker: WorkerRow) -> str:
     late = f", last heard of {worker.silent:.0f} s ago" if worker.silent > MISSED * worker.info.beat else ""
     return f"{worker.info.name}: {worker.running} of {worker.info.places} running{late}"
+
+
+def _describe_limit(limit: ProviderLimit) -> str:
+    parts = [f"{limit.now} of {limit.running} running"] if limit.running else []
+    parts += [f"{format_cost(limit.spent)} of {format_cost(limit.day_cost)} in 24 hours"] if limit.day_cost else []
+    return f"limit of {limit.provider}: {', '.join(parts)}{', reached' if limit.is_reached else ''}"

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
+from cru.core.compose.start import Start, load_settings, project_root
 from cru.core.conversations.entries import new_id
+from cru.core.models import ModelSettings
+from cru.core.models.providers import split_model
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import ExitStatus, end_startup
 from cru.faces.cli.event_loop import run_async
@@ -20,6 +26,7 @@ from cru.faces.cli.fleet.common import (
     say_line,
     seconds_of,
 )
+from cru.faces.cli.run_options import home_path
 from cru.features.fleet import FleetError, QueueUnavailable, UnreadableTask
 from cru.features.fleet.queue import MISSED, DeadWorker, WorkerInfo, WorkQueue
 from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
@@ -46,7 +53,10 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     from cru.features.fleet.worker import FleetWorker, WorkerLimits  # Procrastinate, of the extra `fleet`
 
     limits = WorkerLimits(
-        at_least(args, "--parallel", 1, 1), once=args.has("--once"), beat=seconds_of(args, "--beat", 5.0, 0.05)
+        at_least(args, "--parallel", 1, 1),
+        args.has("--once"),
+        seconds_of(args, "--beat", 5.0, 0.05),
+        _provider_of(parsed),
     )
     grace = seconds_of(args, "--grace", 20.0)
     if not has_database():
@@ -75,6 +85,15 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return ExitStatus.DONE if code == ExitStatus.TERMINATED else code
 
 
+def _provider_of(parsed: Parsed) -> Callable[[str], str]:
+    """What tells the provider of a model, or of the one that the settings name; "default" if neither names one."""
+    home, folder = home_path(parsed), Path.cwd()
+    root = project_root(folder, os.environ, home)
+    settings, _, _ = load_settings(Start(home, "", dict(os.environ), folder, root))
+    models = settings.of(ModelSettings)
+    return cache(lambda model: split_model(model or models.model, models, os.environ)[0] or "default")
+
+
 def _tell_left(queue: WorkQueue) -> None:
     """What nobody here will take."""
     left = queue.left_tasks()
@@ -92,6 +111,7 @@ class WorkerLines:
 
     def __init__(self) -> None:
         self._put_off: set[str] = set()
+        self._limited: set[str] = set()
 
     def started(self, task: QueuedTask) -> None:
         again = f", after {task.deaths} that died" if task.deaths else ""
@@ -108,6 +128,11 @@ class WorkerLines:
         if task.key not in self._put_off:
             self._put_off.add(task.key)
             say_line(f"{task.batch}/{task.id} waits: another run has the context {task.item.context}")
+
+    def limited(self, provider: str) -> None:
+        if provider not in self._limited:
+            self._limited.add(provider)
+            say_line(f"the limit of {provider} is reached: its items wait (cru fleet status)")
 
     def lost(self, task: QueuedTask) -> None:
         say_line(f"{task.batch}/{task.id} is another worker's by now, and that one's result counts")
