@@ -1,7 +1,7 @@
 """What writes the generated parts of docs/hooks.md: the dialects' own tables as Markdown.
 
-What a hook can do at an event is found out: every kind of output is given to the dialect, and the answers that it makes of them are
-kept as far as the event's row in the catalog lets them count.
+The tables show what a hook can do at an event because the dialect is tried: it reads every sample of an output (SAMPLES, OUTPUTS, FIELDS),
+and the answers that it returns are kept as far as the event's row in the catalog lets them count.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
+from cru.core.base.values.errors import CruError
 from cru.core.events.answers import Answer
 from cru.core.events.catalog import BY_NAME, CATALOG, EventRow
 from cru.core.events.stamp import Event
@@ -52,6 +53,12 @@ OUTPUTS: tuple[dict[str, Any], ...] = (
     {"updated_input": {"command": "ls"}}, {"updated_prompt": "other"}, {"updated_output": "other"}, {"inject": "go on"},
     {"result": "allow"},
 )  # fmt: skip
+SAMPLES = (HookRun(2, stderr="no"), HookRun(49, stderr="no"), HookRun(0, stdout="some text"))
+"""Runs that are tried beside the JSON outputs above. A dialect that reads other outputs or exit statuses adds samples of them here."""
+ONLY_LOOK = {
+    ("claude", "StopFailure"), ("codex", "PreModelRequest"), ("codex", "notify"), ("gemini", "Notification"), ("gemini", "PreCompress"),
+}  # fmt: skip
+"""Events of dialects whose hooks have no say, although cru lets other hooks have one at that point."""
 ASKED = (("tool:before_call", "ask"), ("tool:before_call", "allow"), ("permission:requested", "allow"))
 WORDS = ("halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on")
 
@@ -172,8 +179,18 @@ def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionF
         said |= set(_verbs(result.answer, row))
         if result.deferred:
             said.add("context")  # where the event has no place for it, it goes into the next request
+    if not said and _can_do_more(row) and (dialect.name, moment.name) not in ONLY_LOOK:
+        raise CruError(
+            f"no sample of an output does anything at `{moment.name}` of the dialect {dialect.name}",
+            "add what its hooks print to SAMPLES in tests/kit/hook_tables.py, or the event to ONLY_LOOK if they have no say",
+        )
     able = _list(word for word in WORDS if word in said) or "look"
     return able if dialect.name == "cru" else f"`{moment.name}`: {able}"
+
+
+def _can_do_more(row: EventRow) -> bool:
+    """Whether anything that a hook answers at an event counts."""
+    return row.kind != "observe" or bool(row.writable or row.context or row.inject or row.result)
 
 
 def judged(dialect: str, exit: int, stderr: str, folder: Path) -> str:
@@ -196,7 +213,7 @@ def _tried(dialect: Dialect, moment: EventMapping) -> tuple[HookEntry, Event]:
 
 
 def _runs(name: str, row: EventRow) -> Iterator[HookRun]:
-    yield from (HookRun(2, stderr="no"), HookRun(49, stderr="no"), HookRun(0, stdout="some text"))
+    yield from SAMPLES
     changes = tuple({"changes": {field: None}} for field in row.writable)
     yield from (HookRun(0, stdout=dumps(one)) for one in (*OUTPUTS, *changes))
     for one in FIELDS:
