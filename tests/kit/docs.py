@@ -193,7 +193,7 @@ def main(argv: Sequence[str], root: Path) -> int:
         if new == old:
             continue
         drifted += 1
-        what = "written" if argv[0] == "--write" else "drifted; run python -m tests.kit.docs --write"
+        what = "written" if argv[0] == "--write" else "drifted; run `make docs`"
         print(f"{page.relative_to(root)}: {what}")
         if argv[0] == "--write":
             page.write_text(new, encoding="utf-8")

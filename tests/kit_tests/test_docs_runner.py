@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from msgspec import Struct
+from msgspec import defstruct
 from tests.kit import HomeDir, tables
 from tests.kit.docs import DocsError, blocks, check_page, main, matches
 from tests.kit.generated import GENERATORS, GeneratedError, renew
@@ -54,14 +56,17 @@ def test_tested_blocks_run_in_order_in_one_folder(home: HomeDir) -> None:
 def test_a_part_that_cannot_be_made_is_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argument: str
 ) -> None:
-    class Undescribed(Struct):
-        volume: int = 1
-
-    monkeypatch.setattr(tables, "every_struct", lambda: (*every_struct(), Undescribed))
+    clock = defstruct("Clock", [("utc", bool, False)], frozen=True)
+    module = ModuleType("cru.features.clock")
+    table = defstruct("ClockTable", [("clock", clock, clock())], module=module.__name__)
+    vars(module)["DOCS"] = {"clock": "how the time is written"}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(tables, "every_struct", lambda: (*every_struct(), table))
     (tmp_path / "README.md").write_text("<!-- generated: settings -->\n<!-- end generated -->\n")
     assert main([argument], tmp_path) == 1
     printed = capsys.readouterr()
-    assert printed.out == "" and "README.md" in printed.err and "setting `volume` has no description" in printed.err
+    assert printed.out == ""
+    assert printed.err == "README.md: `clock.utc` has no line in DOCS of cru.features.clock\n"
 
 
 def test_indented_blocks_lose_their_indentation() -> None:
@@ -142,7 +147,7 @@ def test_check_finds_drift_and_write_mends_it(
     page.parent.mkdir()
     page.write_text(page_with("list"))
     assert [main([how], tmp_path) for how in ("--check", "--write", "--check")] == [1, 0, 0]
-    assert "docs/page.md: drifted" in capsys.readouterr().out
+    assert "docs/page.md: drifted; run `make docs`" in capsys.readouterr().out
     assert "new" in page.read_text()
 
 

@@ -113,6 +113,14 @@ DOCS: dict[str, str] = {
     "models": "aliases: an id, a `context_window`, [`images`](models.md#images), an `api` table (it wins over `[api]`, except "
     "over that of local.toml and `-s`) and "
     "[prices](models.md#prices) for each name: US dollars for a million tokens",
+    "models.NAME.model": "the id of the model; without it, the name itself is the id",
+    "models.NAME.context_window": "the size of its context window in tokens",
+    "models.NAME.api": "parameters of requests to it, as in `[api]`",
+    "models.NAME.input_price": "US dollars for a million tokens of input",
+    "models.NAME.output_price": "US dollars for a million tokens of output",
+    "models.NAME.cache_read_price": "US dollars for a million tokens read from the cache; default: `input_price`",
+    "models.NAME.cache_write_price": "US dollars for a million tokens written to the cache; default: `input_price`",
+    "models.NAME.images": "whether it takes images; default: as its id suggests",
     "categories": '`NAME = ["MODEL", …]`: a name for several models; where one fails the next answers ([categories](models.md#categories))',
     "connect_timeout": "seconds that a connection to a server may take",
     "first_byte_timeout": "seconds until a model's answer must begin; a slow server may need more for a long prompt",

@@ -49,7 +49,8 @@ DOCS: dict[str, str] = {
     "for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
     "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt; "
     "`setup_timeout = 10`: the seconds in which a plugin must be loaded",
-    "lua": "`fennel`: path of the `fennel.lua` that compiles [plugins in Fennel](extensions.md#fennel); default: `fennel.lua` in cru's "
+    "lua": "settings of plugins in Lua",
+    "lua.fennel": "path of the `fennel.lua` that compiles [plugins in Fennel](extensions.md#fennel); default: `fennel.lua` in cru's "
     "home folder, then among the system's modules of Lua",
     "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",
 }

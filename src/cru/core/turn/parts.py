@@ -366,6 +366,9 @@ DOCS: dict[str, str] = {
     "budget.max_cost": "US dollars.",
     "budget.max_seconds": "Seconds on the clock.",
     "budget.session": "The same for all prompts of one run or chat together.",
+    "budget.session.max_tokens": "Tokens, likewise.",
+    "budget.session.max_cost": "US dollars.",
+    "budget.session.max_seconds": "Seconds on the clock.",
     "budget.strict": "With a max_cost: whether a request whose price is not known is the last.",
     "max_nested_runs": "How deep runs of cru may start one another through tools, plugins and hooks.",
 }

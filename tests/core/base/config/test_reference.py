@@ -46,10 +46,11 @@ def test_each_key_has_a_row() -> None:
     ]
 
 
-def test_a_key_without_a_line_and_a_line_without_a_key_are_errors() -> None:
+@pytest.mark.parametrize("key", ["share", "models.NAME.context_window"])
+def test_a_key_without_a_line_and_a_line_without_a_key_are_errors(key: str) -> None:
     docs = {**DOCS, "old": "gone"}
-    del docs["share"]
+    del docs[key]
     with pytest.raises(ConfigError) as caught:
         markdown([Sample], docs)
-    assert "setting `share` has no description" in caught.value.message
-    assert "description of `old`, which is no setting" in caught.value.message
+    assert f"`{key}` has no line in DOCS of {__name__}" in caught.value.message
+    assert "DOCS has a line for `old`, which is no setting" in caught.value.message

@@ -28,17 +28,23 @@ _HEAD = "| key | type | default | what it does | in local.toml | environment |\n
 
 
 def markdown(structs: Sequence[type[Struct]], docs: Mapping[str, str]) -> str:
-    """One row a key, in the order of the structs. `docs` maps each key (a table's keys may be left out or given dotted) to one
-    line. Raises ConfigError for a key without a line and for a line without a key."""
+    """Return one row for each key, in the order of the structs. `docs` maps each key, with dots for those in a table, to one line. Raises
+    ConfigError for a key without a line and for a line without a key."""
     limits = {key: pair for struct in structs for key, pair in getattr(struct, "RANGES", {}).items()}
-    rows = [row for struct in structs for field in fields(struct) for row in _rows(field, (), docs, limits)]
-    keys = {key for key, _ in rows}
-    top = {field.encode_name for struct in structs for field in fields(struct)}
-    missing = [SettingsProblem(f"setting `{key}` has no description") for key in sorted(top) if not docs.get(key)]
-    unknown = [SettingsProblem(f"description of `{key}`, which is no setting") for key in docs if key not in keys]
-    if missing or unknown:
-        raise ConfigError(missing + unknown)
-    return _HEAD + "".join(text for _, text in rows)
+    rows: dict[str, str] = {}
+    problems: list[SettingsProblem] = []
+    for struct in structs:
+        own = dict(row for field in fields(struct) for row in _rows(field, (), docs, limits))
+        problems += [
+            SettingsProblem(f"`{key}` has no line in DOCS of {struct.__module__}") for key in own if not docs.get(key)
+        ]
+        rows |= own
+    problems += [
+        SettingsProblem(f"DOCS has a line for `{key}`, which is no setting") for key in docs if key not in rows
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return _HEAD + "".join(rows.values())
 
 
 def _rows(
