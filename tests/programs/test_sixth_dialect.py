@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 from msgspec import json
+from tests.core.hooks.dialect_world import about
 from tests.kit import Call, Done, HomeDir, Reply, cru, home, server
+from tests.kit.relay import FOLDER, add_relay
 from tests.kit.scripts import shebang
 
 from cru.core.events import payloads
 from cru.core.hooks import dialects
+from cru.core.hooks.loader import load_hooks
+from cru.core.hooks.model.entry import HookSource
 from cru.core.hooks.model.mapping import Dialect
+from cru.core.hooks.model.status import Activation, LoadPolicy
 
-FOLDER = Path(__file__).parent / "sixth_dialect"
 START = f"""{shebang()}import sys
 from cru.core.hooks import dialects
 dialects.__path__.append({str(FOLDER)!r})
@@ -79,6 +83,35 @@ def test_its_hooks_are_listed_and_explained(here: HomeDir) -> None:
 def test_without_its_row_its_name_is_none(here: HomeDir) -> None:
     here.configure('[hooks]\ndialects = ["relay"]\n')
     assert "there are no hooks of `relay`" in cru("hooks", "list", home=here).err
+
+
+# the hook in the file → what cru says of it
+BROKEN = {
+    "no object": ("x", "a hook must be an object"),
+    "no event": ({"run": "true"}, "`on` is missing"),
+    "an event that is a number": ({"on": 7, "run": "true"}, "`on` must be a text"),
+    "an event of nobody": (
+        {"on": "about_to_rum", "run": "true"},
+        "relay has no event about_to_rum, so this never runs",
+    ),
+    "a matcher that is a list": ({"on": "about_to_run", "only": [], "run": "true"}, "`only` must be a text"),
+    "no command": ({"on": "about_to_run"}, "its `command` is blank, so it would do nothing"),
+    "a command that is a list": ({"on": "about_to_run", "run": ["true"]}, "`run` must be a text"),
+}
+
+
+@pytest.mark.parametrize(("hook", "said"), BROKEN.values(), ids=BROKEN)
+def test_one_bad_entry_is_reported_and_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hook: object, said: str
+) -> None:
+    add_relay(monkeypatch)
+    source = HookSource("relay", "user", tmp_path / "hooks.json", json.encode({"hooks": [hook, *HOOKS]}).decode())
+    loaded = load_hooks(
+        [source], dialects.load_dialects(["relay"]), LoadPolicy(accepted=frozenset({"relay"})), about(tmp_path)
+    )
+    problems = [problem.text for problem in loaded.problems if problem.loses_hooks]
+    assert problems + [status.detail for status in loaded.of(Activation.BROKEN)] == [said]
+    assert [entry.command for entry in loaded.active()] == [GUARD, REWRITE]
 
 
 def test_it_is_short() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.core.hooks.crush_world import about, config
 from tests.core.hooks.test_shell_dispatch import as_somebody
+from tests.kit.relay import add_relay
 
 from cru.core.hooks import HookLocations, loader
 from cru.core.hooks.dialects import FOOTPRINTS, load_dialects
@@ -54,6 +56,34 @@ def test_a_disabled_one_is_disabled_whoever_trusts_it(tmp_path: Path) -> None:
 def test_an_event_without_a_moment_never_waits_for_trust(tmp_path: Path) -> None:
     found = loaded(tmp_path, config({"command": "true"}, event="Nowhere"))
     assert [one.state for one in found.known] == ["no moment"] and found.waiting() == []
+
+
+NESTED = {"matcher": "x", "hooks": [{"type": "command", "command": "true"}]}
+# dialect → the file with a misspelt event · that event · what was meant
+MISSPELT = {
+    "cru": ({"hooks": [{"event": "tool:before_cal", "command": "true"}]}, "tool:before_cal", "tool:before_call"),
+    "crush": ({"hooks": {"PreToolUsee": [{"command": "true"}, {"command": "false"}]}}, "PreToolUsee", "PreToolUse"),
+    "claude": ({"hooks": {"PreToolUsee": [NESTED]}}, "PreToolUsee", "PreToolUse"),
+    "codex": ({"hooks": {"PreToolUsee": [NESTED]}}, "PreToolUsee", "PreToolUse"),
+    "gemini": ({"hooks": {"BeforeTol": [NESTED]}}, "BeforeTol", "BeforeTool"),
+    "relay": ({"hooks": [{"on": "about_to_rum", "run": "true"}]}, "about_to_rum", "about_to_run"),
+}
+
+
+@pytest.mark.parametrize("name", [*FOOTPRINTS, "relay"])
+def test_an_event_that_no_dialect_has_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    assert name in MISSPELT, f"add a file of {name} with a misspelt event to MISSPELT"
+    add_relay(monkeypatch)
+    file, event, meant = MISSPELT[name]
+    source = HookSource(name, "user", tmp_path / "hooks.json", msgspec.json.encode(file).decode())
+    found = loader.load_hooks([source], load_dialects([name]), LoadPolicy(), about(tmp_path))
+    [problem] = found.problems
+    assert (
+        event in problem.text
+        and problem.hint == f"did you mean `{meant}`?"
+        and problem.loses_hooks
+        and problem.line == 1
+    )
 
 
 def test_ids_by_their_beginning(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.regular import read_regular
 from cru.core.hooks import MAX_CONFIG_BYTES, MAX_CONFIG_TABLES, MAX_CONFIG_VALUES
 from cru.core.hooks.discovery import is_dead_link
@@ -90,6 +91,7 @@ def load_hooks(
         file = _parse(dialects[source.dialect], source, facts, below)
         below.append(file)
         loaded.problems += file.problems
+        loaded.problems += _find_unknown_events(dialects[source.dialect], file)
         entries += file.entries
         if file.settings != NO_SETTINGS:
             loaded.settings.append((source, file.settings))
@@ -103,6 +105,22 @@ def _parse(dialect: Dialect, source: HookSource, facts: SessionFacts, below: Seq
     except Exception as error:  # noqa: BLE001 a boundary: the file is a stranger's, and a start must survive whatever is in it
         text = f"this file cannot be read by cru: {type(error).__name__}: {error}"
         return ParsedFile([], [HookFileProblem(source.path, 0, text, kind=ProblemKind.WHOLE_FILE)])
+
+
+def _find_unknown_events(dialect: Dialect, file: ParsedFile) -> list[HookFileProblem]:
+    """Return a problem for each event of a file that its dialect does not have, at the first hook that names it. A hook with a problem of
+    its own is reported anyway."""
+    first = {
+        entry.event: entry
+        for entry in reversed(file.entries)
+        if entry.event not in dialect.events and not entry.problem
+    }
+    problems = []
+    for event, entry in reversed(first.items()):
+        text, hint = f"{dialect.name} has no event {event}, so this never runs", did_you_mean(event, dialect.events)
+        kind = ProblemKind.PART if hint else ProblemKind.UNKNOWN_EVENT
+        problems.append(HookFileProblem(entry.source.path, entry.line, text, hint, kind))
+    return problems
 
 
 def _decide_status(entry: HookEntry, dialect: Dialect, policy: LoadPolicy) -> EntryStatus:

@@ -7,14 +7,13 @@ A command reads what it is about in JSON. It prints `veto WHY` to forbid the cal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from cru.core.hooks.dialects.relay import FOOTPRINT
 
 from cru.core.events.answers import Answer, Change
 from cru.core.events.stamp import Event
-from cru.core.hooks.model.entry import HookEntry, HookSource
+from cru.core.hooks.model.entry import HookEntry, HookSource, ProblemKind
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.mapping import (
     ArgumentMapping,
@@ -28,27 +27,33 @@ from cru.core.hooks.model.mapping import (
 )
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.parsing import common
-from cru.core.hooks.parsing.reading import Reading, canonical_definition
+from cru.core.hooks.parsing.reading import Reading, canonical_definition, describe_mistyped, typed_value
 
 TOOLS = ToolMapping(
     tools={"bash": ("terminal",), "write": ("save",)},
     arguments={"bash": {"command": ArgumentMapping("line")}},
 )
+KEYS: dict[str, type] = {"on": str, "only": str, "run": str}
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
     reading = Reading(source)
-    entries = [
-        _entry(reading, number, hook) for number, hook in enumerate(reading.typed(reading.value, "hooks", list, []))
-    ]
-    return ParsedFile(entries, reading.problems)
+    hooks = reading.typed(reading.value, "hooks", list, [], kind=ProblemKind.PART)
+    entries = [_entry(reading, number, hook) for number, hook in enumerate(hooks)]
+    return ParsedFile([entry for entry in entries if entry is not None], reading.problems)
 
 
-def _entry(reading: Reading, number: int, hook: Mapping[str, Any]) -> HookEntry:
-    text = canonical_definition(hook)
+def _entry(reading: Reading, number: int, hook: object) -> HookEntry | None:
+    """Read one hook, whatever it is: an exception would cost the whole file. An event that Relay does not have is reported by cru."""
+    line = reading.line("hooks", number)
+    if not isinstance(hook, dict):
+        reading.wrong("a hook must be an object", line=line, kind=ProblemKind.PART)
+        return None
+    text, values = canonical_definition(hook), {key: typed_value(hook, key, str, "") for key in KEYS}
     return HookEntry(
-        id=reading.id(str(hook["on"]), text), dialect="relay", event=str(hook["on"]), source=reading.source,
-        line=reading.line("hooks", number), command=str(hook["run"]), matcher=str(hook.get("only", "")), definition=text,
+        id=reading.id(values["on"], text), dialect="relay", event=values["on"], source=reading.source, line=line,
+        command=values["run"], matcher=values["only"], definition=text,
+        problem=describe_mistyped(hook, KEYS) or ("" if values["on"] else "`on` is missing"),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cru.core.base.config.closest import closest, did_you_mean
+from cru.core.base.config.closest import closest
 from cru.core.hooks.dialects.crush.regex import to_python
 from cru.core.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
 from cru.core.hooks.model.mapping import ParsedFile
@@ -40,11 +40,6 @@ def read_entries(source: HookSource) -> ParsedFile:
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     entries: list[HookEntry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
-        if canonical(event) not in CANONICAL.values():
-            hint = did_you_mean(event, CANONICAL.values())
-            text = f"crush has no event {event}, so this never runs"
-            kind = ProblemKind.PART if hint else ProblemKind.UNKNOWN_EVENT
-            reading.wrong(text, hint, line=reading.line("hooks", event), kind=kind)
         for index, value in enumerate(reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)):
             entry = _entry(reading, event, index, value)
             if entry is not None:
