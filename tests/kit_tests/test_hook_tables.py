@@ -36,6 +36,7 @@ CAN = {
 def test_an_exit_status_means_what_the_page_says(dialect: str, exit: int, stderr: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         said = hook_tables.judged(dialect, exit, stderr, Path(folder))
+    assert dialect in TABLE[exit, stderr], f"add the column of {dialect} to TABLE"
     assert said == TABLE[exit, stderr][dialect]
 
 

@@ -14,7 +14,9 @@ from typing import Any
 from msgspec import Struct
 from tests.kit import HomeDir
 
-HOOKS = '[hooks]\ndialects = ["crush", "claude", "codex", "gemini"]\n'
+from cru.core.hooks.dialects import foreign_names
+
+HOOKS = f"[hooks]\ndialects = {dumps(foreign_names())}\n"
 """The end of a config.toml that lets the user's files of other systems run."""
 PROGRAM = "program"
 """Plugins that are programs: their hooks, as chibi calls them."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from msgspec import Struct
 from tests.kit import Call, Done, HomeDir, Received, Reply, cru, server
 from tests.roads import command_hooks, roads
+
+from cru.core.hooks.dialects import FOOTPRINTS
 
 NO = {"cancel": True, "reason": "no entry"}
 START = Call("bash", {"command": "cat >typed", "background": True, "stdin": True})
@@ -203,5 +205,22 @@ def test_hooks_see_what_is_typed_in_pieces_as_a_whole(home: HomeDir, dialect: st
     assert ["no entry" in text for text in texts] == [False, False, False, True], texts
 
 
-def test_no_dialect_is_left_out() -> None:
-    assert {*NAMES, command_hooks.PROGRAM} == set(command_hooks.PLACES) <= set(AT_START) & set(AFTER_START)
+TABLES: dict[str, Mapping[str, object]] = {
+    "NAMES of tests/roads/test_background.py": NAMES,
+    "BASH of tests/roads/command_hooks.py": command_hooks.BASH,
+    "PLACES of tests/roads/command_hooks.py": command_hooks.PLACES,
+    "DENIALS of tests/roads/command_hooks.py": command_hooks.DENIALS,
+    "REWRITES of tests/roads/command_hooks.py": command_hooks.REWRITES,
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_dialect_is_left_out(table: str) -> None:
+    missing = sorted(FOOTPRINTS.keys() - TABLES[table].keys())
+    also = "also to FLAT there if its entries are flat, and to TYPED if an event of it hears only what a person typed"
+    assert missing == [], f"add {', '.join(missing)} to {table}; {also}"
+    assert TABLES[table].keys() <= {*FOOTPRINTS, command_hooks.PROGRAM}
+
+
+def test_every_dialect_and_programs_guard_both_ways() -> None:
+    assert {*FOOTPRINTS, command_hooks.PROGRAM} <= AT_START.keys() & AFTER_START.keys()

@@ -22,5 +22,7 @@ PLACES = [
 @pytest.mark.parametrize(("layer", "path"), PLACES)
 def test_a_file_of_hooks_is_decisive(layer: str, path: Path) -> None:
     places = PathRoots(str(PROJECT), str(HOME / ".cru"), str(HOME))
-    assert is_decisive(locate(places, "write", str(path)), places), layer
+    home_or_project = "PROTECTED_AT_HOME" if layer == "user" else "PROTECTED_NAMES"
+    hint = f"add the place of {path} to {home_or_project} of src/cru/core/guard/rules/paths.py"
+    assert is_decisive(locate(places, "write", str(path)), places), hint
     assert not is_decisive(locate(places, "write", f"{PROJECT}/src/{path.name}x"), places)

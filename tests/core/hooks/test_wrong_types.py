@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.hooks.dialect_world import about, parsed
 
-from cru.core.hooks.dialects import load_dialects
+from cru.core.hooks.dialects import FOOTPRINTS, load_dialects
 from cru.core.hooks.loader import load_hooks
 from cru.core.hooks.model.entry import HookEntry, HookFileProblem
 from cru.core.hooks.model.status import LoadPolicy
@@ -241,3 +241,8 @@ def test_text_that_only_speaks_of_it_is_none() -> None:
     assert [
         one.state for one in load_hooks([found[0].source], load_dialects(["cru"]), LoadPolicy(), about()).known
     ] != ["broken"]
+
+
+def test_no_dialect_is_left_out() -> None:
+    missing = sorted(FOOTPRINTS.keys() - {dialect for dialect, _, _ in FILES})
+    assert missing == [], f"add a file of {', '.join(missing)} to FILES"
