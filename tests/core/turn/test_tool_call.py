@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.core.turn.support import Ext, MadeTool, Person, World, always
 
+from cru.core.base.values.messages import ToolCall
 from cru.core.events.answers import Answer, Change, Inject, allow, ask, cancel, halt, handled, transform
 from cru.core.events.payloads import (
     InteractionCompleted,
@@ -19,6 +21,8 @@ from cru.core.events.payloads import (
 from cru.core.events.stamp import Event
 from cru.core.guard.rules.gate import PermissionReply
 from cru.core.tools.protocol import ToolError, ToolResult, ToolTimeout
+from cru.core.turn.calls import tool_call
+from cru.core.turn.calls.permission import CallState
 
 ECHO = 'call: bash {"command":"echo out"}\n---\ntext: end\n'
 NO, YES = PermissionReply("no", "not today"), PermissionReply("once")
@@ -95,6 +99,27 @@ def test_every_way_out_of_a_call_has_its_which_and_its_words(tmp_path: Path, cas
     assert entry.metadata.get("which", "") == which
     assert [f.which for f in world.of(ToolFailed)] == ([which] if which else [])
     assert len(world.of(ToolCompleted)) == (0 if which else 1)
+
+
+@pytest.mark.parametrize("case", EXITS)
+def test_a_decided_call_says_what_became_of_it(tmp_path: Path, case: str) -> None:
+    world = world_of(tmp_path, case)
+    decided = asyncio.run(tool_call.decide(world.session.parts, ToolCall("call_1", "bash", '{"command":"echo out"}')))
+    by_handler = case in ("hook result", "hook error result")
+    assert decided.state == ("handled" if by_handler else "refused" if EXITS[case][3] else "granted")
+
+
+@pytest.mark.parametrize("state", ["undecided", "granted", "handled", "refused"])
+def test_only_a_granted_call_runs(tmp_path: Path, state: CallState) -> None:
+    world = world_of(tmp_path, "mode allows")
+    parts, call = world.session.parts, ToolCall("call_1", "bash", '{"command":"touch ran"}')
+
+    async def decide_and_run() -> None:
+        decided = await tool_call.decide(parts, call)
+        await tool_call.run(parts, replace(decided, state=state))
+
+    asyncio.run(decide_and_run())
+    assert (tmp_path / "project" / "ran").exists() == (len(world.of(ToolCalled)) == 1) == (state == "granted")
 
 
 @pytest.mark.parametrize("case", EXITS)

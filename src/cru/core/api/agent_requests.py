@@ -32,7 +32,7 @@ async def decide(parts: Parts, request: AgentRequest) -> AgentRequest:
     """The request as rules and hooks leave it. Raises Refused."""
     call = ToolCall(f"script_{new_id()[:8]}", TOOL, msgspec.json.encode(request).decode())
     decided = await tool_call.decide(parts, call, "script")
-    if not decided.may_run:
+    if decided.state != "granted":
         raise Refused(decided.content)
     return msgspec.convert({**decided.request.args, "background": request.background}, AgentRequest)
 

@@ -114,7 +114,7 @@ class Leg:
             if await self._compact_if_full(plan):
                 self._forget_results()
                 plan.spans = await self._build_system_prompt()
-            calls = await self._respond(await self._call(plan))
+            calls = await self._respond(await self._request_reply(plan))
             if not calls or await self._run_tools(calls):
                 self._warn_if_full(plan)
                 return
@@ -200,7 +200,7 @@ class Leg:
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
         return (*built.payload.sections, *extra)
 
-    async def _call(self, plan: RequestPlan) -> ModelReply:
+    async def _request_reply(self, plan: RequestPlan) -> ModelReply:
         """One request; again if the reply is empty, once more after a compaction if it was too large, and to the next model of a category
         if one fails or refuses."""
         parts, empty = self.parts, 0

@@ -91,7 +91,7 @@ async def _finish_halted(parts: Parts, calls: Sequence[ToolCall], batch: list[De
     """A halt while deciding: none of these runs. One that was refused before keeps its refusal, the rest name who halted."""
     by = batch[-1].by or "a hook"
     for number, call in enumerate(calls):
-        if number < len(batch) and not batch[number].may_run:
+        if number < len(batch) and batch[number].state != "granted":
             await tool_call.run(parts, batch[number])
         else:
             _log_not_run(parts, call, by)
@@ -126,7 +126,7 @@ async def _run_all(parts: Parts, batch: list[DecidedCall], outcomes: list[Finish
 def _judge_again(parts: Parts, decided: DecidedCall) -> DecidedCall:
     """Refuse a call that was decided before others ran, if rules or the mode are stricter about it now: one of these may have made its file
     one that git runs, or a repository of the folder that it works in."""
-    if not decided.may_run:
+    if decided.state != "granted":
         return decided
     verdict = permission.judge(parts, decided.request)
     if _STRICTNESS[verdict.decision] <= _STRICTNESS[decided.judged]:
@@ -137,7 +137,8 @@ def _judge_again(parts: Parts, decided: DecidedCall) -> DecidedCall:
 
 def _run_together(batch: list[DecidedCall]) -> list[list[DecidedCall]]:
     return _group(
-        batch, [not call.may_run or (call.request.tool is not None and call.request.tool.parallel) for call in batch]
+        batch,
+        [call.state != "granted" or (call.request.tool is not None and call.request.tool.parallel) for call in batch],
     )
 
 
@@ -169,5 +170,5 @@ def _keys(outcomes: list[FinishedCall]) -> list[CallKey]:
     return [
         (outcome.call.name, outcome.call.arguments, hash(outcome.result.content))
         for outcome in outcomes
-        if outcome.decided.may_run or outcome.failure_kind is None
+        if outcome.decided.state == "granted" or outcome.failure_kind is None
     ]

@@ -6,6 +6,7 @@ Refusals are told apart everywhere: policy (a rule, a mode, nobody to ask), huma
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,22 +39,29 @@ HUMAN = "human"
 NOBODY_TO_ASK = "nobody can be asked here; run cru on a terminal"
 
 
-class DecidedCall(Struct, frozen=True):
-    """A call, decided: it may run, or `content` is its outcome already.
+CallState = Literal["undecided", "granted", "handled", "refused"]
+"""What became of a call so far. Only a granted one runs; a handler did a handled one; a refused one has come to nothing, which is also
+said of one that cannot run at all."""
 
+
+class DecidedCall(Struct, frozen=True):
+    """A call that is decided: it may run, or `content` is its outcome already.
+
+    state: what was decided; only `granted`, `refused`, `failed` and `handled` set it
     by: who decided: policy, human, timeout, error, user (who ran it without the model), or the owners of handlers
     answer: the fold of all answers so far; injects: those of each dispatch
     env: what handlers add to the environment
-    failure_kind: why it came to nothing; None: it may run, or a handler did it instead
+    failure_kind: why it came to nothing, also of what a handler did; None: it did not
     reason: why it may or may not run, in words
     leave_of: the owners of the handlers that allowed it; (): no handler did
     content: what the model reads if it does not run
     terminates: the turn is over if all calls of the reply say so
-    may_run: whether it may run; then judged: what rules and the mode said, real_paths: where its paths led
-    rewrite: nothing is decided: handlers of the question want this call in the place of it
+    judged, real_paths: of a granted call what rules and the mode said, and where its paths led
+    rewrite: of an undecided call the one that handlers of its question want in its place
     """
 
     request: RequestedCall
+    state: CallState = "undecided"
     by: str = ""
     answer: Answer = PASS
     injects: tuple[Inject, ...] = ()
@@ -63,7 +71,6 @@ class DecidedCall(Struct, frozen=True):
     leave_of: tuple[str, ...] = ()
     content: str = ""
     terminates: bool = False
-    may_run: bool = False
     judged: str = ""
     real_paths: tuple[str, ...] = ()
     rewrite: RequestedCall | None = None
@@ -75,11 +82,19 @@ class DecidedCall(Struct, frozen=True):
         return replace(self, answer=add(self.answer, answer), injects=self.injects + injects_of(answer))
 
     def granted(self, by: str, reason: str = "", leave_of: tuple[str, ...] = ()) -> DecidedCall:
-        return replace(self, by=by, reason=reason, leave_of=leave_of)
+        return replace(self, state="granted", by=by, reason=reason, leave_of=leave_of)
 
     def refused(self, kind: FailureKind, by: str, reason: str) -> DecidedCall:
         content = render_refusal(kind, reason or "no reason given", by)
-        return replace(self, by=by, failure_kind=kind, reason=reason, leave_of=(), content=content, may_run=False)
+        return replace(self, state="refused", by=by, failure_kind=kind, reason=reason, leave_of=(), content=content)
+
+    def failed(self, kind: FailureKind | None, content: str) -> DecidedCall:
+        """The call cannot run at all: nobody was asked about it."""
+        return replace(self, state="refused", failure_kind=kind, content=content)
+
+    def handled(self, content: str, kind: FailureKind | None = None, terminates: bool = False) -> DecidedCall:
+        """A handler did it, or failed to: `kind`."""
+        return replace(self, state="handled", content=content, failure_kind=kind, terminates=terminates)
 
 
 def injects_of(answer: Answer) -> tuple[Inject, ...]:
@@ -133,8 +148,8 @@ def refuse(decided: DecidedCall, by: str, reason: str, failed: bool) -> DecidedC
     return decided.refused(FailureKind.ERROR if failed else FailureKind.HOOK, by, reason)
 
 
-async def decide(parts: Parts, decided: DecidedCall, verdict: Verdict) -> DecidedCall:
-    """Decide a call that no deny rule forbids, and that the handlers of `tool:before_call` have answered."""
+async def obtain(parts: Parts, decided: DecidedCall, verdict: Verdict) -> DecidedCall:
+    """Obtain permission for a call that no deny rule forbids, and that the handlers of `tool:before_call` have answered."""
     request, answer = decided.request, decided.answer
     asks = _describe_question(decided.by, answer) if answer.decision == "ask" else request.asks
     if asks:
@@ -148,7 +163,7 @@ async def decide(parts: Parts, decided: DecidedCall, verdict: Verdict) -> Decide
         decided = await _ask_hooks(parts, decided, verdict)
     if decided.rewrite is not None:
         return replace(decided, answer=_tighten(parts, decided.answer))
-    return await announce(parts.bus, take_updates(parts, decided))
+    return await announce_resolved(parts.bus, take_updates(parts, decided))
 
 
 def _tighten(parts: Parts, answer: Answer) -> Answer:
@@ -171,7 +186,7 @@ def take_updates(parts: Parts, decided: DecidedCall) -> DecidedCall:
     A deny rule among it holds for this very call, too."""
     if not decided.answer.updates:
         return decided
-    is_granted = decided.failure_kind is None
+    is_granted = decided.state == "granted"
     for update in decided.answer.updates:
         effective = update if is_granted and update.by in decided.leave_of else update.tightening
         if effective is None:
@@ -185,7 +200,7 @@ def take_updates(parts: Parts, decided: DecidedCall) -> DecidedCall:
     return decided
 
 
-async def announce(bus: Bus, decided: DecidedCall) -> DecidedCall:
+async def announce_resolved(bus: Bus, decided: DecidedCall) -> DecidedCall:
     """Announce who decided what; a halt there refuses the call."""
     request, refusal = decided.request, decided.failure_kind
     word = "allow" if refusal is None else "deny"

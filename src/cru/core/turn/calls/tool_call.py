@@ -94,32 +94,33 @@ async def decide(
         request = requested_call.unfit(request, NO_TOOLS, FailureKind.POLICY)
     else:
         request = requested_call.check_arguments(parts, request)
-    before = _announced(request, {})
+    before = _before_call(request, {})
     outcome = await parts.bus.dispatch(before)
     if outcome.payload.args is not before.args:
         request = requested_call.check_again(parts, request, outcome.payload.args)
         if before.error and not request.problem and not outcome.answer.stops:
             outcome, request = await requested_call.announce_mended(parts, outcome, request)
         request = requested_call.describe_change(parts, request, before, outcome.changed_by("args"))
-    decided = DecidedCall(request, outcome.by, env=outcome.payload.env).heard(outcome.answer)
-    return await _decide_announced(parts, decided, outcome.failed)
+    decided = DecidedCall(request, by=outcome.by, env=outcome.payload.env).heard(outcome.answer)
+    return await _decide_answered(parts, decided, outcome.failed)
 
 
-def _announced(request: RequestedCall, env: dict[str, str]) -> ToolBeforeCall:
+def _before_call(request: RequestedCall, env: dict[str, str]) -> ToolBeforeCall:
+    """Return the payload of `tool:before_call`."""
     return ToolBeforeCall(
         request.call.name, request.args, request.call.id, request.kind, env, not request.problem, request.problem, request.origin,
         request.prompt_file,
     )  # fmt: skip
 
 
-async def _decide_announced(parts: Parts, decided: DecidedCall, has_failed: bool) -> DecidedCall:
+async def _decide_answered(parts: Parts, decided: DecidedCall, has_failed: bool) -> DecidedCall:
     """Decide a call that the handlers of `tool:before_call` have heard of; has_failed: whether one failed that may not."""
     request, answer = decided.request, decided.answer
     if answer.stops:
         refused = permission.refuse(decided, decided.by, answer.reason, has_failed)
-        return await permission.announce(parts.bus, refused)
+        return await permission.announce_resolved(parts.bus, refused)
     if request.problem and answer.result is None:
-        return replace(decided, content=request.problem, failure_kind=request.failure_kind)
+        return decided.failed(request.failure_kind, request.problem)
     if (tool := request.tool) is not None and not request.problem:
         try:
             is_choice_of_plugin = request.origin != "model" and getattr(tool, "chooses_model", False)
@@ -127,26 +128,26 @@ async def _decide_announced(parts: Parts, decided: DecidedCall, has_failed: bool
             request = replace(request, detail=tool.subject(request.args), paths=paths)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
             content = requested_call.report_failure(parts.bus, tool, error)
-            return replace(decided, content=content, failure_kind=FailureKind.FAILED)
+            return decided.failed(FailureKind.FAILED, content)
     return await _get_permission(parts, replace(decided, request=request))
 
 
-async def _get_permission(parts: Parts, announced: DecidedCall) -> DecidedCall:
-    request = announced.request
+async def _get_permission(parts: Parts, answered: DecidedCall) -> DecidedCall:
+    request = answered.request
     real_paths = _real_paths(parts.place, request.paths)  # as they are judged: a question may take its time
     verdict = permission.judge(parts, request)
     if verdict.decision == "deny":
-        refused = announced.refused(FailureKind.POLICY, "policy", verdict.reason)
-        return await permission.announce(parts.bus, refused)
-    if announced.answer.result is not None:
-        return _take_result(announced)
-    decided = await permission.decide(parts, announced, verdict)
+        refused = answered.refused(FailureKind.POLICY, "policy", verdict.reason)
+        return await permission.announce_resolved(parts.bus, refused)
+    if answered.answer.result is not None:
+        return _take_result(answered)
+    decided = await permission.obtain(parts, answered, verdict)
     if decided.rewrite is not None:
         return await _decide_rewritten(parts, decided, decided.rewrite)
-    if decided.failure_kind is not None:
+    if decided.state != "granted":
         return decided
-    env = decided.env and permission.without_outside(parts, decided, announced.by)
-    return replace(decided, may_run=True, judged=verdict.decision, real_paths=real_paths, env=env)
+    env = decided.env and permission.without_outside(parts, decided, answered.by)
+    return replace(decided, judged=verdict.decision, real_paths=real_paths, env=env)
 
 
 async def _decide_rewritten(parts: Parts, decided: DecidedCall, rewrite: RequestedCall) -> DecidedCall:
@@ -156,8 +157,8 @@ async def _decide_rewritten(parts: Parts, decided: DecidedCall, rewrite: Request
     earlier = replace(decided.answer, decision="none", reason="", result=None)
     decided = replace(decided, request=request, answer=earlier, rewrite=None)
     if request.problem:
-        return replace(decided, content=request.problem, failure_kind=request.failure_kind)
-    before = _announced(request, decided.env)
+        return decided.failed(request.failure_kind, request.problem)
+    before = _before_call(request, decided.env)
     outcome = await parts.bus.dispatch(before)
     if outcome.payload.args is not before.args:
         request = requested_call.check_again(parts, request, outcome.payload.args)
@@ -165,17 +166,17 @@ async def _decide_rewritten(parts: Parts, decided: DecidedCall, rewrite: Request
         changed_by = permission.join_owners(request.changed_by, outcome.changed_by("args"))
         request = replace(request, leave_of=leave_of, changed_by=changed_by)
     decided = replace(decided, request=request, by=outcome.by, env=outcome.payload.env).heard(outcome.answer)
-    return await _decide_announced(parts, decided, outcome.failed)
+    return await _decide_answered(parts, decided, outcome.failed)
 
 
 async def run(parts: Parts, decided: DecidedCall, finishing: asyncio.Lock | None = None) -> FinishedCall:
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
     check()
     started = time.perf_counter()
-    if decided.may_run and _real_paths(parts.place, decided.request.paths) != decided.real_paths:
+    if decided.state == "granted" and _real_paths(parts.place, decided.request.paths) != decided.real_paths:
         decided = decided.refused(FailureKind.POLICY, "policy", PATH_MOVED)
     request, kind, halted_by = decided.request, decided.failure_kind, decided.by
-    if not decided.may_run or request.tool is None:
+    if decided.state != "granted" or request.tool is None:
         result = ToolResult(decided.content, is_error=kind is not None)
     else:
         called = await parts.bus.dispatch(ToolCalled(request.call.name, request.args, request.call.id))
@@ -286,10 +287,9 @@ def _take_result(decided: DecidedCall) -> DecidedCall:
     """A handler did it instead: its result is the outcome."""
     result = decided.answer.result
     if not is_whole_result(result):
-        return replace(decided, content=_result_text(result))
+        return decided.handled(_result_text(result))
     kind = FailureKind.FAILED if result.get("is_error") else None
-    text, terminates = _result_text(result["content"]), result.get("terminate") is True
-    return replace(decided, content=text, failure_kind=kind, terminates=terminates)
+    return decided.handled(_result_text(result["content"]), kind, result.get("terminate") is True)
 
 
 def _result_text(result: object) -> str:

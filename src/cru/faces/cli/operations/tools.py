@@ -118,7 +118,7 @@ def _failure(name: str, tool: Tool | None, outcome: FinishedCall, *, by_program:
     if outcome.failure_kind is FailureKind.INVALID:
         return CallFailed(text, _example(name, tool), ExitStatus.USAGE)
     denied = outcome.failure_kind in DENIED or (
-        outcome.failure_kind is FailureKind.TIMEOUT and not outcome.decided.may_run
+        outcome.failure_kind is FailureKind.TIMEOUT and outcome.decided.state != "granted"
     )
     hint = TRUST_HINT if by_program and outcome.failure_kind is FailureKind.POLICY else ""
     return CallFailed(text, hint, ExitStatus.DENIED if denied else ExitStatus.ERROR)
