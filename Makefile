@@ -44,13 +44,17 @@ soak: $(STAMP)
 differential: $(STAMP)
 	$(BIN)/python -m tests.kit.differential $(CASES)
 
+# All checks run, also behind one that fails.
 lint: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/python -m tests.kit.limits
-	$(BIN)/python -m tests.kit.docs --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	@failed=; check() { echo "$$*"; "$$@" || failed="$$failed\n  $$*"; }; \
+	check "$(BIN)/ruff" check .; \
+	check "$(BIN)/ruff" format --check .; \
+	check "$(BIN)/python" -m tests.kit.limits; \
+	check "$(BIN)/python" -m tests.kit.docs --check; \
+	check "$(BIN)/mypy"; \
+	check "$(BIN)/lint-imports" --no-cache; \
+	case "$$failed" in *"ruff format"*) echo "\`$(BIN)/ruff format .\` writes the files as the check wants them" >&2 ;; esac; \
+	[ -z "$$failed" ] || { printf "failed:$$failed\n" >&2; exit 1; }
 
 bench: $(STAMP)
 	sh bench/run.sh
