@@ -33,7 +33,7 @@ from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
-    from cru.core.base.process.confined import ConfinedCommand, ConfineProject, ProjectProgram
+    from cru.core.base.process.confined import ConfineProject, PreparedCommand, ProjectProgram
     from cru.core.guard.sandbox.confinement import SessionSandbox
 
 SOURCED = ("BASH_ENV", "ENV")
@@ -80,7 +80,7 @@ def add_sandbox(parts: Parts, start: Start, settings: Settings) -> None:
     parts.services.sandbox.lend = lend
     parts.services.sandbox.open = open_sandbox
 
-    async def confine_project(program: ProjectProgram) -> ConfinedCommand | None:
+    async def confine_project(program: ProjectProgram) -> PreparedCommand | None:
         return await sandbox.load().confine_project(parts.gate.places, program)
 
     parts.services.sandbox.confine_project = confine_project if chosen.project else None
@@ -159,7 +159,7 @@ def _lend(sandbox: SandboxOnDemand, parts: Parts) -> None:
     """Where the agent works may change with its answers, so each command asks anew."""
     gate = parts.gate
 
-    async def confine(argv: tuple[str, ...], outlives_us: bool) -> ConfinedCommand | None:
+    async def confine(argv: tuple[str, ...], outlives_us: bool) -> PreparedCommand | None:
         return await sandbox.load().confine(gate.places, argv, outlives_us=outlives_us)
 
     keep = parts.tool_services.keep_file
@@ -193,8 +193,13 @@ def _describe_sandbox(tools: Tools, limits: str) -> None:
 
 
 class SandboxOnDemand:
-    """See SessionSandbox. memory: what was found before; project: its root; problems: what is wrong with the places of the settings;
-    is_default: nobody has said whether anything is to be confined"""
+    """What confines the commands of a session, made when the first of them runs; most sessions run none.
+
+    memory: what was found before
+    project: its root
+    problems: what is wrong with the places of the settings
+    is_default: no setting says whether anything is to be confined
+    """
 
     def __init__(
         self,
@@ -244,7 +249,7 @@ class SandboxOnDemand:
         return detection
 
     def load(self) -> SessionSandbox:
-        """What confines. The first command really tries it."""
+        """Return what confines. It is tried in earnest by the first command."""
         if self._loaded is None:
             from cru.core.guard.sandbox.confinement import SessionSandbox
 

@@ -13,7 +13,7 @@ from cru.core.base.values.messages import Image, ToolSpec
 
 if TYPE_CHECKING:
     from cru.core.base.net import WholeResponse
-    from cru.core.base.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import PreparedCommand
     from cru.core.guard.rules.gate import Verdict
     from cru.core.guard.rules.hidden_files import HiddenFiles
     from cru.core.guard.rules.outside_runs import OutsideRuns
@@ -84,7 +84,7 @@ class CommandRequest(Struct, frozen=True):
     timeout: float | None = None
     stdin: bool = False
     detached: bool = False
-    confined: "ConfinedCommand | None" = None
+    confined: "PreparedCommand | None" = None
     explain: Callable[[str | None], str] = lambda output: ""
 
 
@@ -183,7 +183,7 @@ class CommandServices(Struct, kw_only=True):
     outside_env: (root, whether a rule permits it) -> that of a command that runs outside of the sandbox
     """
 
-    confine: "Callable[[tuple[str, ...], bool], Awaitable[ConfinedCommand | None]] | None" = None
+    confine: "Callable[[tuple[str, ...], bool], Awaitable[PreparedCommand | None]] | None" = None
     take_note: Callable[[], str] | None = None
     outside: "OutsideRuns | None" = None
     own_env: Callable[[Path], Mapping[str, str]] | None = None

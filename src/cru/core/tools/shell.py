@@ -26,7 +26,7 @@ from cru.core.tools.protocol import (
 )
 
 if TYPE_CHECKING:
-    from cru.core.base.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import PreparedCommand
 
 END_OF_INPUT = "\x04"
 """Typed alone (Ctrl-D) it closes the input of a command."""
@@ -78,14 +78,14 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     return ToolResult("\n".join(filter(None, lines)), is_error=ended.exit_status != 0)
 
 
-def _notes_of_sandbox(confined: ConfinedCommand, put_aside: Sequence[str], ended: ProcessResult) -> list[str]:
+def _notes_of_sandbox(confined: PreparedCommand, put_aside: Sequence[str], ended: ProcessResult) -> list[str]:
     from cru.core.base.process.confined import tell_put_aside
 
     why = confined.explain(ended.output, ended.exit_status)
     return [bracketed(tell_put_aside(put_aside)), bracketed(why)]
 
 
-async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand | None:
+async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> PreparedCommand | None:
     """None: it runs as it is. Raises ToolError."""
     confine = running.services.commands.confine
     if confine is None:
@@ -98,9 +98,9 @@ async def _confine(args: Bash, argv: tuple[str, ...], running: ToolContext) -> C
         raise ToolError(f"the command has not run, since there is no sandbox for it: {error}") from error
 
 
-def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> ConfinedCommand:
+def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> PreparedCommand:
     """It runs as it is; if a rule permits it, and not a person, alone. Raises ToolError."""
-    from cru.core.base.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import PreparedCommand
 
     outside, env = running.services.commands.outside, None
     if outside is not None and running.services.commands.outside_env is not None:
@@ -123,7 +123,7 @@ def _run_outside(args: Bash, argv: tuple[str, ...], running: ToolContext) -> Con
         settle()
     own = running.services.commands.env_of_own_programs(running.root, running.env)
     words = (_shell(own.get("PATH", ""), str(running.root)), *argv[1:])
-    return ConfinedCommand(words, lambda output, exit_status: "", settle, has_monitor=False, env=env)
+    return PreparedCommand(words, lambda output, exit_status: "", settle, has_monitor=False, env=env)
 
 
 def bracketed(text: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
     from mcp_types import JSONRPCMessage
 
-    from cru.core.base.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import PreparedCommand
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of one message."""
@@ -41,12 +41,12 @@ class StdioTransport:
         cwd: Path,
         env: Mapping[str, str],
         secrets: set[str],
-        confine: Callable[[], Awaitable[ConfinedCommand | None]] | None = None,
+        confine: Callable[[], Awaitable[PreparedCommand | None]] | None = None,
     ) -> None:
         """confine: what runs it in the sandbox; None: it runs as it is"""
         self._argv, self._cwd, self._env = argv, cwd, env
         self._confine = confine
-        self._confined: ConfinedCommand | None = None
+        self._confined: PreparedCommand | None = None
         self.secrets = secrets
         self.problems: list[str] = []
         self.refusal: ServerUnavailable | None = None

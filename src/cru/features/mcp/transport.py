@@ -18,7 +18,7 @@ from cru.features.mcp.references import expand
 from cru.features.mcp.stdio import StdioTransport
 
 if TYPE_CHECKING:
-    from cru.core.base.process.confined import ConfinedCommand
+    from cru.core.base.process.confined import PreparedCommand
 
 
 class ServerTransport(Protocol):
@@ -53,7 +53,7 @@ class ServerTransport(Protocol):
         ...
 
 
-async def _confine(place: ServerPlace, name: str, program: ProjectProgram) -> ConfinedCommand | None:
+async def _confine(place: ServerPlace, name: str, program: ProjectProgram) -> PreparedCommand | None:
     """What runs the server in the sandbox; what it must not make is put aside at its end, and told."""
     assert place.confine is not None
     confined = await place.confine(program)

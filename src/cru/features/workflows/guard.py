@@ -12,7 +12,7 @@ from cru.core.api.callbacks import error_value, report_failure
 from cru.core.base.files.search_path import find_program, own_path
 from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
-from cru.core.base.process.confined import ConfinedCommand, describe_put_aside, run_confined
+from cru.core.base.process.confined import PreparedCommand, describe_put_aside, run_confined
 from cru.core.base.process.run import run_program
 from cru.core.base.values.cancellation import check
 from cru.core.base.values.errors import CruError
@@ -82,7 +82,7 @@ async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | N
     if parts.gate.mode == "plan":
         return f"`{guard.shell}` is not run in plan mode, which only reads, so it did not pass"
 
-    async def confine(argv: tuple[str, ...]) -> ConfinedCommand | None:
+    async def confine(argv: tuple[str, ...]) -> PreparedCommand | None:
         confine = parts.tool_services.commands.confine
         return None if confine is None else await confine(argv, False)
 

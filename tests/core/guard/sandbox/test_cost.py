@@ -20,7 +20,7 @@ from tests.kit.sandbox import needs_sandbox
 
 from cru.core.base.files import is_inside
 from cru.core.base.files.atomic import replace_file
-from cru.core.base.process.confined import ConfinedCommand
+from cru.core.base.process.confined import PreparedCommand
 from cru.core.guard.rules.paths import PathRoots
 from cru.core.guard.sandbox import SandboxSettings, caches, own_places, profile, programs
 from cru.core.guard.sandbox.backends import backend_path
@@ -44,7 +44,7 @@ def sandbox(home: HomeDir) -> SessionSandbox:
     return SessionSandbox(SandboxSettings(), env, pytest.fail)
 
 
-async def start(sandbox: SessionSandbox, where: PathRoots) -> ConfinedCommand:
+async def start(sandbox: SessionSandbox, where: PathRoots) -> PreparedCommand:
     confined = await sandbox.confine(where, ("/bin/sh", "-c", "true"))
     assert confined is not None
     return confined

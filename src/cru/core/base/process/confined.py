@@ -18,8 +18,8 @@ PERSONS_WAY = "the model may ask to run it outside, or [sandbox] in config.toml 
 """What a person is told of that."""
 
 
-class ConfinedCommand(Struct, frozen=True):
-    """A command that runs in a sandbox.
+class PreparedCommand(Struct, frozen=True):
+    """A command ready to be started: in a sandbox, or as it is where it may run outside.
 
     argv: what is run for it
     explain: (what it printed, its exit status, None: unknown) -> what the sandbox kept it from, and that it may be why something
@@ -68,11 +68,11 @@ class ProjectProgram(Struct, frozen=True):
     writable: tuple[str, ...] = ()
 
 
-ConfineProject: TypeAlias = Callable[[ProjectProgram], Awaitable[ConfinedCommand | None]]
+ConfineProject: TypeAlias = Callable[[ProjectProgram], Awaitable[PreparedCommand | None]]
 """What runs it in the sandbox; None: nothing confines here. Raises CruError, OSError."""
 
 
-Confine: TypeAlias = Callable[[tuple[str, ...]], Awaitable[ConfinedCommand | None]]
+Confine: TypeAlias = Callable[[tuple[str, ...]], Awaitable[PreparedCommand | None]]
 """The same of words whose place is known."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.core.base.files.regular import make_private_folder
-from cru.core.base.process.confined import IN_SANDBOX, ConfinedCommand, ProjectProgram, describe_put_aside
+from cru.core.base.process.confined import IN_SANDBOX, PreparedCommand, ProjectProgram, describe_put_aside
 from cru.core.conversations.home import private_parents
 from cru.core.conversations.private import HeldFolder
 from cru.core.guard.rules.outside_runs import OutsideRuns
@@ -102,7 +102,7 @@ class SessionSandbox:
 
     async def confine(
         self, places: PathRoots, argv: tuple[str, ...], *, outlives_us: bool = False
-    ) -> ConfinedCommand | None:
+    ) -> PreparedCommand | None:
         """What runs `argv` as the agent at these places may; None: nothing confines here. Raises SandboxUnavailable."""
         detection = await self.find()
         if not detection.backend:
@@ -110,7 +110,7 @@ class SessionSandbox:
         profile = self._profile(places, self._readable)
         return await self._confined(detection, profile, places, argv, self._tell_model, outlives_us=outlives_us)
 
-    async def confine_project(self, places: PathRoots, program: ProjectProgram) -> ConfinedCommand | None:
+    async def confine_project(self, places: PathRoots, program: ProjectProgram) -> PreparedCommand | None:
         """The same for what a project brings. Raises SandboxUnavailable."""
         detection = await self.find()
         if not detection.backend:
@@ -164,7 +164,7 @@ class SessionSandbox:
         describe: Callable[[], str],
         *,
         outlives_us: bool = False,
-    ) -> ConfinedCommand:
+    ) -> PreparedCommand:
         give_back, proxy = _nothing, None
         if not outlives_us:  # what cru lends ends with it
             profile, give_back = await self._lend_caches(detection, profile, places)
@@ -190,7 +190,7 @@ class SessionSandbox:
         explain = partial(self._explain, proxy, command, describe)
         outlive = partial(self._outlive, record, end, call_filter)
         has_monitor = detection.backend == BUBBLEWRAP
-        return ConfinedCommand(
+        return PreparedCommand(
             words, explain, settle, has_monitor, outlive, with_variables(detection), descriptors=call_filter.descriptors
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from cru.core.base.process.confined import Confine, ConfinedCommand, ProjectProgram
+from cru.core.base.process.confined import Confine, PreparedCommand, ProjectProgram
 from cru.core.hooks import ENV_FOLDER
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import SessionFacts
@@ -30,7 +30,7 @@ def confinement(
     writable = _own_file(env.get("CLAUDE_ENV_FILE", ""), facts.folder / ENV_FOLDER)
     readable = [name for path in _named_files(stdin) for name in _own_file(path, facts.home)]
 
-    async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
+    async def run(argv: tuple[str, ...]) -> PreparedCommand | None:
         return await confine(ProjectProgram(argv, str(cwd), str(facts.root), tuple(readable), writable))
 
     return run

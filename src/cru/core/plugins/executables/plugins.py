@@ -33,7 +33,7 @@ from cru.core.plugins.plugin_files import FileCopy
 from cru.core.turn.parts import Parts
 
 if TYPE_CHECKING:
-    from cru.core.base.process.confined import Confine, ConfinedCommand
+    from cru.core.base.process.confined import Confine, PreparedCommand
     from cru.core.turn.ports import TerminalLender
 
 
@@ -88,7 +88,7 @@ class Executables:
         if confine is None or not (discovered.layer == "project" or lies_in_project):
             return None
 
-        async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
+        async def run(argv: tuple[str, ...]) -> PreparedCommand | None:
             return await confine(
                 ProjectProgram(argv, str(_here(self._parts.place.root)), readable=(str(discovered.folder),))
             )

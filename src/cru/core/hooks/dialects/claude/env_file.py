@@ -25,7 +25,7 @@ from cru.core.hooks.model.facts import FactsOf, SessionFacts
 from cru.core.hooks.model.mapping import LaunchRules
 
 if TYPE_CHECKING:
-    from cru.core.base.process.confined import Confine, ConfinedCommand
+    from cru.core.base.process.confined import Confine, PreparedCommand
 
 TRY = 'for file; do "$BASH" -n "$file" || exit 2; . "$file" >&2; done'
 BEFORE = "BASH_ENV"
@@ -103,7 +103,7 @@ class EnvFiles:
 
         from cru.core.base.process.confined import ProjectProgram
 
-        async def run(argv: tuple[str, ...]) -> ConfinedCommand | None:
+        async def run(argv: tuple[str, ...]) -> PreparedCommand | None:
             return await confine(ProjectProgram(argv, str(facts.root), str(facts.root), tuple(files)))
 
         return run
