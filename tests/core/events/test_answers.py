@@ -12,7 +12,7 @@ from tests.core.events.world import CALL
 from cru.core.base.values.messages import Span
 from cru.core.events import BadAnswer
 from cru.core.events import answers as a
-from cru.core.events.answers import PASS, Answer, Change, Inject, add, apply, strength
+from cru.core.events.answers import PASS, Answer, Change, Inject, add, apply_change, strength
 from cru.core.events.payloads import Attachment, LegStarted, MessageReceived, SystemPromptBuild, ToolsSelect
 
 RECEIVED = MessageReceived("hello", (Attachment("a.txt", "A"), Attachment("b.txt", "B")))
@@ -135,7 +135,7 @@ def test_a_stopped_dispatch_drops_injects_and_context() -> None:
 )  # fmt: skip
 def test_a_change_edits_its_field(payload: Any, change: Change, expected: object) -> None:
     before = getattr(payload, change.field)
-    changed = apply(payload, change)
+    changed = apply_change(payload, change)
     assert getattr(changed, change.field) == expected
     assert getattr(payload, change.field) is before, "the payload itself is never touched"
 
@@ -172,4 +172,4 @@ def test_a_change_edits_its_field(payload: Any, change: Change, expected: object
 )
 def test_a_change_that_does_not_fit_is_refused(payload: Any, change: Change) -> None:
     with pytest.raises(BadAnswer):
-        apply(payload, change)
+        apply_change(payload, change)

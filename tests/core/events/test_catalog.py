@@ -9,7 +9,7 @@ import pytest
 from tests.core.events.world import example
 
 from cru.core.events import BadAnswer
-from cru.core.events.answers import Change, apply
+from cru.core.events.answers import Change, apply_change
 from cru.core.events.catalog import ALIASES, BY_NAME, BY_TYPE, CATALOG, EventRow
 
 TABLE = Path(__file__).parents[2] / "data" / "events" / "catalog.md"
@@ -96,7 +96,7 @@ def test_a_row_is_consistent(row: EventRow) -> None:
 def test_every_writable_field_has_a_type_that_is_checked(row: EventRow) -> None:
     for field in row.writable:
         with pytest.raises(BadAnswer, match=field):
-            apply(example(row), Change(field, "set", 3.5))
+            apply_change(example(row), Change(field, "set", 3.5))
 
 
 def test_every_event_is_fired_by_some_part() -> None:

@@ -212,7 +212,7 @@ def stopped(answer: Answer) -> Answer:
     return msgspec.structs.replace(answer, inject=None, context=(), context_files=())
 
 
-def apply(payload: P, change: Change) -> P:
+def apply_change(payload: P, change: Change) -> P:
     """The payload with one change, checked against the field's type; raises BadAnswer."""
     edit = _OPS.get(change.op)
     if edit is None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cru.core.base.values.cancellation import from_outside
 from cru.core.events import BadAnswer
-from cru.core.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply, cut, stopped, strength
+from cru.core.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply_change, cut, stopped, strength
 from cru.core.events.calling import (
     SLOW,
     LastSlowStep,
@@ -215,7 +215,7 @@ class Chain:
                 rejected.append(f"`{change.field}` cannot be changed (only {', '.join(row.writable) or 'nothing'})")
                 continue
             try:
-                self.payload = apply(self.payload, change)
+                self.payload = apply_change(self.payload, change)
             except BadAnswer as error:
                 self.payload = before
                 del self.edits[edits:]
