@@ -27,7 +27,7 @@ from cru.features.mcp.ports import ServerRequests
 from cru.features.mcp.prompts import add_prompts
 from cru.features.mcp.search_tool import SearchTool
 from cru.features.mcp.server_requests import SessionRequests
-from cru.features.mcp.tools import OWNER, McpTool
+from cru.features.mcp.tools import OWNER, McpTool, make_tools
 
 AFTER_REQUEST = 0.05
 """Seconds after the first request began: it is on its way then, and nothing here slows it down."""
@@ -190,17 +190,11 @@ class McpSession:
     def _update(self, server: ServerConnection) -> None:
         """Put its tools into the session's list, in the places that they have."""
         self._window = LOOK_AGAIN
-        tools: dict[str, McpTool] = {}
-        for remote in server.facts.tools:
-            tool = McpTool(server, remote)
-            if tool.spec.name in tools:
-                other = tools[tool.spec.name].remote.name
-                self._warn_once(
-                    f"the tool {remote.name} of {server.name} is left out: for the model it has the name of {other}"
-                )
-                continue
-            tool.hidden = self._is_searched and tool.spec.name not in self._shown
-            tools[tool.spec.name] = tool
+        tools, problems = make_tools(server)
+        for text in problems:
+            self._warn_once(text)
+        for name, tool in tools.items():
+            tool.hidden = self._is_searched and name not in self._shown
         for text in (*self._parts.tools.update_source(f"{OWNER}{server.name}", tools.values()), *server.facts.left_out):
             self._warn_once(f"MCP server {server.name}: {text}")
         for known in self._tools():  # rules about a server are not about one whose tool only wanted the name

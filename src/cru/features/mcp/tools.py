@@ -95,6 +95,20 @@ class McpTool:
         return ToolResult(answer.text, answer.is_error, images=keep_images(saver.images, running.folder))
 
 
+def make_tools(server: ServerConnection) -> tuple[dict[str, McpTool], list[str]]:
+    """Return the tools of a server by their names for the model, and why others are left out: two may get one name."""
+    tools: dict[str, McpTool] = {}
+    problems: list[str] = []
+    for remote in server.facts.tools:
+        tool = McpTool(server, remote)
+        taken = tools.setdefault(tool.spec.name, tool)
+        if taken is not tool:
+            problems.append(
+                f"the tool {remote.name} of {server.name} is left out: for the model it has the name of {taken.remote.name}"
+            )
+    return tools, problems
+
+
 class FileSaver:
     """Saves what is no text beside the saved outputs of a context; these are removed together.
 
