@@ -50,6 +50,7 @@ lint: $(STAMP)
 	check "$(BIN)/ruff" check .; \
 	check "$(BIN)/ruff" format --check .; \
 	check "$(BIN)/python" -m tests.kit.limits; \
+	check "$(BIN)/python" -m tests.kit.program_facts --check; \
 	check "$(BIN)/python" -m tests.kit.docs --check; \
 	check "$(BIN)/mypy"; \
 	check "$(BIN)/lint-imports" --no-cache; \
@@ -60,6 +61,7 @@ bench: $(STAMP)
 	sh bench/run.sh
 
 docs: $(STAMP)
+	$(BIN)/python -m tests.kit.program_facts --write
 	$(BIN)/python -m tests.kit.docs --write
 
 # requirements.txt anew: what a plain install brings, with hashes.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from inspect import iscoroutinefunction
 
 from tests.core.api.examples import docs, example
+from tests.kit.program_facts import read_meanings
 
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES
@@ -17,8 +18,9 @@ from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
 from cru.core.feature_table import load_target
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
-from cru.core.guard.shell.harmless import TABLES as HARMLESS
-from cru.core.guard.shell.option_effects import OPTION_EFFECTS
+from cru.core.guard.shell.options import HARMLESS
+from cru.core.guard.shell.programs import COMMANDS, VARIABLES
+from cru.core.guard.shell.programs import KINDS as PROGRAM_KINDS
 from cru.core.turn.turn import mermaid
 from cru.faces.cli.flag_names import SYNONYMS
 from cru.faces.cli.flags import FLAGS
@@ -164,12 +166,37 @@ def known_programs() -> str:
     """docs/permissions.md: of which programs options are known."""
     listed = sorted({key.split()[0] for key in HARMLESS})
     by_nature = sorted(key for key, options in HARMLESS.items() if options == "*")
-    others = sorted(set(OPTION_EFFECTS) - set(listed))
+    others = sorted({key.split()[0] for key, facts in COMMANDS.items() if facts.does_more} - set(listed))
     return (
         f"Harmless options are known of {len(listed)} programs: {_code(listed)}. Whatever options they have but for those that start "
         f"something else are covered of {_code(by_nature)}. Of {len(others)} more only options that do more are known, and the rest is "
         f"covered: {_code(others)}."
     )
+
+
+def command_facts() -> str:
+    """docs/command-facts.md: what a rule must write out, by program and subcommand of git."""
+    rows = [
+        "| command | may run another program | writes to a place of its own | gives something away |",
+        "|---|---|---|---|",
+    ]
+    for key, facts in sorted(COMMANDS.items()):
+        running = [f"{key} {word.replace('/', ' ')}" for word in sorted(facts.running.split())]
+        runs, writes, sends = ([*texts.split()] for texts in (facts.runs, facts.writes, facts.sends))
+        if facts.does_more and (runs or running or writes or sends):
+            cells = (_code(names).replace("|", "\\|") for names in ([key], [*runs, *running], writes, sends))
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def program_kinds() -> str:
+    """docs/command-facts.md: the lists of programs, subcommands and variables."""
+    rows = ["| list | meaning | size |", "|---|---|---|"]
+    meanings = read_meanings()
+    for part in (PROGRAM_KINDS, VARIABLES):
+        for name in part.__struct_fields__:
+            rows.append(f"| `{name}` | {meanings.get(name, 'as above')} | {len(getattr(part, name))} |")
+    return "\n".join(rows)
 
 
 def _code(names: Iterable[str]) -> str:

@@ -14,9 +14,8 @@ from tests.core.hooks.dialect_world import about
 from cru.core.base.files.glob import parse_glob
 from cru.core.guard.rules.allowed_commands import matches_command
 from cru.core.guard.rules.command_rules import SearchedCommand
-from cru.core.guard.rules.denied_options import LETTERS, TAKING
 from cru.core.guard.shell.analysis import analyze
-from cru.core.guard.shell.harmless import TABLES
+from cru.core.guard.shell.programs import COMMANDS
 from cru.core.guard.shell.simplify import simplify
 from cru.core.hooks.dialects.claude.permissions import translate_rules
 
@@ -63,12 +62,12 @@ def test_an_allow_rule_covers_what_it_writes(tmp_path: Path) -> None:
 
 
 def test_every_letter_of_the_table_is_read() -> None:
-    for key, options in LETTERS.items():
-        for option, letters in options.items():
+    for key, facts in COMMANDS.items():
+        for option, letters in ((f"--{name}", letters) for name, letters in facts.letters.items()):
             for letter in letters:
                 for rule, command in ((option, f"-{letter}"), (f"-{letter}", f"-{letter}x y")):
                     assert is_hit(f"{key} {rule} *", f"{key} {command} a"), (key, option, letter)
-    assert TAKING.keys() <= LETTERS.keys() | TABLES.keys()
+    assert all(facts.letters or facts.harmless is not None for facts in COMMANDS.values() if facts.letters_with_value)
 
 
 def is_hit(rule: str, command: str) -> bool:

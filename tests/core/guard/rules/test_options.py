@@ -14,7 +14,7 @@ from tests.core.guard.rules.test_commands import bash, gate
 from tests.kit.growth import assert_linear
 
 from cru.core.base.files.glob import escape
-from cru.core.guard.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
+from cru.core.guard.shell.programs import COMMANDS, OTHER_NAMES
 from cru.core.guard.shell.scripts import is_plain_sed
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parents[3] / "data/permissions/options.json").read_text())
@@ -67,12 +67,10 @@ def test_a_rule_for_a_program_covers_what_it_is_usually_called_with(row: dict[st
 
 def test_every_program_of_the_table_is_tried() -> None:
     tried = {row["program"].split()[0] for row in ROWS}
-    assert {OTHER_NAMES.get(name, name) for name in tried} == set(OPTION_EFFECTS)
-    assert {row["program"].split()[1] for row in ROWS if row["program"].startswith("git ")} >= set(GIT_OPTIONS) - {
-        "annotate",
-        "commit-tree",
-        "diagnose",
-    }
+    doing_more = {key for key, facts in COMMANDS.items() if facts.does_more}
+    assert {OTHER_NAMES.get(name, name) for name in tried} == {key for key in doing_more if " " not in key}
+    untried = {"git annotate", "git commit-tree", "git diagnose"}
+    assert {row["program"] for row in ROWS} >= {key for key in doing_more if " " in key} - untried
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from tests.core.guard.rules.test_commands import bash, gate
 
 from cru.core.base.files.glob import escape
-from cru.core.guard.shell.harmless import TABLES, options_of
-from cru.core.guard.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
 from cru.core.guard.shell.option_uses import find_option_uses
+from cru.core.guard.shell.options import HARMLESS, options_of
+from cru.core.guard.shell.programs import COMMANDS, OTHER_NAMES
 
 DATA = Path(__file__).parents[3] / "data/permissions"
 EVERYDAY: list[dict[str, Any]] = json.loads((DATA / "everyday.json").read_text())
@@ -44,25 +44,22 @@ def test_the_tables_of_commands_are_large() -> None:
 
 
 @pytest.mark.sample(60)
-@pytest.mark.parametrize("key", TABLES)
+@pytest.mark.parametrize("key", HARMLESS)
 def test_a_table_of_harmless_options_can_be_read_and_lists_none_that_does_more(key: str) -> None:
-    program, *rest = key.split()
-    tables = [OPTION_EFFECTS[program]] if program in OPTION_EFFECTS else []
-    if program == "git" and rest and rest[0] in GIT_OPTIONS:
-        tables.append(GIT_OPTIONS[rest[0]])
+    tables = [COMMANDS[name] for name in {key, key.split()[0]}]
     harmful = {
         option
         for table in tables
-        for option in (*table.runs, *table.writes, *table.sends)
+        for option in f"{table.runs} {table.writes} {table.sends}".split()
         if "=" not in option.rstrip("=")
     }
-    values = options_of(key, any(table.has_words for table in tables)).values
-    assert TABLES[key] == "" or values
+    values = options_of(key).harmless
+    assert HARMLESS[key] == "" or values or options_of(key).harmless_prefixes
     assert not {option for option in values if option in harmful or f"{option}=" in harmful}
 
 
 def test_every_program_has_one_name() -> None:
-    assert not {key.split()[0] for key in TABLES} & set(OTHER_NAMES)
+    assert not {key.split()[0] for key in HARMLESS} & set(OTHER_NAMES)
 
 
 @pytest.mark.parametrize(
@@ -129,5 +126,5 @@ def test_the_reason_says_which_rule_would_cover_the_option(rule: str, command: s
 
 def test_what_stands_before_a_subcommand_of_a_table_is_in_the_table_too() -> None:
     assert not [
-        key for key in TABLES for count in range(1, len(key.split())) if " ".join(key.split()[:count]) not in TABLES
+        key for key in HARMLESS for count in range(1, len(key.split())) if " ".join(key.split()[:count]) not in HARMLESS
     ]

@@ -6,6 +6,7 @@ import pytest
 
 from cru.core.guard.shell import readers
 from cru.core.guard.shell.analysis import analyze
+from cru.core.guard.shell.programs import KINDS
 
 OPERANDS = [
     "",
@@ -34,7 +35,7 @@ def by_parsing(command: str) -> bool:
     return bool(analysis.parts) and all(readers._reads(words) for words in analysis.parts)
 
 
-@pytest.mark.parametrize("name", sorted(readers.READERS))
+@pytest.mark.parametrize("name", sorted(KINDS.readers))
 def test_plain_operands_of_readers_are_read_whatever_parses_them(name: str) -> None:
     for operand in OPERANDS:
         command = f"{name} {operand}".rstrip()

@@ -12,47 +12,11 @@ from msgspec import Struct
 
 from cru.core.base.files.glob import StarGlob, matches_text
 from cru.core.guard.shell.analysis import Words
-from cru.core.guard.shell.harmless import TABLES, options_of
-from cru.core.guard.shell.option_effects import OPTION_EFFECTS
-from cru.core.guard.shell.programs import CODE_RUNNERS, SUBCOMMAND_PROGRAMS, WRAPPERS, base_name, names
+from cru.core.guard.shell.options import HARMLESS, options_of
+from cru.core.guard.shell.programs import CODE_RUNNERS, COMMANDS, SUBCOMMAND_PROGRAMS, WRAPPERS, base_name, names
 
-LETTERS: Mapping[str, Mapping[str, str]] = {
-    "git push": {"--force": "f", "--delete": "d", "--set-upstream": "u"},
-    "git commit": {"--all": "a", "--no-verify": "n"},
-    "git add": {"--all": "A", "--force": "f", "--update": "u"},
-    "git branch": {"--delete": "dD", "--force": "fDMC", "--move": "mM", "--copy": "cC"},
-    "git checkout": {"--force": "f"},
-    "git switch": {"--force": "f", "--discard-changes": "f"},
-    "git clean": {"--force": "f"},
-    "git fetch": {"--force": "f", "--prune": "p"},
-    "git tag": {"--delete": "d", "--force": "f"},
-    "git rm": {"--force": "f"},
-    "git mv": {"--force": "f"},
-    "rm": {"--recursive": "rR", "--force": "f"},
-    "cp": {"--recursive": "rR", "--force": "f", "--archive": "a"},
-    "mv": {"--force": "f"},
-    "chmod": {"--recursive": "R"},
-    "chown": {"--recursive": "R"},
-    "chgrp": {"--recursive": "R"},
-    "grep": {"--recursive": "r"},
-    "sed": {"--in-place": "i"},
-    "ln": {"--force": "f", "--symbolic": "s"},
-    "curl": {"--insecure": "k", "--location": "L", "--request": "X", "--data": "d", "--output": "o", "--upload-file": "T"},
-    "docker rm": {"--force": "f", "--volumes": "v"},
-    "docker rmi": {"--force": "f"},
-    "npm install": {"--global": "g"},
-    "kill": {"--signal": "sn"},
-    "pkill": {"--signal": ""},
-    "killall": {"--signal": "s"},
-}  # fmt: skip
-"""Program, or program and subcommand: long option -> the letters that mean it."""
-TAKING = {
-    "git push": "o", "git commit": "mFCcut", "git fetch": "jo", "git tag": "mFu", "git branch": "u", "git checkout": "bB",
-    "git switch": "cC", "git clean": "e", "cp": "St", "mv": "St", "ln": "St", "sed": "efisl", "kill": "sn", "killall": "s",
-    "curl": "ACDEFHKPQTUXYbcdehmortuwxyz",
-}  # fmt: skip
-"""Letters that take a value: what stands behind one in its word is no option."""
-_PROGRAMS = frozenset(key.partition(" ")[0] for key in LETTERS)
+_LETTERED = {name for name, facts in COMMANDS.items() if facts.letters}
+_PROGRAMS = {name.partition(" ")[0] for name in _LETTERED}
 _SENDERS = names("kill pkill killall")
 _LONG = re.compile(r"--\w[\w-]*\w(?:=.*)?", re.DOTALL)
 _CLUSTER = re.compile(r"-[A-Za-z0-9]+")
@@ -151,7 +115,7 @@ def _key_of(words: Iterable[str]) -> str:
     for word in words:
         name = word.strip(_STAR)
         longer = f"{key} {name}" if key else base_name(name)
-        if longer in LETTERS or longer in TABLES or longer in _PROGRAMS:
+        if longer in _LETTERED or longer in HARMLESS or longer in _PROGRAMS:
             key = longer
     return key
 
@@ -204,7 +168,7 @@ def _read_options(words: Words, denied: DeniedOptions) -> dict[int, tuple[frozen
 def _long_option(word: str, following: str, key: str, rule_options: frozenset[str]) -> tuple[frozenset[str], int]:
     """Return an option with two dashes under each name that it may be short for."""
     head, equals, value = word.partition("=")
-    known = LETTERS.get(key, {})
+    known = _long_names(key)
     taken = int(not equals and bool(following) and _takes_value(head, key))
     longer = (option.partition("=")[0] for option in (*known, *rule_options))
     is_whole = head in known or head in _table(key)
@@ -237,17 +201,25 @@ def _letters(word: str, following: str, key: str) -> tuple[frozenset[str], int]:
 
 @lru_cache(maxsize=4096)
 def _meanings(letter: str, key: str) -> tuple[str, ...]:
-    return tuple(option for option, letters in LETTERS.get(key, {}).items() if letter in letters)
+    return tuple(option for option, letters in _long_names(key).items() if letter in letters)
 
 
 @lru_cache(maxsize=4096)
 def _takes_value(option: str, key: str) -> bool:
-    if len(option) == 2 and option[1] in TAKING.get(key, ""):
+    letters = option[1:] if len(option) == 2 else _long_names(key).get(option, "")
+    if any(_table(key).get(f"-{letter}") == "=" or letter in _letters_with_value(key) for letter in letters):
         return True
-    if option == "--signal" and key in _SENDERS:
-        return True
-    letters = LETTERS.get(key, {}).get(option, "")
-    return _table(key).get(option) == "=" or any(letter in TAKING.get(key, "") for letter in letters)
+    return _table(key).get(option) == "=" or (option == "--signal" and key in _SENDERS)
+
+
+def _letters_with_value(key: str) -> str:
+    return COMMANDS[key].letters_with_value if key in COMMANDS else ""
+
+
+@lru_cache(maxsize=64)
+def _long_names(key: str) -> Mapping[str, str]:
+    """Return the letters that mean a long option, by its name."""
+    return {f"--{name}": letters for name, letters in COMMANDS[key].letters.items()} if key in COMMANDS else {}
 
 
 def _with_value(option: str, value: str, key: str) -> str:
@@ -270,11 +242,10 @@ def _signal_name(text: str) -> str:
 
 
 def _table(key: str) -> Mapping[str, str]:
-    return options_of(key, _has_words(key)).values if key in TABLES else {}
+    return options_of(key).harmless if key in HARMLESS else {}
 
 
-@lru_cache(maxsize=4096)
 def _has_words(key: str) -> bool:
     """Return whether the program's options are whole words with one dash (`find -name`)."""
-    table = OPTION_EFFECTS.get(key.partition(" ")[0])
-    return table is not None and table.has_words
+    program = key.partition(" ")[0]
+    return program in COMMANDS and COMMANDS[program].style == "words"

@@ -16,51 +16,20 @@ from cru.core.guard.shell.analysis import CommandAnalysis
 from cru.core.guard.shell.programs import (
     CODE_RUNNERS,
     INTERPRETERS,
-    RUNNING_WORDS,
+    KINDS,
     SHELLS,
     SUBCOMMAND_PROGRAMS,
     WRAPPERS,
     base_name,
     is_listed,
-    names,
 )
 
 if TYPE_CHECKING:
     from cru.core.guard.rules.paths import JudgedCall, PathRoots
 
-_PODS = "pod pods po service services svc deployment deployments deploy node nodes event events namespace namespaces ns ingress job jobs"
-PREFIXES = frozenset(
-    f"{program} {word}"
-    for program, words in {
-        "git": "blame describe diff for-each-ref grep log ls-files ls-tree merge-base name-rev rev-list rev-parse shortlog show "
-        "show-ref status",
-        "gh issue": "list status view",
-        "gh pr": "checks diff list status view",
-        "gh release": "list view",
-        "gh repo": "list view",
-        "gh run": "list view watch",
-        "gh": "search",
-        "docker": "history images info logs port ps stats top version",
-        "docker compose": "images logs ls ps top version",
-        "kubectl": "api-resources api-versions describe explain logs top version",
-        "kubectl get": _PODS,
-        "npm": "explain list ls outdated search view why",
-        "pip": "check freeze list show",
-        "systemctl": "is-active is-enabled is-failed list-timers list-unit-files list-units show status",
-    }.items()
-    for word in words.split()
-)
-"""Beginnings of commands behind which a `*` is proposed to whoever edits a rule. What they do is the same whatever follows, but for
-options that a rule must write out: they show what is there. None runs hooks of a repository (`git commit`, `git push`, `git fetch`)
-or code of the project (`npm test`, `cargo tree`, which starts what `.cargo/config.toml` names), shows secrets (`kubectl get secrets`)
-or changes anything."""
+PREFIXES = frozenset(f"{program} {word}" for program, words in KINDS.proposed_prefixes.items() for word in words)
 _LONGEST_PREFIX = 3
 """Words of one."""
-RUNNERS = names(
-    "bazel bundle claude codex crontab cru crush direnv dotnet elvish gemini ghci hatch java julia just mise nix nix-shell pdm pixi pnpx "
-    "R rake Rscript runghc rye scala swift task ts-node tsx"
-)
-"""Programs beside those of cru.core.guard.shell.programs that run what their arguments name."""
 WHOLE = "write it into [permissions] allow of config.toml if you mean that"
 
 
@@ -147,9 +116,9 @@ def _why_too_wide_command(pattern: str, example: str) -> str:
         others = "options" if words and words[-1].startswith("-") else "words" if len(words) > 1 else "programs"
         return f"a `*` stands behind a blank, else it is about other {others} that begin so, too{example}"
     name = base_name(words[0])
-    if name in WRAPPERS | SHELLS or is_listed(name, INTERPRETERS | CODE_RUNNERS | RUNNERS):
+    if name in WRAPPERS | SHELLS or is_listed(name, INTERPRETERS | CODE_RUNNERS | KINDS.runners):
         return f"`{name}` runs whatever stands behind it, so a rule with a `*` is about everything; keep the command as it is"
-    if words[-1] in RUNNING_WORDS:
+    if words[-1] in KINDS.running_words:
         return f"what stands behind `{' '.join(words)}` is run, so a rule with a `*` is about everything; name what is to run"
     if is_listed(name, SUBCOMMAND_PROGRAMS) and len(words) < 2:
         return f"`{name} *` is about all that {name} does: name what it is to do{example}"

@@ -6,53 +6,20 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.files import is_inside
 from cru.core.guard.places.git_runs import git_runs
+from cru.core.guard.shell.programs import PROJECT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cru.core.guard.rules.paths import JudgedCall, PathRoots, ResolvedPath
 
-_SHELL = "a shell runs it when somebody comes into the folder"
 _EDITOR = "an editor that opens the folder runs what it says"
 _GIT = "git runs what it says"
-_VERSIONS = "a version control program runs what its settings say"
-_BUILD = "a build service runs it"
-_GUIDE = "agents follow it"
-_SERVERS = "agents start the servers that it names"
-_PACKAGES = "it says where packages come from"
-
 _WORKSPACE = ".code-workspace"
-
-# Names, or `folder/name`, whatever their letters' case.
-ASKED = {
-    ".mise": _SHELL, ".mise.local.toml": _SHELL, "mise.local.toml": _SHELL, ".config/mise": _SHELL, ".config/mise.toml": _SHELL,
-    ".dir-locals-2.el": _EDITOR, ".aider.conf.yml": _GUIDE, ".amazonq": _GUIDE, ".augment": _GUIDE, ".continuerc.json": _GUIDE,
-    ".factory": _GUIDE, ".github/agents": _GUIDE, ".github/hooks": _GUIDE, ".junie": _GUIDE, ".kilocode": _GUIDE, ".kiro": _GUIDE,
-    ".openhands": _GUIDE, ".pi": _GUIDE, ".qwen": _GUIDE, ".roo": _GUIDE, "opencode.jsonc": _GUIDE,
-    ".envrc": _SHELL, ".autoenv": _SHELL, ".mise.toml": _SHELL, "mise.toml": _SHELL, ".exrc": _EDITOR, ".nvim.lua": _EDITOR,
-    ".nvimrc": _EDITOR, ".vimrc": _EDITOR, ".lvimrc": _EDITOR, ".dir-locals.el": _EDITOR, ".vscode": _EDITOR, ".idea": _EDITOR,
-    ".fleet": _EDITOR, ".zed": _EDITOR, ".devcontainer": _EDITOR, ".devcontainer.json": _EDITOR,
-    ".hg": _VERSIONS, ".jj": _VERSIONS, ".sl": _VERSIONS, ".pijul": _VERSIONS, "_darcs": _VERSIONS,
-    ".husky": _GIT, ".githooks": _GIT, ".pre-commit-config.yaml": _GIT, "lefthook.yml": _GIT, ".lefthook.yml": _GIT,
-    "lefthook.yaml": _GIT, ".gitmodules": _GIT, ".gitattributes": _GIT, ".github/workflows": _BUILD, ".github/actions": _BUILD,
-    ".gitea/workflows": _BUILD, ".forgejo/workflows": _BUILD, ".gitlab-ci.yml": _BUILD, ".circleci": _BUILD, ".travis.yml": _BUILD,
-    ".woodpecker.yml": _BUILD, ".drone.yml": _BUILD, "jenkinsfile": _BUILD, "azure-pipelines.yml": _BUILD,
-    "bitbucket-pipelines.yml": _BUILD, ".buildkite": _BUILD, "agents.md": _GUIDE, "agents.override.md": _GUIDE, "claude.md": _GUIDE,
-    "claude.local.md": _GUIDE, "gemini.md": _GUIDE, "crush.md": _GUIDE, ".agents": _GUIDE, ".cursor": _GUIDE,
-    ".cursorrules": _GUIDE, ".windsurf": _GUIDE, ".windsurfrules": _GUIDE, ".clinerules": _GUIDE, ".continue": _GUIDE,
-    ".opencode": _GUIDE, "opencode.json": _GUIDE, ".github/copilot-instructions.md": _GUIDE, ".github/instructions": _GUIDE,
-    ".mcp.json": _SERVERS, "mcp.json": _SERVERS, ".npmrc": _PACKAGES, ".yarnrc": _PACKAGES, ".yarnrc.yml": _PACKAGES,
-    ".pnpmfile.cjs": _PACKAGES, ".cargo": _PACKAGES, "pip.conf": _PACKAGES,
-}  # fmt: skip
+ASKED = {name: reason for reason, names in PROJECT_FILES.asked.items() for name in names}
 """What is asked about, and why."""
-
-NOTED = {
-    "makefile": "make", "gnumakefile": "make", "package.json": "npm", "justfile": "just", "taskfile.yml": "task", "rakefile": "rake",
-    "setup.py": "pip", "pyproject.toml": "pip", "conftest.py": "pytest", "noxfile.py": "nox", "tox.ini": "tox", "build.rs": "cargo",
-    "build.gradle": "gradle", "build.gradle.kts": "gradle", "pom.xml": "mvn", "dockerfile": "docker", "compose.yaml": "docker",
-    "docker-compose.yml": "docker", "vagrantfile": "vagrant", "gemfile": "bundle",
-}  # fmt: skip
-"""What belongs to everyday work: the program that runs what such a file says is told."""
+NOTED = {name: program for program, names in PROJECT_FILES.noted.items() for name in names}
+"""What belongs to everyday work: the program that runs what such a file says is shown."""
 
 REFLECTION = "update_reflection"
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cru.core.base.files.glob import escape
-from cru.core.guard.rules.allowed_commands import matches_command
-from cru.core.guard.rules.named_options import allowed_text, names_uses
+from cru.core.guard.rules.allowed_commands import allowed_text, matches_command, names_uses
 from cru.core.guard.rules.rules import Rule, find_allowing_rules, names_call, parse_rule
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.simplify import simplify
 
 if TYPE_CHECKING:
     from cru.core.guard.rules.paths import JudgedCall, PathRoots
-    from cru.core.guard.shell.option_effects import OptionUse
+    from cru.core.guard.shell.options import OptionUse
 
 
 def explain_unnamed_use(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> str:

@@ -8,22 +8,11 @@ from fnmatch import fnmatchcase
 
 from cru.core.guard.rules.paths import PROTECTED_NAMES, PathRoots, is_decisive, is_protected, locate
 from cru.core.guard.shell.parser import parse
-from cru.core.guard.shell.programs import CODE_RUNNERS, WRAPPERS, base_name, names
+from cru.core.guard.shell.programs import CODE_RUNNERS, KINDS, WRAPPERS, base_name, names
 from cru.core.guard.shell.syntax import PartKind, Redirection, SimpleCommand, Word
 
 MOVING = names("cd pushd popd builtin command eval")
 """What may make another folder the one that relative paths begin at."""
-
-READERS = names(
-    "[ : basename cat cmp comm cut diff dirname du echo egrep false fgrep file grep head jq ls md5sum printf pwd readlink realpath "
-    "seq sha256sum stat tail test tr true type wc which"
-)
-"""Programs that write no file that their words name."""
-
-WRITERS = names(
-    "chmod chown cp dd install ln mkdir mv patch perl rename rm rmdir rsync sed gsed shred tar tee touch truncate unlink unzip"
-)
-"""Programs that write, move or remove the files that their words name."""
 
 FROM_INPUT = names("xargs parallel")
 """What takes further words from its standard input."""
@@ -64,9 +53,9 @@ def _target_may_be_protected(target: Word, moves: bool, places: PathRoots) -> bo
 
 def _words_may_write(words: Sequence[Word], moves: bool, places: PathRoots) -> bool:
     called = [base_name(word.text) for word in words]
-    if called[0] in READERS:
+    if called[0] in KINDS.name_readers:
         return False
-    writes = not WRITERS.isdisjoint(called)
+    writes = not KINDS.name_writers.isdisjoint(called)
     if writes and not FROM_INPUT.isdisjoint(called):
         return True
     is_script = called[0] in CODE_RUNNERS and len(words) > 1 and not words[1].text.startswith("-")

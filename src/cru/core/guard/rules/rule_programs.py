@@ -9,12 +9,10 @@ from functools import lru_cache
 
 from cru.core.base.files.glob import StarGlob
 from cru.core.guard.shell.analysis import Words
-from cru.core.guard.shell.programs import KEYWORDS, SHELLS, WRAPPERS, base_name
+from cru.core.guard.shell.programs import KEYWORDS, KINDS, SHELLS, WRAPPERS, base_name
 
 _VERSIONS = ("", *map(str, range(10)), "2.7", *(f"3.{minor}" for minor in range(30)))
 """That a glob may stand for behind a program's name."""
-_RUNNING_OPTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec-batch"))
-"""Behind which a command stands (find, fd)."""
 GLOB = re.compile(r"[*?\[]")
 """A sign of one."""
 
@@ -74,7 +72,7 @@ def _command_places(words: Words) -> frozenset[int]:
     for at, word in enumerate(words):
         if may_begin or runs_others:
             places.append(at)
-        runs_others = runs_others or word in _RUNNING_OPTIONS or (may_begin and _runs_others(word))
+        runs_others = runs_others or word in KINDS.running_options or (may_begin and _runs_others(word))
         may_begin = may_begin and ("=" in word or word in KEYWORDS)
     return frozenset(places)
 

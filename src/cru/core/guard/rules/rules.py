@@ -21,7 +21,7 @@ from cru.core.guard import BadRule
 from cru.core.guard.places.path_set import PathSet, fold, names_of
 from cru.core.guard.rules.modes import KINDS
 from cru.core.guard.rules.paths import JudgedCall, PathRoots, ResolvedPath, is_protected, resolve
-from cru.core.guard.shell.programs import SAFE_SUBCOMMANDS
+from cru.core.guard.shell.programs import KINDS as PROGRAM_KINDS
 
 if TYPE_CHECKING:
     from cru.core.guard.rules import LayerRules
@@ -367,7 +367,7 @@ def _command_rule(call: JudgedCall, places: PathRoots) -> str:
     if may_write_protected(command.raw, places):
         return ""
     words = command.parts[0] if len(command.parts) == 1 and not command.opaque else ()
-    if not any(command.uses) and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
+    if not any(command.uses) and len(words) > 1 and words[1] in PROGRAM_KINDS.safe_subcommands.get(words[0], ()):
         return f"{call.tool}:{words[0]} {words[1]} *"
     if command is not call.command and all(map(_PLAIN_WORD.fullmatch, words)):
         text = " ".join(words)

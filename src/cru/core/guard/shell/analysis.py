@@ -9,7 +9,6 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.guard.shell.option_effects import OptionEffect, OptionUse
 from cru.core.guard.shell.option_uses import (
     end_of_options,
     find_option_uses,
@@ -17,16 +16,17 @@ from cru.core.guard.shell.option_uses import (
     names_may_do_more,
     takes_options,
 )
+from cru.core.guard.shell.options import OptionEffect, OptionUse
 from cru.core.guard.shell.parser import parse
-from cru.core.guard.shell.program_names import runs_code
 from cru.core.guard.shell.programs import (
     KEYWORDS,
+    KINDS,
     NAMING_OPTIONS,
     SHELLS,
     SUBCOMMAND_PROGRAMS,
-    VARIABLE_SETTERS,
     WRAPPERS,
     base_name,
+    runs_code,
 )
 from cru.core.guard.shell.syntax import (
     EXPANSION,
@@ -252,7 +252,7 @@ def _may_be_option(word: Word, known_variables: Set[str]) -> bool:
 
 def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:
     """Why the arguments may run other commands; globs: those that become names of files, by their place."""
-    if name in VARIABLE_SETTERS or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
+    if name in KINDS.variable_setters or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
         return f"`{name}`, which may run what stands in a name"
     dashed = [word for word in globs.values() if word.text.startswith(("-", *_GLOB))]  # `''*`, too
     if globs and may_become_option(words, tuple(globs), bool(dashed)):

@@ -4,48 +4,21 @@ from __future__ import annotations
 
 import re
 
-from cru.core.guard.shell.harmless import TABLES
-from cru.core.guard.shell.program_names import CODE_PROGRAMS, TABLED_PROGRAMS
+from cru.core.guard.shell.options import HARMLESS
 from cru.core.guard.shell.programs import (
+    CODE_PROGRAMS,
     INTERPRETERS,
     KEYWORDS,
+    KINDS,
     PLAIN_PROGRAMS,
-    RUNNING_WORDS,
     SHELLS,
     SUBCOMMAND_PROGRAMS,
+    TABLED_PROGRAMS,
     WRAPPERS,
     base_name,
     is_listed,
-    names,
 )
 
-_OTHER_DATA_PROGRAMS = names(
-    "apk apt apt-cache apt-get b2sum bc bg cal chattr cksum clear cowsay dd dig disown dpkg dnf espeak expr fallocate "
-    "ffmpeg ffprobe fg figlet flake8 getent getfacl gsutil host isort jobs kill killall last lsattr lsof magick mkfifo "
-    "mknod mkfs mount nmcli ninja-build nslookup objdump open pacman pbcopy ping pkill port prettier pyright readelf rclone rustc rustfmt "
-    "say setfacl shred ss strip sum svn sync traceroute tsc tput type umount wait who xclip xdg-open xsel yum zypper"
-)
-"""Programs without a table of options that run none of their operands."""
-_RUNNING_SUBCOMMANDS = RUNNING_WORDS | names("debug ssh watch")
-_RUNNING_WORDS_OF = {
-    "brew": names("sh"),
-    "cmake": names("-E"),
-    "docker": names("create"),
-    "flatpak": names("enter"),
-    "gem": frozenset[str](),
-    "npm": names("explore"),
-    "podman": names("create unshare"),
-    "snap": frozenset[str](),
-    "yarn": names("workspace workspaces"),
-}
-"""Further such words of one program; here are also the programs that are in no other table of those with subcommands."""
-_GROUPS = names("builder bundle codespace compose compute container cs service tool")
-"""Subcommands with subcommands, one of which runs a command."""
-_WITH_SUBCOMMANDS = SUBCOMMAND_PROGRAMS | _RUNNING_WORDS_OF.keys()
-_WITH_TARGETS = names("aws docker gcloud gh kubectl podman")
-"""Programs that run a command somewhere else, which they name first."""
-_WITH_SCRIPTS = names("npm pnpm yarn")
-"""Programs of which `run` names a script of the project first."""
 _NO_FLAGS = re.compile("(?!)")
 _PLAIN_FLAGS = {
     "command": _NO_FLAGS,
@@ -63,8 +36,10 @@ _PLAIN_FLAGS = {
 }
 """Programs that run the words behind them as they stand: options, and their values, that change nothing of that and can be no program's
 name."""
+_WITH_SUBCOMMANDS = SUBCOMMAND_PROGRAMS | KINDS.running_subcommands_of.keys()
+_RUNNING_SUBCOMMANDS = KINDS.running_words | KINDS.running_subcommands
 _RUNNING = WRAPPERS | SHELLS | CODE_PROGRAMS
-DATA_PROGRAMS = (PLAIN_PROGRAMS | _OTHER_DATA_PROGRAMS | TABLED_PROGRAMS) - _RUNNING
+DATA_PROGRAMS = (PLAIN_PROGRAMS | KINDS.operand_programs | TABLED_PROGRAMS) - _RUNNING
 
 
 def only_looks_up(words: tuple[str, ...]) -> bool:
@@ -120,11 +95,13 @@ def _first_operand(words: tuple[str, ...], program: int) -> int:
     """Return the first place behind the program where a command may stand, the count of words if there is none."""
     name = base_name(words[program])
     if name == "git":
-        is_known = any(word.startswith("-") or f"git {word}" in TABLES for word in words[program + 1 : program + 2])
+        is_known = any(word.startswith("-") or f"git {word}" in HARMLESS for word in words[program + 1 : program + 2])
         return len(words) if is_known else min(program + 2, len(words))  # `git x` may be a program or an alias
     if is_listed(name, _WITH_SUBCOMMANDS):
-        start = _behind_subcommand(words, program + 1, _RUNNING_SUBCOMMANDS | _RUNNING_WORDS_OF.get(name, frozenset()))
-        names_script = name in _WITH_SCRIPTS and words[start - 1] == "run"
+        start = _behind_subcommand(
+            words, program + 1, _RUNNING_SUBCOMMANDS | KINDS.running_subcommands_of.get(name, frozenset())
+        )
+        names_script = name in KINDS.runs_scripts and words[start - 1] == "run"
         return min(start + names_script, len(words))
     return len(words) if is_listed(name, DATA_PROGRAMS) else program + 1
 
@@ -135,7 +112,7 @@ def _behind_subcommand(words: tuple[str, ...], first: int, running: frozenset[st
         if words[at] in running:
             return at + 1
         is_option = words[at].startswith("-") or (at > first and words[at - 1].startswith("-"))
-        if not is_option and words[at] not in _GROUPS:
+        if not is_option and words[at] not in KINDS.grouping_subcommands:
             break
     return len(words)
 
@@ -151,4 +128,4 @@ def _says_what_its_words_are(word: str) -> bool:
 
 def _names_target(word: str) -> bool:
     """Return whether the first operand may be a container or a host, whatever it is called."""
-    return is_listed(base_name(word), _WITH_TARGETS)
+    return is_listed(base_name(word), KINDS.runs_elsewhere)

@@ -5,15 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
-from cru.core.guard.shell.option_effects import OptionEffect, OptionUse
-from cru.core.guard.shell.programs import CODE_VARIABLE_PREFIXES, names
+from msgspec import Struct
+
+from cru.core.guard.shell.options import NO_FILES, OptionEffect, OptionUse
+from cru.core.guard.shell.programs import CODE_VARIABLE_PREFIXES, VARIABLES
 from cru.core.guard.shell.scripts import is_plain_awk, is_plain_sed
 from cru.core.guard.shell.syntax import EXPANSION
-from cru.core.guard.shell.unknown_options import ReadWords
 
-NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
-"""Values of an option that names a file which are none."""
+
+class ReadWords(Struct, frozen=True):
+    """What the words behind a command's own are.
+
+    unknown: by their place, how much of a word is unknown
+    operands: places of words that are neither options nor their values
+    values: places of words that are the value of the one before
+    """
+
+    unknown: dict[int, int] = {}
+    operands: tuple[int, ...] = ()
+    values: tuple[int, ...] = ()
+
+
+OperandReader: TypeAlias = Callable[[tuple[str, ...], ReadWords], list[OptionUse]]
 
 
 def later_operands(words: tuple[str, ...], read: ReadWords) -> list[OptionUse]:
@@ -152,35 +167,22 @@ def _is_switch_name(name: str) -> bool:
     name = name.upper()
     if not _PLAIN_NAME.fullmatch(name) or name.startswith(_OF_PROGRAMS):
         return False
-    return name in _SWITCHES_ALONE or name.startswith(_SWITCH_BEGINNINGS) or f"_{name}".endswith(_SWITCH_ENDINGS)
+    return name in VARIABLES.switches or name.startswith(_SWITCH_BEGINNINGS) or f"_{name}".endswith(_SWITCH_ENDINGS)
 
 
 _OF_PROGRAMS = tuple(prefix.upper() for prefix in CODE_VARIABLE_PREFIXES)
 _GOAL = re.compile(r"(?!-)[\w./%@+:,-]*", re.ASCII)
 _PLAIN_NAME = re.compile(r"[A-Z0-9]+(_[A-Z0-9]+)*")
-_SWITCHES_ALONE = names("BUILD C PROFILE W")
-_SWITCH_BEGINNINGS = tuple(
-    f"{word}_" for word in names("ENABLE DISABLE WITH WITHOUT USE NO SKIP IS IN HAS MAX MIN NUM N")
-)
-_SWITCH_ENDINGS = tuple(
-    f"_{word}"
-    for word in names(
-        "ASAN BATCH BENCH CHECK CI CLEAN COLOR COLOUR COUNT COV COVERAGE CPUS CUDA DAY DEBUG DEV DOCKER DRY DRYRUN DRY_RUN EPOCHS "
-        "FAILFAST FAST FIX FORCE FULL GPU INTERACTIVE ISSUE ITER ITERATIONS J JOBS KEEP KEEPDB LEVEL LIMIT LOCAL LTO N NDEBUG NPROC "
-        "NUM OFFLINE OPT OPTIMIZE PARALLEL PORT PR PROD QUICK QUIET RACE RELEASE REPEAT RETRIES SANITIZE SEED SHARD SHARED SHORT "
-        "SILENT SIZE SLOW SSL STATIC STEP STRICT STRIP SUITE TEST TESTS THREADS TIMEOUT TRACE UBSAN UPDATE V VALGRIND VERBOSE "
-        "VERBOSITY VERSION WARN WATCH WERROR WORKERS YEAR YES"
-    )
-)
-"""Names, beginnings and ends of names that say that it is a number, or a yes or no."""
+_SWITCH_BEGINNINGS = tuple(VARIABLES.switch_beginnings)
+_SWITCH_ENDINGS = tuple(VARIABLES.switch_endings)
 _SWITCHES = frozenset(["", "yes", "no", "true", "false", "on", "off", "y", "n"])
 
-OPERAND_READERS: dict[str, Callable[[tuple[str, ...], ReadWords], list[OptionUse]]] = {
-    "awk": _awk_scripts,
-    "git": _files_outside,
-    "make": _variables,
-    "ps": _processes,
-    "sed": _sed_scripts,
-    "uniq": later_operands,
-    "xxd": later_operands,
+OPERAND_READERS: dict[str, OperandReader] = {
+    "awk-script": _awk_scripts,
+    "files-outside": _files_outside,
+    "processes": _processes,
+    "sed-script": _sed_scripts,
+    "variables": _variables,
+    "written-files": later_operands,
 }
+"""By the field `operands` of a program's facts."""

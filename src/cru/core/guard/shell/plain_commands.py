@@ -11,10 +11,10 @@ from typing import TypeAlias
 from cru.core.guard.shell.analysis import Words, has_braces, writes_nothing
 from cru.core.guard.shell.inner_commands import find_plainly_run, only_looks_up
 from cru.core.guard.shell.literal_values import write_out_values
-from cru.core.guard.shell.option_effects import OptionEffect
 from cru.core.guard.shell.option_uses import find_option_uses
+from cru.core.guard.shell.options import OptionEffect
 from cru.core.guard.shell.parser import parse
-from cru.core.guard.shell.programs import CODE_VARIABLE_PREFIXES, CODE_VARIABLES, PLAIN_PROGRAMS, names
+from cru.core.guard.shell.programs import CODE_VARIABLE_PREFIXES, KINDS, VARIABLES, names
 from cru.core.guard.shell.simplify import LONGEST, UNCLEAR_IN_COMMENTS, is_read_alike
 from cru.core.guard.shell.syntax import (
     EXPANSION,
@@ -39,39 +39,6 @@ _KINDS = (
     CompoundKind.SUBSHELL, CompoundKind.GROUP, CompoundKind.CONDITION, CompoundKind.IF, CompoundKind.WHILE, CompoundKind.UNTIL,
     CompoundKind.FOR,
 )  # fmt: skip
-_DATA_PROGRAMS = (PLAIN_PROGRAMS - names("[ break continue curl exit printf return shift tee test uniq wget")) | names(
-    "chgrp chmod chown cksum column df du expand file fold free join lsof nl nproc od paste pgrep pkill ps readlink "
-    "realpath sha1sum sha512sum strings sync tac truncate which"
-)
-"""Programs that run nothing, with any words, options and input."""
-_LITERAL_PROGRAMS = names("base64 break continue curl find iconv return rg sed shift sort uniq wget")
-"""Programs of which an option may run something, or an operand may be a file that is written: each word must be literal."""
-_SUBCOMMANDS = {
-    "docker": names("images inspect kill logs ps restart rm rmi stop"),
-    "git": names(
-        "add branch cat-file check-ignore checkout clean commit describe for-each-ref ls-files ls-tree merge-base mv notes reset "
-        "restore rev-parse rm show-ref status switch tag"
-    ),
-    "podman": names("images inspect kill logs ps restart rm rmi stop"),
-}
-"""What such a program does without running anything, with any words behind it. Hooks of git are files, see `_DOCUMENT`."""
-_LITERAL_SUBCOMMANDS = {
-    "git": names("blame cherry-pick diff fetch log merge pull push rebase rev-list revert shortlog show stash"),
-    "npm": names("list ls outdated remove rm uninstall view"),
-}
-"""The same if each word behind it is literal: it has options that run something or write a file."""
-_GROUPS = {"docker": names("compose container image network volume"), "gh": names("issue pr release")}
-_GROUPS["podman"] = _GROUPS["docker"]
-_IN_GROUPS = names(
-    "close comment connect delete diff disconnect down edit inspect kill list logs ls merge prune ps ready reopen restart review rm "
-    "stop top view"
-)
-_CREATED = {"gh": names("create")}
-"""Subcommands of subcommands. What `docker container create` creates is a command."""
-_MOVERS = names("base64 cp curl find iconv ln mv rg sed sort uniq wget")
-"""Programs that may put what was written, or stands in a here-document, where something runs it, or take their options from it."""
-_COPIERS = names("base64 cp curl iconv")
-"""Programs that may write their input to a file."""
 _FOLDERS = r"(?:(?!(?i:bin|sbin|etc|hooks|cron[\w.-]*|[\w.-]*\.d)/)[\w+@%,=-][\w.+@%,=-]*/)*"
 """Folders whose files no program runs, or reads as settings, under any name."""
 _WORK_FOLDER = re.compile(rf"(?:~/|/)?(?:\.{{1,2}}/)*{_FOLDERS}")
@@ -83,8 +50,6 @@ _DOCUMENT = re.compile(
 checked where the line enters a folder."""
 _DELIMITER = re.compile(r"'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\"|\\?([A-Za-z_]\w*)", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
-_EVALUATED = names("BASH_ARGV0 COLUMNS HISTCMD HISTSIZE LINENO LINES OPTIND RANDOM SAVEHIST SECONDS SRANDOM TMOUT")
-"""Variables whose value some shells compute: `a[$(rm x)]` is a number for them."""
 _CODE_PREFIXES = tuple(prefix.upper() for prefix in CODE_VARIABLE_PREFIXES)
 """In capitals, since npm reads `Npm_Config_x`, too."""
 _PAGERS = names("LESS MORE")
@@ -270,7 +235,7 @@ class _CommandFinder:
         own = words[at:]
         is_plain = bool(own) and (own[0].source == "[" or _is_literal(own[0])) and self._is_plain(own, marked[at:])
         has_settings = bool(command.assignments) or marked[0] == "env"
-        if not is_plain or (has_settings and marked[at] in _LITERAL_PROGRAMS):
+        if not is_plain or (has_settings and marked[at] in KINDS.literal_programs):
             raise _Uncertain
         return at
 
@@ -306,15 +271,17 @@ class _CommandFinder:
         is_literal = all(map(_is_literal, words[1:])) and "::" not in "".join(marked)
         if any(use.effect is not OptionEffect.SENDS for use in find_option_uses(marked, reads_operands=False)):
             return False
-        self.copies = self.copies or name in _COPIERS or (name == "uniq" and len(words) > 2)
+        self.copies = self.copies or name in KINDS.copiers or (name == "uniq" and len(words) > 2)
         subcommand = marked[1] if len(marked) > 1 and all(map(_is_literal, words[: at + 1])) else ""
         enters = name in ("cd", "pushd") and not _is_work_folder(words)
-        self.moves = self.moves or enters or name in _MOVERS or (name == "git" and subcommand == "mv")
-        if subcommand in _GROUPS.get(name, ()):
-            return len(marked) > 2 and marked[2] in _IN_GROUPS | _CREATED.get(name, frozenset())
-        if name in _DATA_PROGRAMS or subcommand in _SUBCOMMANDS.get(name, ()):
+        self.moves = self.moves or enters or name in KINDS.movers or (name == "git" and subcommand == "mv")
+        if subcommand in KINDS.groups_of.get(name, ()):
+            return len(marked) > 2 and marked[2] in KINDS.data_in_groups | KINDS.created_in_groups.get(
+                name, frozenset()
+            )
+        if name in KINDS.data_programs or subcommand in KINDS.data_subcommands.get(name, ()):
             return True
-        return is_literal and (name in _LITERAL_PROGRAMS or subcommand in _LITERAL_SUBCOMMANDS.get(name, ()))
+        return is_literal and (name in KINDS.literal_programs or subcommand in KINDS.literal_subcommands.get(name, ()))
 
 
 def _text(word: Word, computed: str = "$") -> str:
@@ -387,6 +354,6 @@ def _names_setting(name: str) -> bool:
 
 def _check_name(name: str) -> None:
     """Check that no shell runs or computes what is in a variable of this name."""
-    is_code = name in CODE_VARIABLES or name in _EVALUATED or name.upper().startswith(_CODE_PREFIXES)
+    is_code = name in VARIABLES.code or name in VARIABLES.computed or name.upper().startswith(_CODE_PREFIXES)
     if is_code or not name.isidentifier():
         raise _Uncertain

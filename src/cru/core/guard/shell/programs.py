@@ -1,85 +1,90 @@
-"""What is known of programs by name: which ones run other commands, and whose second word says what they do."""
+"""What cru knows of programs by their names: the facts of program_facts, and under which name they have a program."""
 
 from __future__ import annotations
 
+import re
+
+from cru.core.guard.shell.program_facts import load_facts
+
+_FACTS = load_facts()
+GROUPS = _FACTS.groups
+COMMANDS = _FACTS.commands
+KINDS = _FACTS.kinds
+VARIABLES = _FACTS.variables
+PROJECT_FILES = _FACTS.project_files
+OTHER_NAMES = {other: name for name, facts in COMMANDS.items() for other in facts.other_names.split()}
+"""Programs with the options of another one."""
+
+KEYWORDS = KINDS.keywords
+WRAPPERS = KINDS.wrappers
+SHELLS = KINDS.shells
+INTERPRETERS = KINDS.interpreters
+SUBCOMMAND_PROGRAMS = KINDS.subcommand_programs
+PLAIN_PROGRAMS = KINDS.plain_programs
+CODE_RUNNERS = SHELLS | KINDS.code_runners
+CODE_VARIABLE_PREFIXES = tuple(sorted(VARIABLES.code_prefixes))
+
+NAMING_OPTIONS = {"printf": ("-v",), "test": ("-v", "-R"), "[": ("-v", "-R")}
+"""Builtins that take names of variables with these options only."""
+
+TABLED_PROGRAMS = {
+    name.partition(" ")[0] for name, facts in COMMANDS.items() if facts.harmless is not None or facts.does_more
+} | OTHER_NAMES.keys()
+"""Programs of which the files say which options run something."""
+CODE_PROGRAMS = INTERPRETERS - (TABLED_PROGRAMS - frozenset(("awk", "gawk", "gmake", "make", "mawk", "nawk")))
+"""Programs that run code from their arguments, and no file says from which."""
+_PYTHONS = frozenset(("python", "pypy"))
+_VERSION = re.compile(r"-?(?<![\d.])\d[\d.]*$")
+_MODULE = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*m(.*)", re.DOTALL)
+_VALUED = ("-W", "-X")
+
 
 def names(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
 def base_name(word: str) -> str:
-    """The program's name without its path."""
+    """Return the program's name without its path."""
     return word.rpartition("/")[2]
 
 
 def is_listed(name: str, programs: frozenset[str]) -> bool:
-    """Whether it is one of these programs, with or without a version behind it (`python3.11`)."""
+    """Return whether it is one of these programs, with or without a version behind it (`python3.11`)."""
     return name in programs or name.rstrip("0123456789.-") in programs
 
 
-KEYWORDS = names("if then else elif fi for while until do done case esac in function select time coproc { } ! [[ ]]")
+def runs_code(word: str) -> bool:
+    """Return whether the word names a shell or a program that may run what its words hold."""
+    name = base_name(word)
+    return name in SHELLS or is_listed(name, CODE_PROGRAMS)
 
-# Commands whose arguments are commands, or that change what later words mean.
-WRAPPERS = names(
-    ". alias at autossh batch bind builtin busybox bwrap capsh ccache cgexec choom chroot chrt command compgen complete coproc "
-    "cpulimit daemonize dbus-launch dbus-run-session distcc doas dumb-init enable entr env envdir eval exec expect faketime fakeroot "
-    "fc firejail flock gosu hash hyperfine i386 ionice jobs linux32 linux64 logsave ltrace lxc-attach machinectl mosh nice nohup "
-    "nsenter numactl parallel perf pkexec prlimit proot proxychains proxychains4 rlwrap rr rsh run0 runuser screen script sem "
-    "setarch setpriv setsid setuidgid sg shopt socat softlimit source ssh ssh-agent sshpass start-stop-daemon stdbuf strace su "
-    "su-exec sudo systemd-inhibit systemd-run taskset time timeout tini tmux toybox torify torsocks trap uclampset unalias unbuffer "
-    "unshare valgrind watch x86_64 xargs xvfb-run"
-)
-SHELLS = names("sh bash rbash dash zsh ksh mksh yash fish ash csh tcsh nu xonsh pwsh powershell cmd")
 
-# Builtins that set variables or take names of them: `a[$(rm x)]` is such a name, and the shell runs what stands in it.
-VARIABLE_SETTERS = names("declare export getopts let local mapfile read readarray readonly set typeset unset wait")
+def known_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words with the name that the files have for the program: `pip` for `/usr/bin/pip3.11`, also for `python3 -m pip`."""
+    words = _of_module(words)
+    name = base_name(words[0])
+    name = OTHER_NAMES.get(name, name)
+    if not _has_options(name):
+        bare = _VERSION.sub("", name)
+        bare = OTHER_NAMES.get(bare, bare)
+        name = bare if _has_options(bare) else name
+    return (name, *words[1:])
 
-# Builtins that take such names with these options only.
-NAMING_OPTIONS = {"printf": ("-v",), "test": ("-v", "-R"), "[": ("-v", "-R")}
 
-# Programs that run code from their arguments: an allow rule may name them, a deny rule looks into their words. A version
-# behind the name changes nothing (`python3.11`).
-INTERPRETERS = names(
-    "python pypy ipython perl ruby node nodejs php lua luajit awk gawk mawk nawk osascript deno bun make gmake ninja ed vi vim "
-    "nvim ex emacs sed gsed tclsh wish m4 gdb sqlite npx bunx uvx pipx poetry conda man tar bsdtar rsync split sort rg zip"
-)
+def _has_options(name: str) -> bool:
+    facts = COMMANDS.get(name)
+    return facts is not None and (facts.harmless is not None or facts.does_more)
 
-# Programs whose own options may stand between their name and the word that says what they do.
-SUBCOMMAND_PROGRAMS = names(
-    "git docker podman kubectl helm npm pnpm yarn cargo pip uv go gh aws gcloud terraform systemctl"
-)
 
-RUNNING_WORDS = names("exec run dlx x shell -exec -execdir -ok -okdir")
-"""Subcommands and options behind which a command stands."""
-
-# Programs of which an answer may allow "PROGRAM WORD *": none of these words takes an option that names a file to read or write or a
-# program to run, changes anything, or runs the hooks of a repository (`git commit`).
-SAFE_SUBCOMMANDS = {"git": names("status")}
-
-PLAIN_PROGRAMS = names(
-    "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "
-    "kill ln logger ls md5sum mkdir mktemp mv notify-send popd printf pushd pwd return rm rmdir seq sha256sum shift sleep stat tail tee "
-    "test touch tr true uname uniq wc wget whoami"
-)
-"""Programs that start nothing themselves and run nothing that they read."""
-
-CODE_RUNNERS = SHELLS | names(
-    "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk"
-)
-"""Programs whose first argument is what they run."""
-
-QUIET_PROGRAMS = names("[ ls mkdir rm rmdir stat tee test touch wc")
-"""Programs that do not hand on what is in a file."""
-
-CODE_VARIABLES = names(
-    "BASH_ENV BROWSER CDPATH CLASSPATH CMAKE_TOOLCHAIN_FILE CONTAINER_HOST DENO_DIR DOCKER_HOST EDITOR ENV GH_BROWSER GH_EDITOR "
-    "GH_PAGER GH_PATH GOFLAGS IFS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS LESSCLOSE "
-    "LESSOPEN LUA_CPATH LUA_INIT LUA_PATH MAKEFILES MAKEFLAGS MANPAGER NODE_OPTIONS NODE_PATH NODE_REPL_EXTERNAL_MODULE "
-    "PAGER PATH PERL5DB PERL5LIB PERL5OPT PERLLIB PROMPT_COMMAND PS0 PS1 PS4 PYTHONBREAKPOINT PYTHONHOME PYTHONINSPECT PYTHONPATH "
-    "PYTHONSTARTUP PYTHONUSERBASE RUBYLIB RUBYOPT RUSTC RUSTC_WRAPPER SHELL SHELLOPTS BASHOPTS SUDO_ASKPASS SSH_ASKPASS VISUAL "
-    "ZDOTDIR HOME XDG_CONFIG_HOME _JAVA_OPTIONS"
-)
-_PREFIXES = "BASH_FUNC_ CARGO_ DYLD_ GEM_ GIT_ JJ_ LD_ npm_config_ NPM_CONFIG_ PIP_ UV_"
-CODE_VARIABLE_PREFIXES = tuple(_PREFIXES.split())
-"""Variables whose value is code, or says where programs find some; and how such names may begin."""
+def _of_module(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what stands behind the `-m` of `python -m NAME`."""
+    if not is_listed(base_name(words[0]), _PYTHONS):
+        return words
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if match := _MODULE.fullmatch(words[at]):
+            named = (match[1], *words[at + 1 :]) if match[1] else words[at + 1 :]
+            return (named[0].partition(".")[0], *named[1:]) if named else words
+        at += 2 if words[at] in _VALUED else 1
+    return words

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 
-from cru.core.guard.shell.programs import base_name, names
+from cru.core.guard.shell.program_facts import load_facts
 
-READERS = names(
-    "[ : basename cat cd cmp comm cut diff dirname du echo egrep false fgrep grep head hostname id ls md5sum nl od printf pwd "
-    "readlink realpath rg sha256sum sleep stat tail test tr true type uname wc which whoami"
-)
-"""Programs that change nothing, whatever their arguments, but for the options that the table of options tells."""
-GIT_READERS = names("blame diff log ls-files rev-parse show status")
+_KINDS = load_facts().kinds
 _PLAIN = re.compile(r"[a-z0-9_:]+(?: +[A-Za-z0-9_./:@%+,][A-Za-z0-9_./:@%+,-]*)*")
 """Matches a program with plain operands: no option, variable, pattern, quote, assignment or second command."""
 
 
 def only_reads(command: str) -> bool:
     """Whether that is certain."""
-    if _PLAIN.fullmatch(command) and command.partition(" ")[0] in READERS:
+    if _PLAIN.fullmatch(command) and command.partition(" ")[0] in _KINDS.readers:
         return True  # without loading the parser: no operand makes one of them write (tests/core/guard/shell/test_readers.py)
     from cru.core.guard.shell.analysis import analyze
 
@@ -29,7 +24,11 @@ def only_reads(command: str) -> bool:
 
 
 def _reads(words: tuple[str, ...]) -> bool:
-    name = base_name(words[0])
+    name = words[0].rpartition("/")[2]
     if name == "git":
-        return len(words) > 1 and words[1] in GIT_READERS and not any(word.startswith(("-o", "--ou")) for word in words)
-    return name in READERS
+        return (
+            len(words) > 1
+            and words[1] in _KINDS.git_readers
+            and not any(word.startswith(("-o", "--ou")) for word in words)
+        )
+    return name in _KINDS.readers

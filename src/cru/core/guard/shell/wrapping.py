@@ -6,31 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cru.core.guard.shell.programs import names
+from cru.core.guard.shell.programs import VARIABLES, names
 from cru.core.guard.shell.syntax import PartKind, Word
 
-_SWITCH = r"[0-3]|true|false"
-_LOCALE = r"C|POSIX|(?:C|[a-z]{2,3}_[A-Z]{2})\.(?:UTF-8|utf8)"  # in others a `\` may be half of a letter
-_SWITCHES = names(
-    "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED "
-    "PYTHONUTF8"
-)
-_LOCALES = names("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME")
-VARIABLES = {
-    **dict.fromkeys(_SWITCHES, re.compile(_SWITCH)),
-    **dict.fromkeys(_LOCALES, re.compile(_LOCALE)),
-    "COLUMNS": re.compile(r"[0-9]+", re.ASCII),
-    "DEBIAN_FRONTEND": re.compile("noninteractive"),
-    "GIT_PAGER": re.compile("(?:cat)?"),
-    "LANGUAGE": re.compile(r"[A-Za-z_]+"),
-    "LINES": re.compile(r"[0-9]+", re.ASCII),
-    "PAGER": re.compile("(?:cat)?"),
-    "PYTHONHASHSEED": re.compile(r"[0-9]+|random", re.ASCII),
-    "RUST_BACKTRACE": re.compile(r"[01]|full"),
-    "TERM": re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*"),
-    "TZ": re.compile(r"[A-Z]{3,4}"),
-}
-"""Variables with the values that decide about language, colours and numbers only."""
+_VALUES = {name: re.compile(values) for values, variables in VARIABLES.harmless.items() for name in variables}
+"""Patterns of the values with which a variable decides only about language, colours and numbers."""
 _PLAIN = re.compile(r"[\w.,:@+=/-]+", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
@@ -55,7 +35,7 @@ _SHOWN = names("? # HOME PWD USER")
 def is_harmless_assignment(word: Word) -> bool:
     """Whether `NAME=value` decides nothing of what runs."""
     name, _, value = word.source.partition("=")
-    return name in VARIABLES and VARIABLES[name].fullmatch(value) is not None
+    return name in _VALUES and _VALUES[name].fullmatch(value) is not None
 
 
 def bare_words(words: Sequence[Word]) -> Sequence[Word]:

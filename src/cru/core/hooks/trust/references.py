@@ -19,11 +19,11 @@ from cru.core.guard.shell.parser import parse
 from cru.core.guard.shell.programs import (
     CODE_RUNNERS,
     CODE_VARIABLE_PREFIXES,
-    CODE_VARIABLES,
     KEYWORDS,
+    KINDS,
     PLAIN_PROGRAMS,
-    QUIET_PROGRAMS,
     SHELLS,
+    VARIABLES,
     WRAPPERS,
     base_name,
     is_listed,
@@ -346,7 +346,7 @@ def _variables(entry: HookEntry, parts: list[Words], place: _Place, references: 
     assignments = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
     for name, value in (*entry.env.items(), *assignments):
         known = expanded(value, place.variables)
-        if name in CODE_VARIABLES or name.startswith(CODE_VARIABLE_PREFIXES):
+        if name in VARIABLES.code or name.startswith(CODE_VARIABLE_PREFIXES):
             references.unseen.append(f"what `{name}={value}` makes programs run")
             _folders_of(known, place, references)
         elif name in entry.env and ("$" in known or "`" in known):
@@ -385,7 +385,7 @@ def _arguments(words: list[str], place: _Place) -> int:
     if not words or words[0] in NAMES_FOLLOW:
         return len(words)
     name = base_name(words[0])
-    if place.shows(words[0]) or name in QUIET_PROGRAMS:
+    if place.shows(words[0]) or name in KINDS.quiet_programs:
         return 1
     if not is_listed(name, CODE_RUNNERS):
         return len(words)
