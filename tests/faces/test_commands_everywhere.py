@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, pty, server
 
-from cru.core.commands.builtin import TABLE
-from cru.core.turn.commands import OTHER_NAMES
-from cru.faces.cli.flag_places import is_chat_command, take_options
-from cru.faces.cli.flags import CHAT_COMMANDS, COMMANDS, Parsed, parse
-from cru.faces.cli.help_text import GROUPS, overview
+from cru.core.feature_table import COMMANDS
+from cru.faces.cli.flag_places import expand_command, is_chat_command, nearest_command, take_options
+from cru.faces.cli.flags import Parsed, overview, parse
 
 
 def flags(parsed: Parsed) -> dict[str, tuple[str, ...]]:
@@ -78,8 +76,11 @@ def test_words_are_a_command_of_the_chat_if_they_fit_it(line: str, is_command: b
     assert is_chat_command(line.split()) is is_command
 
 
+def test_an_empty_word_belongs_to_no_command() -> None:
+    assert not is_chat_command(["undo", ""])
+
+
 def test_each_command_of_the_chat_works_in_the_shell(home: HomeDir) -> None:
-    assert set(CHAT_COMMANDS) == {row.name for row in TABLE} - set(COMMANDS)
     home.configure('mode = "plan"\n')
     shown = cru("mode", home=home)
     assert shown.code == 0 and shown.out == cru("/mode", home=home).out and "* plan" in shown.out
@@ -95,8 +96,8 @@ def test_a_prompt_that_begins_as_a_command_is_asked(home: HomeDir) -> None:
 def test_the_overview_fits_on_a_screen_and_has_every_command() -> None:
     lines = overview().splitlines()
     assert len(lines) <= 30 and max(map(len, lines)) <= 100
-    grouped = " ".join(GROUPS.values()).split()
-    assert sorted(grouped) == sorted({*CHAT_COMMANDS, *COMMANDS} - {"help"})
+    groups = lines[lines.index("Commands, by what they are about:") + 1 : lines.index("Flags:")]
+    assert COMMANDS.keys() <= {*" ".join(groups).split()} and max(map(len, groups)) < 80
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,29 @@ def test_help_on_what_is_not_there_says_so(home: HomeDir) -> None:
     assert run.code == 2 and "no command nonsense" in run.err and run.out == ""
 
 
-def test_names_of_other_agents_lead_to_commands_that_are_there() -> None:
-    assert set(OTHER_NAMES.values()) <= {*CHAT_COMMANDS, *COMMANDS} and not OTHER_NAMES.keys() & CHAT_COMMANDS.keys()
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [
+        ("udno", "undo"), ("Undoo", "undo"), ("rewind", "undo"), ("usage", "cost"), ("quitt", "quit"), ("hook list", "hooks"),
+        ("continue", ""), ("/undo", ""), ("hello", ""), ("hook lost", ""),
+    ],
+)  # fmt: skip
+def test_a_word_that_is_nearly_a_command_is_no_prompt(line: str, near: str) -> None:
+    assert nearest_command(line.split()) == near
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "given"),
+    [
+        ("undo 2", ("/undo", "2"), {}), ("quit", ("/exit",), {}), ("new", (), {"switch-context": ("new",)}), ("resume", (), {"resume": ()}),
+        ("rename short", (), {"rename-current-context": ("short",)}),
+    ],
+)  # fmt: skip
+def test_a_command_of_the_chat_is_a_flag_or_a_text_in_the_shell(line: str, words: object, given: object) -> None:
+    parsed = parse(line.split())
+    assert is_chat_command(parsed.words)
+    expand_command(parsed)
+    assert (parsed.words, flags(parsed)) == (words, given)
 
 
 @pytest.mark.parametrize(

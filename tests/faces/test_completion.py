@@ -9,7 +9,8 @@ import pytest
 from tests.kit import HomeDir, cru
 from tests.kit.run import program
 
-from cru.faces.cli.flags import COMMANDS, FLAGS
+from cru.faces.cli.completion import ROWS
+from cru.faces.cli.flags import FLAGS
 
 BASH = """
 eval "$(cru completion bash)"
@@ -48,7 +49,7 @@ def test_every_flag_and_command_is_in_the_script_which_the_shell_can_read(home: 
     assert (done.code, done.err) == (0, "")
     for flag in FLAGS:
         assert (f"-l {flag.name}" if shell == "fish" else flag.long) in done.out
-    for name in COMMANDS:
+    for name in ROWS:
         assert name in done.out
     if shutil.which(shell):
         check = ["fish", "--no-execute"] if shell == "fish" else [shell, "-n"]

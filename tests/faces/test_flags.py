@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
-from cru.faces.cli.flags import COMMANDS, FLAGS, UsageProblem, find, parse
+from cru.core.feature_table import COMMANDS
+from cru.faces.cli.flags import FLAGS, LETTERS, OWN_LETTERS, UsageProblem, find, parse
 
 
 def said(home: HomeDir, *texts: str, context: str = "default") -> None:
@@ -21,13 +22,18 @@ def test_the_help_lists_every_flag_that_works(home: HomeDir) -> None:
     assert (run.code, run.err) == (0, "")
     for flag in FLAGS:
         assert flag.long in run.out, flag.long
-        assert not flag.short or f"  {flag.short}, {flag.long}" in run.out
+        assert (f"  {flag.short}, {flag.long}" in run.out) is (flag.short in OWN_LETTERS)
 
 
-def test_the_help_lists_every_management_command(home: HomeDir) -> None:
+def test_the_help_of_chibi_lists_every_letter(home: HomeDir) -> None:
+    said = cru("help", "chibi", home=home).out
+    assert [line.split(",")[0].strip() for line in said.splitlines()] == list(LETTERS)
+
+
+def test_the_help_lists_every_command(home: HomeDir) -> None:
     said = cru("help", "commands", home=home).out
     for name, command in COMMANDS.items():
-        assert f"  {name} " in said and command.help in said
+        assert f"  {name} " in said and command.about in said
 
 
 @pytest.mark.parametrize("words", [("-h",), ("--help",), ("-v", "-h"), ("-h", "what", "ever")])

@@ -21,6 +21,7 @@ Generator = Callable[[], str]
 GENERATORS: dict[str, Generator] = {
     "api": tables.api,
     "attack_rows": tables.attack_rows,
+    "chibi_flags": tables.chibi_flags,
     "command_facts": tables.command_facts,
     "commands": tables.commands,
     "event_aliases": tables.event_aliases,
@@ -41,7 +42,6 @@ GENERATORS: dict[str, Generator] = {
     "namespace": tables.namespace,
     "oq": tables.oq,
     "program_hooks": program_tables.hooks,
-    "program_kinds": tables.program_kinds,
     "program_settings": program_tables.settings,
     "settings": tables.settings,
     "states": tables.states,

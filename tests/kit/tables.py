@@ -12,18 +12,17 @@ from tests.kit.program_facts import read_meanings
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES
 from cru.core.base.config.reference import markdown
-from cru.core.commands.builtin import TABLE
 from cru.core.compose.start import every_struct
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
-from cru.core.feature_table import load_target
+from cru.core.feature_table import COMMANDS, GROUPS, load_target
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.core.guard.shell.options import HARMLESS
 from cru.core.guard.shell.programs import COMMANDS, VARIABLES
 from cru.core.guard.shell.programs import KINDS as PROGRAM_KINDS
 from cru.core.turn.turn import mermaid
-from cru.faces.cli.flag_names import SYNONYMS
-from cru.faces.cli.flags import FLAGS
+from cru.faces.cli.flag_names import CHIBI_SYNONYMS, SYNONYMS
+from cru.faces.cli.flags import FLAGS, OWN_LETTERS
 from cru.faces.cli.oq.options import HELP
 
 
@@ -31,10 +30,23 @@ def flags() -> str:
     """docs/command-line.md: every flag in the order of execution."""
     rows = ["| flag | values | quiet | what it does |", "|---|---|---|---|"]
     for flag in FLAGS:
-        others = (other for other, name in SYNONYMS.items() if name == flag.long)
-        names = " ".join(f"`{name}`" for name in (flag.short, flag.long, *others) if name)
+        others = (other for other, name in SYNONYMS.items() if name == flag.long and other not in CHIBI_SYNONYMS)
+        names = " ".join(
+            f"`{name}`" for name in (flag.short, flag.long, *others) if name and (name[1] == "-" or name in OWN_LETTERS)
+        )
         values = " ".join(flag.args).replace("|", "\\|")
         rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {flag.help} |")
+    return "\n".join(rows)
+
+
+def chibi_flags() -> str:
+    """docs/coming-from-chibi.md: the letters, and chibi's other names of flags."""
+    rows = ["| letter | flag | chibi's other names |", "|---|---|---|"]
+    for flag in FLAGS:
+        others = " ".join(f"`{other}`" for other, name in CHIBI_SYNONYMS.items() if name == flag.long)
+        if flag.short or others:
+            words = " ".join((flag.long, *flag.args)).replace("|", "\\|")
+            rows.append(f"| {f'`{flag.short}`' if flag.short else ''} | `{words}` | {others} |")
     return "\n".join(rows)
 
 
@@ -44,11 +56,15 @@ def oq() -> str:
 
 
 def commands() -> str:
-    """docs/commands.md: the built-in commands."""
-    rows = ["| command | what it does |", "|---|---|"]
-    for row in TABLE:
-        words = f"/{row.name} {row.hint}".rstrip().replace("|", "\\|")
-        rows.append(f"| `{words}` | {row.about} |")
+    """docs/commands.md: the commands, group by group."""
+    rows = ["| about | command | what it does | works in |", "|---|---|---|---|"]
+    for group in GROUPS:
+        for name, row in COMMANDS.items():
+            if row.group == group:
+                words = f"{name} {row.hint}".rstrip().replace("|", "\\|")
+                about = row.about if name == row.name else f"the same as `{row.name}`"
+                places = "shell, chat" if not row.only or row.option else row.only
+                rows.append(f"| {group} | `{words}` | {about} | {places} |")
     return "\n".join(rows)
 
 

@@ -38,7 +38,7 @@ def prompts(home: HomeDir, context: str = "default") -> list[str]:
 
 def test_1_every_flag_is_there_in_the_order_of_execution(home: HomeDir) -> None:
     """The letters of 0.4, carried out in its order."""
-    letters = re.findall(r"^  (-\w), --", cru("help", "flags", home=home).out, re.MULTILINE)
+    letters = re.findall(r"^  (-\w), --", cru("help", "chibi", home=home).out, re.MULTILINE)
     assert [letter for letter in letters if letter in FLAGS.split()] == FLAGS.split()
     assert {"-v", "-x", "-X", "-h"} <= set(letters)
 

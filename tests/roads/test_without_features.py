@@ -46,6 +46,7 @@ class Program:
             text = (SOURCE / "core" / "feature_table.py").read_text()
             (package / "core" / "feature_table.py").write_text(
                 f"{text}\n\nFEATURES = tuple(f for f in FEATURES if f.name != {without!r})\n"
+                "COMMANDS = collect_commands(FEATURES)\n"
             )
         self._env = {**home.env, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
 

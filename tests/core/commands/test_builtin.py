@@ -10,11 +10,10 @@ import pytest
 from tests.core.turn.support import MadeTool, World
 
 from cru.core.base.values.errors import CruError
-from cru.core.commands.builtin import TABLE
 from cru.core.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
-from cru.core.feature_table import load_target
+from cru.core.feature_table import COMMANDS, GROUPS, SHELL_PACKAGE, CommandRow, load_target
 from cru.core.models.protocol import NoModel
 from cru.core.turn import UnknownCommand
 from cru.core.turn.commands import Command, CommandResult, split_command
@@ -34,17 +33,20 @@ def typed(world: World, *texts: str) -> list[str]:
     return [said.text for said in world.of(CommandSaid)]
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-def test_every_row_has_its_code_and_says_what_it_does(row: Any) -> None:
-    assert callable(load_target(row.work)) and (not row.complete or callable(load_target(row.complete)))
-    assert (
-        split_command(f"/{row.name}") == (row.name, "")
-        and row.about
-        and [r.name for r in TABLE] == sorted(r.name for r in TABLE)
-    )
+ROWS = list({row.name: row for row in COMMANDS.values()}.values())
 
 
-@pytest.mark.parametrize("name", [row.name for row in TABLE if not row.hint])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_row_has_its_code_and_says_what_it_does(row: CommandRow) -> None:
+    assert all(callable(load_target(f"{row.package}{target}")) for target in (row.chat, row.complete) if target)
+    module, _, function = row.shell.partition(":")
+    assert not row.shell or callable(load_target(f"{SHELL_PACKAGE}{module}:{function or 'command'}"))
+    assert row.chat or row.shell
+    assert split_command(f"/{row.name}") == (row.name, "") and row.about and bool(row.only) is bool(row.instead)
+    assert row.group in GROUPS and not {*row.foreign} & COMMANDS.keys()
+
+
+@pytest.mark.parametrize("name", [row.name for row in ROWS if row.chat and not row.hint and row.only != "chat"])
 def test_words_that_a_command_does_not_take_are_refused(tmp_path: Path, name: str) -> None:
     world = World(tmp_path, LOOP)
     with pytest.raises(BadCommand, match=f"/{name} takes no words"):
@@ -66,13 +68,13 @@ def test_help_opens_the_session_and_lists_every_command_with_its_owner(tmp_path:
     world.session.parts.services.lifecycle.opening.append(load)
     [text] = typed(world, "/help")
     assert len(world.of(SessionStarted)) == 1 and not (tmp_path / "home/contexts/main/.lock").exists()
-    assert all(f"/{row.name} {row.hint}".strip() in text and row.about in text for row in TABLE)
+    assert all(f"/{row.name} {row.hint}".strip() in text and row.about in text for row in ROWS if row.only != "shell")
     assert f"/deliver [what, and how much of it]\n{'':18}does it all (flow)\n" in text
 
 
 def test_help_of_one_command(tmp_path: Path) -> None:
     world = World(tmp_path, LOOP)
-    expected = "/trace [N]\n  what happened in the last turn, or in turn N (cru trace)\n  built in"
+    expected = "/trace [N]\n  show what happened in the last turn, or in turn N\n  built in"
     assert typed(world, "/help trace", "/help /trace") == [expected] * 2
     with pytest.raises(UnknownCommand) as caught:
         typed(world, "/help trcae")

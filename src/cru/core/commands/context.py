@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from cru.core.commands.errors import NotHere
-from cru.core.turn.commands import Command
+from cru.core.turn.commands import CommandResult
 from cru.core.turn.model_pool import ModelPool
 from cru.core.turn.session import Session
 
@@ -17,11 +16,42 @@ if TYPE_CHECKING:
     from cru.core.plugins.manager import Extensions
 
 
+class ChatPort(Protocol):
+    """What only a chat can do."""
+
+    async def pause(self) -> None:
+        """Hand control to the program that started cru. Raises NotHere."""
+        ...
+
+    def leave(self) -> None:
+        """End the chat."""
+        ...
+
+    def reopen(self, flag: str, value: str) -> None:
+        """End the chat, carry out this flag, and open a chat again. Raises NotHere."""
+        ...
+
+    def resume(self) -> None:
+        """Continue the interrupted turn after this command. Raises NotHere."""
+        ...
+
+    def theme(self, words: str) -> str:
+        """Return all themes, or use the one of that name and return what changed. Raises NotHere, CommandError."""
+        ...
+
+    def theme_names(self) -> list[str]:
+        """Return the names that `theme` takes."""
+        ...
+
+
 class Face(Protocol):
-    """What only a face can do. `keys` explains the keys, "" if there are none to explain. `draws`: it shows views that change.
-    `columns`: of the terminal that shows what a command says, 0 if none does."""
+    """What a face can do. `keys` explains the keys, "" if there are none to explain. `draws`: it shows views that change.
+    `columns`: of the terminal that shows what a command says, 0 if none does. `chat`: None if it asks once."""
 
     keys: str
+
+    @property
+    def chat(self) -> ChatPort | None: ...
 
     @property
     def draws(self) -> bool: ...
@@ -30,50 +60,30 @@ class Face(Protocol):
     def columns(self) -> int: ...
 
     def trace(self, number: int) -> str:
-        """What happened in a turn (1 = the oldest, -1 = the last)."""
-        ...
-
-    async def pause(self) -> None:
-        """Hand control to whoever started cru. Raises NotHere."""
-        ...
-
-    def leave(self) -> None:
-        """End the chat. Raises NotHere."""
-        ...
-
-    def reopen(self, flag: str, value: str) -> None:
-        """End the chat, carry out this flag, and open a chat again. Raises NotHere."""
+        """Return what happened in a turn (1 = the oldest, -1 = the last)."""
         ...
 
     async def copy(self, text: str) -> str:
-        """Put a text into the clipboard; what came of it. Raises NotHere."""
+        """Copy a text to the clipboard; return what came of it. Raises NotHere."""
         ...
 
-    def commands(self) -> Iterable[Command]:
-        """Commands that only this face has."""
-        ...
-
-    def resume(self) -> None:
-        """Go on with the turn that was left in its middle, behind this command. Raises NotHere."""
-        ...
-
-    def theme(self, words: str) -> str:
-        """All themes of the chat, or use the one of that name there; what came of it. Raises NotHere, CommandError."""
-        ...
-
-    def theme_names(self) -> list[str]:
-        """Those that `theme` takes."""
+    async def run_in_shell(self, name: str, words: str) -> CommandResult:
+        """Run `cru NAME WORDS` on the terminal. Raises BadCommand, NotHere."""
         ...
 
     async def login(self, words: str) -> str:
-        """Ask for a key of a provider, and keep it; what came of it. Raises NotHere, ListUnavailable and KeysUnusable."""
+        """Ask for a key of a provider, and keep it; return what came of it. Raises NotHere, ListUnavailable and KeysUnusable."""
         ...
 
 
 class NoFace:
-    """Nobody sits here."""
+    """A session without a terminal."""
 
     keys = ""
+
+    @property
+    def chat(self) -> ChatPort | None:
+        return None
 
     @property
     def draws(self) -> bool:
@@ -84,34 +94,16 @@ class NoFace:
         return 0
 
     def trace(self, number: int) -> str:
-        raise NotHere("there is nobody to show a turn to", "use `cru trace`")
-
-    async def pause(self) -> None:
-        raise NotHere("/pause works in the chat only", "Ctrl-Z stops any other run, `fg` goes on with it")
-
-    def theme(self, words: str) -> str:
-        raise NotHere("/theme works in the chat on a terminal with colours", 'set it for good: theme = "light"')
-
-    def theme_names(self) -> list[str]:
-        return []
+        raise NotHere("there is no terminal to show a turn on", "use `cru trace`")
 
     async def login(self, words: str) -> str:
         raise NotHere("/login asks on the chat's terminal", "use `cru login`")
 
-    def resume(self) -> None:
-        raise NotHere("/resume works in the chat only", "use `cru --resume`")
-
-    def leave(self) -> None:
-        raise NotHere("this is no chat: there is nothing to leave", "a run ends by itself")
-
-    def reopen(self, flag: str, value: str) -> None:
-        raise NotHere("only a chat goes on in another conversation", f"use `cru {flag} {value} …`")
-
     async def copy(self, text: str) -> str:
         raise NotHere("there is no terminal to copy from", "`cru -g 1` prints the last answer")
 
-    def commands(self) -> Iterable[Command]:
-        return ()
+    async def run_in_shell(self, name: str, words: str) -> CommandResult:
+        raise NotHere(f"/{name} runs on the chat's terminal", f"use `cru {name}`")
 
 
 class CommandContext(Struct):
@@ -127,6 +119,12 @@ class CommandContext(Struct):
     models: ModelPool
     face: Face
     extensions: Extensions | None = None
+
+    @property
+    def chat(self) -> ChatPort:
+        """The chat of a command that works only there."""
+        assert self.face.chat is not None, "the table says that it works only in the chat"
+        return self.face.chat
 
 
 NARROW = 20

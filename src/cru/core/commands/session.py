@@ -39,7 +39,7 @@ async def stop(context: CommandContext, _words: str) -> CommandResult:
 
 async def pause(context: CommandContext, _words: str) -> CommandResult:
     """Returns when control is given back. Raises NotHere."""
-    await context.face.pause()
+    await context.chat.pause()
     return CommandResult()
 
 
@@ -47,15 +47,15 @@ async def resume(context: CommandContext, words: str) -> CommandResult:
     """What `cru --resume` does; with a name, go on in that conversation. Raises NotHere, NoSuchContext."""
     if name := words.strip():
         home = context.session.parts.tool_services.home
-        context.face.reopen("-c", name if home is None else home.find(name).name)
+        context.chat.reopen("-c", name if home is None else home.find(name).name)
     else:
-        context.face.resume()
+        context.chat.resume()
     return CommandResult()
 
 
 async def new(context: CommandContext, words: str) -> CommandResult:
     """Go on in a new conversation; the old one is kept. Raises NotHere."""
-    context.face.reopen("-c", words.strip() or "new")
+    context.chat.reopen("-c", words.strip() or "new")
     return CommandResult()
 
 
@@ -63,13 +63,13 @@ async def rename(context: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand without a name, NotHere."""
     if not words.strip():
         raise BadCommand("/rename needs a name", "`/rename NAME`")
-    context.face.reopen("-r", words.strip())
+    context.chat.reopen("-r", words.strip())
     return CommandResult()
 
 
 async def leave(context: CommandContext, _words: str) -> CommandResult:
     """Raises NotHere."""
-    context.face.leave()
+    context.chat.leave()
     return CommandResult()
 
 
@@ -150,8 +150,8 @@ async def login(context: CommandContext, words: str) -> CommandResult:
 
 async def theme(context: CommandContext, words: str) -> CommandResult:
     """List them, or use another one in this chat. Raises NotHere, and CommandError if it cannot be used."""
-    return CommandResult(context.face.theme(words.strip()))
+    return CommandResult(context.chat.theme(words.strip()))
 
 
 async def complete_theme(context: CommandContext, typed: str) -> list[str]:
-    return [name for name in context.face.theme_names() if name.startswith(typed)]
+    return [name for name in context.chat.theme_names() if name.startswith(typed)]

@@ -13,7 +13,6 @@ from cru.core.agents import TaskTable
 from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
-from cru.core.commands.builtin import TABLE
 from cru.core.commands.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.core.commands.prompt_files.commands import FileCommands
 from cru.core.commands.prompt_files.files import find_files
@@ -21,6 +20,7 @@ from cru.core.commands.prompt_files.run import PromptFileRunner
 from cru.core.commands.prompt_files.skills import SkillList, SkillTool
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
+from cru.core.feature_table import COMMANDS
 from cru.core.models import ModelSettings
 from cru.core.turn.commands import split_command
 from cru.core.turn.parts import Parts
@@ -113,11 +113,10 @@ def _tell_left_out(
     parts: Parts, places: PromptPlaces, kinds: Sequence[PromptFileKind], skills: SkillList | None
 ) -> None:
     """Once a context: files whose names are those of commands of cru, names that nobody can type, and skills with mistakes."""
-    own = {row.name for row in TABLE}
     problems, unreadable = list[LogProblem](), list[str]()
     for kind in kinds:
         for _, name, path in find_files(places, kind, unreadable):
-            if name in own:
+            if name in COMMANDS:
                 why = f"/{name} is a command of cru, so {path} is not one"
             elif split_command(f"/{name}") != (name, ""):
                 why = f"{path} is no command: a name is letters, digits, `-`, `_` and `:`"

@@ -14,11 +14,6 @@ from cru.core.turn import UnknownCommand
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
 _SHAPE = r"/([^\W\d_][\w-]*(?::[\w.-]+)*)(?:\s+(.*))?\Z"
 
-OTHER_NAMES = {
-    "approvals": "permissions", "branch": "fork", "checkpoint": "undo", "continue": "resume", "memory": "context", "reset": "clear",
-    "rewind": "undo", "session": "sessions", "settings": "config", "usage": "cost",
-}  # fmt: skip
-"""Names that other agents have for what cru calls otherwise."""
 PROMPT_HINT = "\na space before the slash makes it a prompt"
 
 
@@ -48,6 +43,8 @@ class Command(Struct, frozen=True):
     whose: in words, if it is none of a plugin
     complete: what the Tab key offers for the arguments that are typed so far; None: nothing
     expand: what the model reads in place of the name and these arguments; None: what was typed is no prompt
+    foreign: names that other agents have for it; they are suggested
+    is_hidden: no list has it, because it only says where it works
     """
 
     name: str
@@ -61,23 +58,8 @@ class Command(Struct, frozen=True):
     whose: str = ""
     complete: Callable[[str], Coroutine[Any, Any, list[str]]] | None = None
     expand: Callable[[str], Coroutine[Any, Any, str]] | None = None
-
-
-class CommandRow(Struct, frozen=True):
-    """A command that comes with cru; the fields that are not named here are as in Command.
-
-    work: `module:function` below its room, called with the CommandContext and what stands behind the name
-    hint: the words it takes, "" if it takes none
-    complete: `module:function` that gives the Tab key its words, "": none
-    """
-
-    name: str
-    about: str
-    work: str
-    hint: str = ""
-    reads: bool = False
-    at_once: bool = False
-    complete: str = ""
+    foreign: tuple[str, ...] = ()
+    is_hidden: bool = False
 
 
 class CommandSource(Protocol):
@@ -129,9 +111,9 @@ class Commands:
         return len(names)
 
     def all(self) -> tuple[Command, ...]:
-        """In alphabetical order."""
+        """Return those that lists have, in alphabetical order."""
         every = {command.name: command for source in self.sources for command in source.commands()} | self._all
-        return tuple(every[name] for name in sorted(every))
+        return tuple(every[name] for name in sorted(every) if not every[name].is_hidden)
 
     def only_reads(self, name: str) -> bool:
         """Whether a command of that name is there and changes nothing."""
@@ -147,7 +129,9 @@ class Commands:
         if command is None:
             from cru.core.base.config.closest import closest
 
-            near = OTHER_NAMES.get(name) or closest(name, (known.name for known in self.all()))
+            known = self.all()
+            same = (command.name for command in known if name in command.foreign)
+            near = next(same, None) or closest(name, (command.name for command in known))
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
             raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{PROMPT_HINT if typed else ''}")
         return command

@@ -6,7 +6,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from cru.core.base.config.closest import closest
-from cru.faces.cli.flags import COMMANDS, UsageProblem, command_or_prompt, find
+from cru.core.feature_table import COMMANDS
+from cru.faces.cli.flag_places import command_or_prompt
+from cru.faces.cli.flags import UsageProblem, find, flags_before
 
 HELP_SWITCHES = ("--help", "-h")
 
@@ -102,7 +104,7 @@ class CommandArguments:
             flag, attached = find(word)
         except UsageProblem:
             return None
-        if flag.name not in COMMANDS[self._all[0]].flags_before:
+        if flag.name not in flags_before(COMMANDS[self._all[0]]):
             return None
         at = self._all.index(word)
         end = at + 1 + (0 if attached is not None else len(flag.args))

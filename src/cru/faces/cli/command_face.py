@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from cru.core.commands.context import NoFace
+from cru.core.commands.context import ChatPort, NoFace
+from cru.core.commands.errors import NotHere
 from cru.core.conversations.store import FileContext
-from cru.core.turn.commands import Command
+from cru.core.feature_table import COMMANDS
+from cru.core.turn.commands import CommandResult
 from cru.faces.cli.clipboard import copy_text
 from cru.faces.cli.console import takes_escapes
 from cru.faces.cli.trace.command import render_turn
@@ -74,15 +76,21 @@ class ChatFace(CliFace):
         resume: Callable[[], None],
         themes: ThemeChoice | None,
         reopen: Callable[[str, str], None],
-        commands: Callable[[], Iterable[Command]],
+        run_in_shell: Callable[[str, str], Awaitable[CommandResult]],
     ) -> None:
         super().__init__(store)
-        self._reopen, self._commands = reopen, commands
+        self._reopen, self._run_in_shell = reopen, run_in_shell
         self._themes = themes
         self._suspend, self._leave, self._login, self._resume = suspend, leave, login, resume
 
+    @property
+    def chat(self) -> ChatPort:
+        return self
+
     def theme(self, words: str) -> str:
-        return super().theme(words) if self._themes is None else self._themes.change(words)
+        if self._themes is None:
+            raise NotHere("/theme works on a terminal with colours", COMMANDS["theme"].instead)
+        return self._themes.change(words)
 
     def theme_names(self) -> list[str]:
         return [] if self._themes is None else self._themes.names()
@@ -102,5 +110,5 @@ class ChatFace(CliFace):
     def reopen(self, flag: str, value: str) -> None:
         self._reopen(flag, value)
 
-    def commands(self) -> Iterable[Command]:
-        return self._commands()
+    async def run_in_shell(self, name: str, words: str) -> CommandResult:
+        return await self._run_in_shell(name, words)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cru.core.feature_table import COMMANDS
 from cru.faces.cli.console import write
-from cru.faces.cli.flags import COMMANDS, FLAGS, PATHS, Flag, Parsed, UsageProblem
+from cru.faces.cli.flags import FLAGS, PATHS, Flag, Parsed, UsageProblem
 
 OF_CONTEXTS = frozenset({
     "transient-context", "switch-context", "archive-context", "compact-context", "rename-context", "set-system-prompt",
     "set-model-for-context",
     "clear-cache-for", "delete-context", "show-log", "inspect", "check-inbox",
 })  # fmt: skip
+ROWS = {name: row for name, row in COMMANDS.items() if row.only != "chat" or row.option}
 VALUES = {"mode": "ask auto plan trust", "hooks": "trusted none all", "debug": "request-log response-meta all"}
 CONTEXTS = "cru -L 2>/dev/null | sed 's/^[* ]*//; s/[ \\t].*//'"
 
@@ -78,7 +80,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _bash() -> str:
     return BASH.format(
-        commands=" ".join(COMMANDS), commands_or="|".join(COMMANDS), contexts=CONTEXTS,
+        commands=" ".join(ROWS), commands_or="|".join(ROWS), contexts=CONTEXTS,
         flags=" ".join(name for flag in FLAGS for name in _names(flag)),
         contexts_or=_either(_with_context()), paths_or=_either(flag for flag in FLAGS if set(flag.args) & set(PATHS)),
         values="\n".join(
@@ -87,30 +89,30 @@ def _bash() -> str:
         ),
         verbs="\n".join(
             f'    {name}) [[ $before == {name} ]] && COMPREPLY=($(compgen -W "{" ".join(entry.verbs)}" -- "$word")) ;;'
-            for name, entry in COMMANDS.items() if entry.verbs
+            for name, entry in ROWS.items() if entry.verbs
         ),
     )  # fmt: skip
 
 
 def _zsh() -> str:
     return ZSH.format(
-        commands="\n".join(f"    {_quoted(f'{name}:{entry.help}')}" for name, entry in COMMANDS.items()),
-        commands_or="|".join(COMMANDS), contexts=CONTEXTS, contexts_or=_either(_with_context()),
+        commands="\n".join(f"    {_quoted(f'{name}:{entry.about}')}" for name, entry in ROWS.items()),
+        commands_or="|".join(ROWS), contexts=CONTEXTS, contexts_or=_either(_with_context()),
         flags="\n".join(f"    {_quoted(f'{name}:{flag.help}')}" for flag in FLAGS for name in _names(flag)),
         values="\n".join(
             f"    {_either([flag])}) compadd -- {VALUES[flag.name]}; return ;;" for flag in FLAGS if flag.name in VALUES
         ),
         verbs="\n".join(
             f"    {name}) if [[ ${{words[CURRENT-1]}} == {name} ]]; then compadd -- {' '.join(entry.verbs)}; return; fi ;;"
-            for name, entry in COMMANDS.items() if entry.verbs
+            for name, entry in ROWS.items() if entry.verbs
         ),
     )  # fmt: skip
 
 
 def _fish() -> str:
     lines = ["# cru: completion for fish. cru completion fish > ~/.config/fish/completions/cru.fish"]
-    for name, entry in COMMANDS.items():
-        lines.append(f"complete -c cru -n __fish_use_subcommand -a {name} -d {_quoted(entry.help)}")
+    for name, entry in ROWS.items():
+        lines.append(f"complete -c cru -n __fish_use_subcommand -a {name} -d {_quoted(entry.about)}")
         if entry.verbs:
             seen = f"'__fish_seen_subcommand_from {name}'"
             lines.append(f"complete -c cru -n {seen} -a {_quoted(' '.join(entry.verbs))}")

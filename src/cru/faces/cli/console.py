@@ -9,7 +9,7 @@ import sys
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import ClassVar, TextIO
+    from typing import ClassVar, NoReturn, TextIO
 
 
 class ExitStatus:
@@ -250,3 +250,28 @@ def end_startup() -> None:
 
     gc.freeze()
     gc.enable()
+
+
+def leave(code: int) -> NoReturn:
+    """Flush and go, without the interpreter's slow farewell: everything that matters is closed already."""
+    lost = TerminalOutput.lost
+    try:
+        StandardOutput.text().flush()
+    except (BrokenPipeError, ValueError, AttributeError):
+        pass  # the reader has gone, or a plugin has taken the stream away; there is nobody to tell
+    except OSError as error:
+        lost = error.strerror or str(error)
+    if lost:
+        complain(f"standard output: {lost}")
+        code = code or ExitStatus.ERROR
+    if code > 128 and code not in (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED):
+        _die_by(code - 128)
+    os._exit(code)
+
+
+def _die_by(number: int) -> None:
+    """End by a signal, as a program does that does not handle it: its parent sees which one, and the system may write a core."""
+    import signal
+
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

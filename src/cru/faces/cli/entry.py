@@ -5,17 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from cru.faces.cli.console import ExitStatus, StandardOutput, TerminalOutput, complain, end_startup, prepare_streams
-from cru.faces.cli.flags import (
-    CHAT_COMMANDS,
-    CHAT_FLAGS,
-    COMMANDS,
-    Parsed,
-    UsageProblem,
-    command_or_prompt,
-    nearest_command,
-    parse,
-)
+from cru.core.feature_table import COMMANDS, missing_feature
+from cru.faces.cli.console import ExitStatus, complain, end_startup, leave, prepare_streams
+from cru.faces.cli.flags import CHAT_FLAGS, Parsed, UsageProblem, parse
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
@@ -27,6 +19,9 @@ INHERITED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE", "CHIBI_CONTEXT")
 
 # Flags after which no chat opens.
 NO_CHAT = ("no-llm", "resume", "json", "attach")
+
+
+VERBS = frozenset([verb for row in COMMANDS.values() for verb in row.verbs])
 
 
 class Failure:
@@ -53,31 +48,6 @@ def _count_depth() -> None:
     """CRU_DEPTH is how many runs of cru are above one another, this one included; its children inherit it."""
     above = os.environ.get("CRU_DEPTH", "")
     os.environ["CRU_DEPTH"] = str(int(above) + 1 if above.isdecimal() and len(above) < 5 else 1)
-
-
-def leave(code: int) -> NoReturn:
-    """Flush and go, without the interpreter's slow farewell: everything that matters is closed already."""
-    lost = TerminalOutput.lost
-    try:
-        StandardOutput.text().flush()
-    except (BrokenPipeError, ValueError, AttributeError):
-        pass  # the reader has gone, or a plugin has taken the stream away; there is nobody to tell
-    except OSError as error:
-        lost = error.strerror or str(error)
-    if lost:
-        complain(f"standard output: {lost}")
-        code = code or ExitStatus.ERROR
-    if code > 128 and code not in (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED):
-        _die_by(code - 128)
-    os._exit(code)
-
-
-def _die_by(number: int) -> None:
-    """End by a signal, as a program does that does not handle it: its parent sees which one, and the system may write a core."""
-    import signal
-
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
 
 
 def _run_guarded(argv: Sequence[str]) -> int:
@@ -128,8 +98,6 @@ def _failure(error: BaseException) -> Failure | None:
     from cru.core.base.values.errors import CruError
 
     if isinstance(error, ModuleNotFoundError):
-        from cru.core.feature_table import missing_feature
-
         error = missing_feature(error) or error
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
 
@@ -154,13 +122,18 @@ def _run(parsed: Parsed) -> int:
 
         parsed = read_request(parsed)
     if parsed.has("help"):
-        from cru.faces.cli.help_text import overview
+        from cru.faces.cli.help_text import help_beside
 
-        return _print(parsed, overview())
+        return help_beside(parsed, _print)
     if parsed.has("version"):
         from cru import __version__
 
         return _print(parsed, f"cru {__version__}")
+    if parsed.words and not parsed.literal and parsed.words[0] in COMMANDS:
+        from cru.faces.cli.flag_places import expand_command, is_chat_command
+
+        if is_chat_command(parsed.words):
+            expand_command(parsed)
     from cru.faces.cli.deferred_modules import defer_modules
 
     defer_modules()
@@ -213,29 +186,20 @@ def _is_typed() -> bool:
 
 
 def _run_command(parsed: Parsed) -> int | None:
-    """The exit status of a management command: its name is the first word, before it only --home, -c, -C and -v. None: it is none.
-    Words that are a command of the chat become one."""
+    """Run a command of the shell, whose name is the first word. Return its exit status; None: it is none."""
     if parsed.literal or not parsed.words:
         return None
     words = parsed.words
-    if words[0] in COMMANDS and (words[0] != "help" or len(words) < 3):
+    row = COMMANDS.get(words[0])
+    if row is not None and row.shell and (row.name != "help" or len(words) < 3):
         if parsed.flags:
             from cru.faces.cli.flag_places import refuse_before_command
 
             refuse_before_command(parsed)
         end_startup()
-        return COMMANDS[words[0]].run(parsed, words[1:])
-    if words == ("version",) and _is_typed():
-        raise UsageProblem("there is no command version", command_or_prompt(("--version",), words))
-    if words[0] in CHAT_COMMANDS and _is_chat_command(words):
-        parsed.words = (f"/{words[0]}", *words[1:])
-    elif near := nearest_command(words, _is_typed()):
-        hint = command_or_prompt((near, *words[1:]), words)
-        raise UsageProblem(f"there is no command {words[0]}", hint)
+        return row.run(parsed, words[1:])
+    if row is None and (_is_typed() if len(words) == 1 else words[1] in VERBS):
+        from cru.faces.cli.flag_places import refuse_misprint
+
+        refuse_misprint(words)
     return None
-
-
-def _is_chat_command(words: Sequence[str]) -> bool:
-    from cru.faces.cli.flag_places import is_chat_command
-
-    return is_chat_command(words)

@@ -1,13 +1,21 @@
 """Names of flags that chibi has and cru spells differently, or does not have. Loaded only for a word that is no flag of cru."""
 
-SYNONYMS = {
+from collections.abc import Mapping
+from typing import Any
+
+from cru.core.base.config.closest import closest
+
+CHIBI_SYNONYMS = {
     "--no-chibi": "--no-llm", "--force-chibi": "--force-llm", "--json-output": "--json",
-    # chibi 0.10
+    # 0.10
     "--ephemeral-context": "--transient-context", "--ephemeral-username": "--transient-username",
     "--destroy-current-context": "--delete-current-context", "--destroy-context": "--delete-context",
     "--archive-current-history": "--archive-current-context", "--archive-history": "--archive-context",
     "--check-all-inboxes": "--check-inboxes", "--check-inbox-for": "--check-inbox",
     "--force-call-user": "--no-llm", "--force-call-agent": "--force-llm",
+}  # fmt: skip
+
+SYNONYMS = CHIBI_SYNONYMS | {
     # Claude Code, Codex, Gemini CLI
     "--image": "--attach", "--file": "--attach", "--dangerously-skip-permissions": "--trust", "--yolo": "--trust",
     "--dangerously-bypass-approvals-and-sandbox": "--trust", "--config": "--set",
@@ -41,3 +49,21 @@ ABSENT = {
     ),
 )
 """Flags for which cru has nothing: why, and the nearest thing that it has."""
+
+
+def known_name(name: str, flags: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return cru's name of a flag, or what is wrong with it and a hint. flags: every flag by each of its names."""
+    if name in ABSENT:
+        return "", f"{name}: {ABSENT[name][0]}", ABSENT[name][1]
+    if (own := SYNONYMS.get(name, name)) in flags:
+        return own, "", ""
+    near = _nearest(name, flags)
+    return "", f"unknown flag {name}", f"did you mean {near}?" if near else "`cru help flags` lists all"
+
+
+def _nearest(name: str, flags: Mapping[str, Any]) -> str | None:
+    """Return the flag that was probably meant: for an unknown letter a long flag that begins with it, preferably one without a letter."""
+    if len(name) == 2:
+        likely = [flag for flag in flags.values() if flag.name[0] == name[1].lower()]
+        return min(likely, key=lambda flag: bool(flag.short)).long if likely else None
+    return closest(name, [known for known in flags if known.startswith("--") or not name.startswith("--")])

@@ -6,25 +6,30 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from cru.core.base.config.closest import distance
 from cru.core.base.config.secret import holds_secret
+from cru.core.feature_table import COMMANDS
 from cru.faces.cli.flags import (
     BEFORE_COMMANDS,
     BY_NAME,
-    CHAT_COMMANDS,
-    COMMANDS,
     Flag,
     Parsed,
     UsageProblem,
     check_text,
     find,
+    flags_before,
+    parse,
     take_values,
 )
+
+ANSWERS = ("continue",)
+"""Names of other agents' commands that are more often a prompt."""
 
 
 def take_options(parsed: Parsed) -> Parsed:
     """Take the options out of the end of the prompt, by their long names. What else looks like a flag is text: a prompt may be about flags.
     Raises UsageProblem."""
-    if parsed.literal or not parsed.words or parsed.words[0] in COMMANDS:
+    if parsed.literal or not parsed.words or ((row := COMMANDS.get(parsed.words[0])) is not None and row.shell):
         return parsed
     words, behind = _options_behind(parsed.words)
     return Parsed((*parsed.flags, *behind), tuple(words))
@@ -56,16 +61,47 @@ def _option(word: str) -> Flag | None:
 
 
 def is_chat_command(words: Sequence[str]) -> bool:
-    """Whether these words are a command of the chat with what belongs to it."""
-    shape = CHAT_COMMANDS.get(words[0])
-    if shape is None or len(words) == 1:
-        return shape is not None
-    return bool(shape) and re.fullmatch(shape, " ".join(words[1:])) is not None
+    """Whether these words are a command that the chat's code runs, with what belongs to it."""
+    row = COMMANDS.get(words[0])
+    if row is None or row.shell or len(words) == 1:
+        return row is not None and not row.shell
+    return bool(row.shape) and all(words) and re.fullmatch(row.shape, " ".join(words[1:])) is not None
+
+
+def expand_command(parsed: Parsed) -> None:
+    """Put what a command of the chat is in the shell in its place: a flag (`cru new`), or a text (`/undo 2`)."""
+    row, words = COMMANDS[parsed.words[0]], parsed.words[1:]
+    if row.option:
+        parsed.flags, parsed.words = (*parsed.flags, *parse([*row.option.split(), *words]).flags), ()
+    else:
+        parsed.words = (f"/{row.name}", *words)
+
+
+def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
+    """Return a hint: the command that was probably meant, and what to type if the words were meant for the model."""
+    return f"did you mean: {shlex.join(('cru', *near))}\nas a prompt: {shlex.join(('cru', '--', *words))}"
+
+
+def refuse_misprint(words: Sequence[str]) -> None:
+    """Raises UsageProblem if the first of these words, alone on a terminal or before a verb of a command, is nearly a command."""
+    if words == ("version",):
+        raise UsageProblem("there is no command version", command_or_prompt(("--version",), words))
+    if near := nearest_command(words):
+        raise UsageProblem(f"there is no command {words[0]}", command_or_prompt((near, *words[1:]), words))
+
+
+def nearest_command(words: Sequence[str]) -> str:
+    """Return the command that the first word nearly is, or that another agent calls so; "" if it is a prompt."""
+    word = words[0].casefold()
+    if word in ANSWERS or word.startswith("/"):
+        return ""
+    rows = {name: row for name, row in COMMANDS.items() if len(words) == 1 or words[1] in row.verbs}
+    return next((name for name, row in rows.items() if word in row.foreign or distance(word, name) <= 1), "")
 
 
 def refuse_before_command(parsed: Parsed) -> None:
     """Flags that no management command minds. Raises UsageProblem."""
-    known = COMMANDS[parsed.words[0]].flags_before
+    known = flags_before(COMMANDS[parsed.words[0]])
     wrong = next((flag for flag, _ in parsed.flags if flag.name not in known), None)
     if wrong is None:
         return

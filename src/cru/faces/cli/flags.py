@@ -1,12 +1,16 @@
-"""The flags and the management commands: two tables. Parsing, help, order of execution and suggestions come from them
+"""THE table of flags. Parsing, help, order of execution and suggestions come from it and from the table of commands
 (docs/command-line.md)."""
 
 from __future__ import annotations
+
+from cru.core.feature_table import COMMANDS, GROUPS
 
 TYPE_CHECKING = False  # typing and collections.abc cost more than all of `cru --help`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    from cru.core.feature_table import CommandRow
 
 
 class Flag:
@@ -32,36 +36,36 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-C", "--transient-context", ("NAME",), False, "use a context for this run only"),
     Flag("-c", "--switch-context", ("NAME",), False, "use a context from now on (new, new:PREFIX, - = previous)"),
     Flag("-a", "--archive-current-context", (), False, "start the context from nothing; the log keeps every line"),
-    Flag("-A", "--archive-context", ("NAME",), True, "the same for another context"),
+    Flag("-A", "--archive-context", ("NAME",), True, "start context NAME from nothing"),
     Flag("-z", "--compact-current-context", (), False, "replace the conversation by a summary that the model writes"),
     Flag("-Z", "--compact-context", ("NAME",), True, "empty a context without a model, keeping its last summary"),
     Flag("-r", "--rename-current-context", ("NEW",), False, "rename the context"),
     Flag("-R", "--rename-context", ("OLD", "NEW"), True, "rename another context"),
     Flag("-y", "--set-current-system-prompt", ("TEXT|FILE",), False, "set the context's own system prompt"),
-    Flag("-Y", "--set-system-prompt", ("NAME", "TEXT|FILE"), True, "the same for another context"),
+    Flag("-Y", "--set-system-prompt", ("NAME", "TEXT|FILE"), True, "set the system prompt of context NAME"),
     Flag("-u", "--set-username", ("NAME",), False, "save a user name in the context's local.toml"),
     Flag("-U", "--transient-username", ("NAME",), False, "a user name for this run only"),
     Flag("-m", "--set-model", ("MODEL",), False, "check a model and save it in the context's local.toml"),
-    Flag("-M", "--set-model-for-context", ("NAME", "MODEL"), True, "the same for another context"),
+    Flag("-M", "--set-model-for-context", ("NAME", "MODEL"), True, "check a model and save it for context NAME"),
     Flag("", "--destroy-at", ("TIME",), False, "destroy the context at: Unix seconds, 2030-01-31T12:00, never"),
     Flag("", "--destroy-after-inactive", ("TIME",), False, "destroy it when unused for: seconds, 12h, 30d, never"),
     Flag("", "--clear-cache", (), False, "remove the context's saved tool outputs"),
-    Flag("", "--clear-cache-for", ("NAME",), True, "the same for another context"),
+    Flag("", "--clear-cache-for", ("NAME",), True, "remove the saved tool outputs of context NAME"),
     Flag("", "--cleanup-cache", (), True, "remove the saved tool outputs of all contexts that are too old"),
     Flag("-l", "--list-current-context", (), True, "what the context holds"),
     Flag("-L", "--list-contexts", (), True, "all contexts; * marks the current one"),
     Flag("", "--model-metadata", ("MODEL",), True, "the model's context window, as models.toml takes it"),
-    Flag("", "--model-metadata-full", ("MODEL",), True, "the same with provider and price"),
+    Flag("", "--model-metadata-full", ("MODEL",), True, "the model's context window, provider and price"),
     Flag("-d", "--delete-current-context", (), True, "destroy the context (asks on a terminal)"),
     Flag("-D", "--delete-context", ("NAME",), True, "destroy another context"),
     Flag("-g", "--show-current-log", ("N",), True, "the last N entries (negative: the first, 0: all)"),
-    Flag("-G", "--show-log", ("NAME", "N"), True, "the same of another context"),
+    Flag("-G", "--show-log", ("NAME", "N"), True, "the last N entries of context NAME"),
     Flag("-n", "--inspect-current", ("THING",), True, "a text, a setting (api.temperature) or home; list names all"),
-    Flag("-N", "--inspect", ("NAME", "THING"), True, "the same of another context"),
+    Flag("-N", "--inspect", ("NAME", "THING"), True, "a text or a setting of context NAME"),
     Flag("-p", "--plugin", ("NAME", REST), True, "run a plugin's tool with these arguments; ends the flags"),
     Flag("-P", "--call-tool", ("TOOL", REST), True, "run any tool; one JSON object is its arguments; ends the flags"),
     Flag("-b", "--check-inboxes", (), True, "let every context act on the messages in its inbox"),
-    Flag("-B", "--check-inbox", ("NAME",), True, "the same for one context"),
+    Flag("-B", "--check-inbox", ("NAME",), True, "let context NAME act on the messages in its inbox"),
     Flag("", "--resume", (), False, "go on with the last prompt that is not done", "option"),
     Flag("", "--idempotency-key", ("KEY",), False, "ask once: the same key goes on or repeats the answer", "option"),
     Flag("", "--no-session", (), False, "keep nothing of this run or chat: no context, no records", "option"),
@@ -101,9 +105,11 @@ FLAGS: tuple[Flag, ...] = (
 )  # fmt: skip
 
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
-SANDBOX = frozenset({"sandbox", "no-sandbox"})
+BEFORE_LOOKING = BEFORE_COMMANDS | {"sandbox", "no-sandbox"}  # before commands that show what a run would be
 RUN_OPTION_FLAGS = ("-C", "-U")  # they only say how this run works: a chat may follow them
 CHAT_FLAGS = (*RUN_OPTION_FLAGS, "-c")  # the same on a terminal; without one, -c has done its work
+OWN_LETTERS = ("-C", "-c", "-s", "-v", "-h")  # the others are chibi's (docs/coming-from-chibi.md)
+LETTERS = tuple(flag.short for flag in FLAGS if flag.short)
 PATHS = ("PATH", "FILE", "TEXT|FILE")
 BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
 
@@ -151,107 +157,9 @@ class Parsed:
         return [(flag, v) for row in FLAGS if row.kind == "op" for flag, v in self.flags if flag is row]
 
 
-class ManagementCommand:
-    """A management command.
-
-    module: what is loaded; its function `command(parsed, words) -> exit status` is called, or the one that is named behind a colon
-    help: what it does, one line
-    verbs: the words that may follow its name
-    flags: names of flags that it takes itself, behind its name
-    shows_runs: it shows what a run would be: flags of the sandbox may stand before it
-    """
-
-    def __init__(self, module: str, help: str, verbs: str = "", flags: str = "", *, shows_runs: bool = False) -> None:
-        self.module, self.help, self.verbs, self.flags = module, help, tuple(verbs.split()), tuple(flags.split())
-        self.flags_before = BEFORE_COMMANDS | SANDBOX if shows_runs else BEFORE_COMMANDS
-
-    def run(self, parsed: Parsed, words: Sequence[str]) -> int:
-        """Load it and return its exit status."""
-        from importlib import import_module
-
-        module, _, function = self.module.partition(":")
-        code: int = getattr(import_module(module), function or "command")(parsed, words)
-        return code
-
-
-COMMANDS: dict[str, ManagementCommand] = {
-    "trace": ManagementCommand(
-        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent", shows_runs=True,
-    ),
-    "models": ManagementCommand("cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"),
-    "doctor": ManagementCommand("cru.faces.cli.doctor.command", "what is there, what is wrong and how to mend it", shows_runs=True),
-    "login": ManagementCommand("cru.faces.cli.setup.login", "keep the key of a provider, once it is seen to work"),
-    "logout": ManagementCommand("cru.faces.cli.setup.login:logout", "forget a key that `cru login` has kept"),
-    "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
-    "permissions": ManagementCommand(
-        "cru.faces.cli.permissions.command", "the rules in force; what would happen to a call; take back an answer", "test revoke",
-        shows_runs=True,
-    ),
-    "hooks": ManagementCommand(
-        "cru.faces.cli.hooks.command", "command hooks: what there is, what may run, and why something did or did not",
-        "list review enable disable check why log test",
-    ),
-    "agents": ManagementCommand("cru.faces.cli.tasks.agents", "the agents that may work below the main one", "list show"),
-    "tasks": ManagementCommand(
-        "cru.faces.cli.tasks.command", "what agents have started beside their conversations", "list show follow cancel",
-    ),
-    "plugin": ManagementCommand(
-        "cru.faces.cli.plugin.command", "list plugins, make a new one, run its tests and its health checks",
-        "list new test health types enable disable adopt-chibi",
-    ),
-    "mcp": ManagementCommand(
-        "cru.faces.cli.mcp.command", "MCP servers: add, list and test them, and use those of other agents",
-        "list add remove test tools accept reject login logout serve",
-    ),
-    "batch": ManagementCommand(
-        "cru.faces.cli.fleet.batch_command", "ask many prompts of a file, several at once, each in its own context",
-        flags="model mode trust agent set strict-hooks json",
-    ),
-    "worker": ManagementCommand("cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"),
-    "fleet": ManagementCommand("cru.faces.cli.fleet.fleet_command", "batches in a database and their workers: status, top, cancel, retry"),
-    "run-item": ManagementCommand("cru.faces.cli.fleet.run_item_command", "one item of a batch: JSON in, its result as JSON out"),
-    "oq": ManagementCommand("cru.faces.cli.oq.command", "the jq language over JSON, YAML, TOML and TOON, in files and pipes"),
-    "vault": ManagementCommand(
-        "cru.faces.cli.vault.command", "a folder of notes: search it, follow its links, query, draw and rename",
-        "init status search read links neighbors path orphans dangling tags query rename undo index graph",
-    ),
-    "sessions": ManagementCommand("cru.faces.cli.sessions.command", "conversations: list, open, fork, rename, delete"),
-    "fork": ManagementCommand("cru.faces.cli.sessions.fork", "a new context that begins as a copy of this one"),
-    "history": ManagementCommand("cru.faces.cli.history", "how files were before cru changed them; bring them back"),
-    "completion": ManagementCommand("cru.faces.cli.completion", "the Tab key of bash, zsh or fish", "bash zsh fish"),
-    "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
-    "help": ManagementCommand("cru.faces.cli.help_text", "all flags, all commands, or one command"),
-    "fsm": ManagementCommand(
-        "cru.faces.cli.fsm.command", "the workflows of plugins: draw them, see where they stand", "list status show reset",
-    ),
-}  # fmt: skip
-
-CHAT_COMMANDS = {
-    "clear": "", "compact": "", "config": r"[\w.]+", "context": "", "copy": "", "cost": "", "diff": r"\d+|all", "exit": "",
-    "export": r"\S+\.md", "init": "", "mode": r"\w+", "model": r"(?!list)\S+( --all)?|list.*", "new": "", "pause": "", "quit": "",
-    "redo": "--leave", "rename": "", "resume": "", "status": "", "stop": "", "theme": r"\S+", "tools": "", "tree": "",
-    "undo": r"\d*( ?--leave)?", "view": r"\S+",
-}  # fmt: skip
-"""Commands of the chat, and what may stand behind them (a regular expression) so that `cru NAME …` is that command and no prompt."""
-
-
-def nearest_command(words: Sequence[str], is_typed: bool = False) -> str:
-    """The command that the first word nearly is, if one of that command's verbs follows it, or nothing that was typed; "" if it is a
-    prompt."""
-    alone = is_typed and len(words) == 1
-    names = [name for name, command in COMMANDS.items() if alone or (len(words) > 1 and words[1] in command.verbs)]
-    if not names:
-        return ""
-    from cru.core.base.config.closest import distance
-
-    return next((name for name in names if distance(words[0].casefold(), name) <= 1), "")
-
-
-def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
-    """A hint: the command that was probably meant, and what to type if the words were meant for the model."""
-    import shlex
-
-    return f"did you mean: {shlex.join(('cru', *near))}\nas a prompt: {shlex.join(('cru', '--', *words))}"
+def flags_before(row: CommandRow) -> frozenset[str]:
+    """Return the names of the flags that may stand before a command of the shell."""
+    return BEFORE_LOOKING if row.shows_runs else BEFORE_COMMANDS
 
 
 def parse(argv: Sequence[str]) -> Parsed:
@@ -313,26 +221,44 @@ def find(word: str) -> tuple[Flag, str | None]:
         short = BY_NAME.get(name[:2])
         if short is not None and short.args:
             return short, name[2:]
-        from cru.faces.cli.flag_names import ABSENT, SYNONYMS
+        from cru.faces.cli.flag_names import known_name
 
-        if name in ABSENT:
-            raise UsageProblem(f"{name}: {ABSENT[name][0]}", ABSENT[name][1])
-        name = SYNONYMS.get(name, name)
-    flag = BY_NAME.get(name)
-    if flag is not None:
-        if mark and not flag.args:
-            raise UsageProblem(f"{flag.long} takes no value", f"{flag.long}: {flag.help}")
-        return flag, value if mark else None
-    near = _near(name)
-    raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "`cru help flags` lists all")
+        name, problem, hint = known_name(name, BY_NAME)
+        if problem:
+            raise UsageProblem(problem, hint)
+    flag = BY_NAME[name]
+    if mark and not flag.args:
+        raise UsageProblem(f"{flag.long} takes no value", f"{flag.long}: {flag.help}")
+    return flag, value if mark else None
 
 
-def _near(name: str) -> str | None:
-    """The flag that was probably meant: for an unknown letter a long flag that begins with it, first of all one without a letter
-    of its own."""
-    if len(name) == 2:
-        flags = [flag for flag in FLAGS if flag.name[0] == name[1].lower()]
-        return min(flags, key=lambda flag: bool(flag.short)).long if flags else None
-    from cru.core.base.config.closest import closest
+COMMON = (
+    "--model", "--mode", "-C", "-c", "-s", "--attach", "--resume", "--no-session", "--json", "--no-sandbox", "-v"
+)  # fmt: skip
+"""The flags of the overview."""
+USAGE = """\
+cru [FLAGS] [PROMPT…] [OPTIONS]   ask; the answer goes to standard output
+… | cru [FLAGS] [PROMPT…]         the piped text follows the prompt
+cru                               on a terminal: a chat
+cru COMMAND …                     in the chat: /COMMAND …
+cru -- PROMPT…                    everything after -- is the prompt
+"""
+MORE = "`cru help COMMAND` explains one, `cru help commands` and `cru help flags` list all."
 
-    return closest(name, [n for n in BY_NAME if n.startswith("--")] if name.startswith("--") else list(BY_NAME))
+
+def overview() -> str:
+    """Return what `cru --help` prints, one screen."""
+    names = [(group, " ".join([name for name, row in COMMANDS.items() if row.group == group])) for group in GROUPS]
+    flags = [flag_row(flag) for flag in FLAGS if flag.long in COMMON or flag.short in COMMON]
+    return f"{USAGE}\nCommands, by what they are about:\n{columns(names)}\n\nFlags:\n{columns(flags)}\n\n{MORE}"
+
+
+def flag_row(flag: Flag, letters: Sequence[str] = OWN_LETTERS) -> tuple[str, str]:
+    """Return a flag with its values, and what it does. Only these letters are shown."""
+    return f"{flag.short}, " * (flag.short in letters) + " ".join((flag.long, *flag.args)), flag.help
+
+
+def columns(rows: Sequence[tuple[str, str]]) -> str:
+    """Return a table of two columns."""
+    width = max([len(left) for left, _ in rows])
+    return "\n".join([f"  {left:<{width}}  {text}" for left, text in rows])

@@ -1,97 +1,81 @@
-"""What `cru --help` and `cru help` print: an overview of one screen, and behind it every flag and every command."""
+"""`cru help`: all flags, the letters of chibi, all commands, or one flag or command. The overview is in flags.py."""
 
 from __future__ import annotations
 
-from cru.faces.cli.flags import CHAT_COMMANDS, COMMANDS, FLAGS, Flag, Parsed, UsageProblem
+from cru.core.feature_table import COMMANDS, FEATURES, GROUPS, CommandRow
+from cru.faces.cli.flags import FLAGS, LETTERS, MORE, Parsed, UsageProblem, columns, find, flag_row, overview
 
-TYPE_CHECKING = False  # see flags.py
+TYPE_CHECKING = False  # see feature_table.py
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-WIDTH = 79
-GROUPS = {
-    "start": "doctor login logout models model mode trust completion",
-    "conversation": "new sessions resume fork tree rename clear compact export copy exit quit pause",
-    "the answer": "status context cost trace diff undo redo history stop",
-    "rules": "permissions hooks config",
-    "tools": "tools mcp plugin view theme lua fsm",
-    "more work": "init agents tasks batch worker fleet run-item vault oq",
-}
-"""Every command under what people do with it."""
-COMMON = (
-    "--model", "--mode", "-C", "-c", "-s", "--attach", "--resume", "--no-session", "--json", "--no-sandbox", "-v"
-)  # fmt: skip
-"""The flags of the overview."""
-USAGE = """\
-cru [FLAGS] [PROMPT…] [OPTIONS]   ask; the answer goes to standard output
-… | cru [FLAGS] [PROMPT…]         the piped text follows the prompt
-cru                               on a terminal: a chat
-cru COMMAND …                     in the chat: /COMMAND …
-cru -- PROMPT…                    everything after -- is the prompt
-"""
-MORE = "`cru help COMMAND` explains one, `cru help commands` and `cru help flags` list all."
-
-
-def overview() -> str:
-    """Return what fits on one screen."""
-    groups = [line for title, names in GROUPS.items() for line in _wrapped(title, names.split())]
-    flags = _columns(_row(flag) for flag in FLAGS if flag.long in COMMON or flag.short in COMMON)
-    return "\n".join((USAGE, "Commands, by what they are about:", *groups, "", "Flags:", flags, "", MORE))
-
-
-def _wrapped(title: str, names: Sequence[str]) -> Iterator[str]:
-    """The names behind the title of their group, in lines that are not too long."""
-    width = max(map(len, GROUPS)) + 2
-    line = f"  {title:<{width}}"
-    for name in names:
-        if len(line) + len(name) > WIDTH:
-            yield line.rstrip()
-            line = " " * (width + 2)
-        line += f"{name} "
-    yield line.rstrip()
+    from collections.abc import Callable, Sequence
 
 
 def all_flags() -> str:
-    return _columns(map(_row, FLAGS))
+    return f"{columns([flag_row(flag) for flag in FLAGS])}\n\n`cru help chibi` lists the letters that some of them have, too."
+
+
+def all_letters() -> str:
+    return columns([flag_row(flag, LETTERS) for flag in FLAGS if flag.short])
 
 
 def all_commands() -> str:
-    """Return every command with a line each, in alphabetical order."""
-    from cru.core.commands.builtin import TABLE
+    """Return every command with a line each, group by group."""
+    missing = {row.name: feature.name for feature in FEATURES if not feature.is_there() for row in feature.commands}
+    width = max(map(len, COMMANDS))
+    texts = []
+    for group in GROUPS:
+        own = [(name.ljust(width), row) for name, row in COMMANDS.items() if row.group == group]
+        texts.append(f"{group}:\n{columns([(name, f'{row.about}{_note(row, missing)}') for name, row in own])}")
+    return "\n\n".join(texts)
 
-    about = {row.name: row.about for row in TABLE} | {name: command.help for name, command in COMMANDS.items()}
-    return _columns(sorted(about.items()))
+
+def _note(row: CommandRow, missing: dict[str, str]) -> str:
+    """Return where a command works, if it does not work everywhere."""
+    if row.name in missing:
+        return f" (needs the feature {missing[row.name]}, which this cru does not have)"
+    return f" ({row.only} only)" if row.only and not row.option else ""
 
 
-TOPICS = {"flags": all_flags, "commands": all_commands}
+TOPICS = {"": overview, "flags": all_flags, "chibi": all_letters, "commands": all_commands}
 
 
 def command(parsed: Parsed, words: Sequence[str]) -> int:
-    """`cru help [flags | commands | COMMAND]`. Raises UsageProblem."""
+    """`cru help [flags | chibi | commands | COMMAND | FLAG]`. Raises UsageProblem."""
     if len(words) > 1:
         raise UsageProblem("help takes one word", MORE)
-    topic = words[0].removeprefix("/") if words else ""
-    if topic in COMMANDS and topic != "help":
-        return COMMANDS[topic].run(parsed, ("--help",))
-    if topic and topic not in TOPICS and topic not in CHAT_COMMANDS:
-        raise UsageProblem(f"there is no command {topic}", MORE)
-    print(_command_text(topic) if topic in CHAT_COMMANDS else TOPICS.get(topic, overview)())
+    topic = words[0] if words and words[0] not in ("-h", "--help") else ""
+    row = COMMANDS.get(topic.removeprefix("/"))
+    if row is not None and row.shell and row.name not in ("help", "completion"):
+        return row.run(parsed, ("--help",))
+    print(_command_text(row) if row is not None else _topic_text(topic))
     return 0
 
 
-def _command_text(name: str) -> str:
-    from cru.core.commands.builtin import TABLE
-
-    row = next(row for row in TABLE if row.name == name)
-    return f"cru {row.name} {row.hint}".rstrip() + f"\n  {row.about}\nin the chat: /{row.name}"
-
-
-def _row(flag: Flag) -> tuple[str, str]:
-    names = (flag.short, " ".join((flag.long, *flag.args)))
-    return ", ".join(filter(None, names)), flag.help
+def help_beside(parsed: Parsed, show: Callable[[Parsed, str], int]) -> int:
+    """Answer --help: with the help of the command that is the only word, else with the overview. Return the exit status."""
+    if parsed.literal or len(parsed.words) != 1 or parsed.words[0] not in COMMANDS:
+        return show(parsed, overview())
+    return command(parsed, parsed.words)
 
 
-def _columns(rows: Iterable[tuple[str, str]]) -> str:
-    rows = list(rows)
-    width = max(len(left) for left, _ in rows)
-    return "\n".join(f"  {left:<{width}}  {text}" for left, text in rows)
+def _topic_text(topic: str) -> str:
+    if topic.startswith("-"):
+        return columns([flag_row(find(topic)[0], LETTERS)])
+    if topic not in TOPICS:
+        raise _unknown(topic.removeprefix("/"))
+    return TOPICS[topic]()
+
+
+def _command_text(row: CommandRow) -> str:
+    words = row.hint or f"[{' | '.join(row.verbs)}]" * bool(row.verbs)
+    is_everywhere = not row.only or row.option
+    where = f"in the chat: /{row.name}" if is_everywhere else f"works in the {row.only} only: {row.instead}"
+    return f"cru {row.name} {words}".rstrip() + f"\n  {row.about}\n{where}"
+
+
+def _unknown(name: str) -> UsageProblem:
+    from cru.core.base.config.closest import closest
+
+    foreign = (row.name for row in COMMANDS.values() if name in row.foreign)
+    near = next(foreign, None) or closest(name, (*COMMANDS, *filter(None, TOPICS)))
+    return UsageProblem(f"there is no command {name}", f"did you mean: cru help {near}" if near else MORE)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Entry point of the console script. Otherwise than for `--version` it leaves the process with the run's exit status."""
+    """Entry point of the console script. Except for `--version` it leaves the process with the run's exit status."""
     _leave_at_interrupts()
     argv = sys.argv[1:]
     if argv == ["--version"]:
@@ -18,6 +18,8 @@ def main() -> None:
 
         print(f"cru {__version__}")
         return
+    if argv in (["--help"], ["-h"]):
+        _print_help()
     import gc
 
     gc.disable()  # nothing that is loaded at start becomes garbage; console.end_startup turns it on again
@@ -27,6 +29,15 @@ def main() -> None:
         run_and_exit(argv)
     except KeyboardInterrupt:  # of the chat's first prompt, while it leaves
         _leave()
+
+
+def _print_help() -> None:
+    from cru.faces.cli.console import leave, prepare_streams
+    from cru.faces.cli.flags import overview
+
+    prepare_streams()
+    print(overview())
+    leave(0)
 
 
 def _leave_at_interrupts() -> None:

@@ -26,3 +26,12 @@ class CruError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class FeatureMissing(CruError):
+    """Something is asked for that belongs to a feature whose folder is not there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"this belongs to the feature {name}, which this cru does not have", "install cru with all its features"
+        )

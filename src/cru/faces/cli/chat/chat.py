@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +17,7 @@ from cru.core.commands.errors import NotHere
 from cru.core.compose import Start
 from cru.core.turn.attachments import may_name_image
 from cru.core.turn.background import has_report, wait_for_report
-from cru.core.turn.commands import Command, split_command
+from cru.core.turn.commands import CommandResult, split_command
 from cru.core.turn.prompts import find_unanswered
 from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
@@ -302,13 +302,13 @@ class Chat:
         from cru.faces.cli.command_face import ChatFace
 
         return ChatFace(
-            self._store, self._signals.suspend, self._leave, self._login, self._resume, self._themes, self._reopen, self._shell_commands
+            self._store, self._signals.suspend, self._leave, self._login, self._resume, self._themes, self._reopen, self._run_in_shell
         )  # fmt: skip
 
-    def _shell_commands(self) -> Iterable[Command]:
-        from cru.faces.cli.chat.shell_commands import shell_commands
+    async def _run_in_shell(self, name: str, words: str) -> CommandResult:
+        from cru.faces.cli.chat.shell_commands import run_in_shell
 
-        return shell_commands(self._start, self._session.parts.services.face.asker)
+        return await run_in_shell(self._start, self._session.parts.services.face.asker, name, words)
 
     def _reopen(self, flag: str, value: str) -> None:
         if self._start.private is not None:

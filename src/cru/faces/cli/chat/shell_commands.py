@@ -1,4 +1,4 @@
-"""Management commands in the chat: `/hooks list` runs `cru hooks list` on the same terminal, with the same home and conversation."""
+"""Commands of the shell in the chat: `/hooks list` runs `cru hooks list` on the same terminal, with the same home and conversation."""
 
 from __future__ import annotations
 
@@ -6,38 +6,23 @@ import asyncio
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from cru.core.commands.builtin import TABLE
 from cru.core.commands.errors import BadCommand, NotHere
 from cru.core.compose import Start
-from cru.core.turn.commands import Command, CommandResult
+from cru.core.feature_table import COMMANDS
+from cru.core.turn.commands import CommandResult
 from cru.faces.cli.dialogs.asker import TerminalAsker
-from cru.faces.cli.flags import COMMANDS
 from cru.faces.cli.terminal.keyboard import input_mode
 
-LEFT_OUT = ("completion", "run-item", "worker")
-"""What only a shell can use, and what never ends."""
-LISTED = {"sessions": "--list"}
-"""What is added to a command without words, which would open a chat within the chat."""
 
-
-def shell_commands(start: Start, asker: object) -> Iterator[Command]:
-    """Make a command of each that the chat has no form of its own for."""
-    own = {row.name for row in TABLE}
-    for name, command in COMMANDS.items():
-        if name not in own and name not in LEFT_OUT:
-            run = partial(_run, start, asker, name)
-            yield Command(name, f"{command.help} (cru {name})", run, hint="[words]", reads=True)
-
-
-async def _run(start: Start, asker: object, name: str, words: str) -> CommandResult:
+async def run_in_shell(start: Start, asker: object, name: str, words: str) -> CommandResult:
     """Run `cru NAME WORDS`. Raises BadCommand if a quotation mark is open, NotHere without a terminal."""
     if not isinstance(asker, TerminalAsker):
         raise NotHere(f"/{name} needs a terminal", f"use `cru {name}` in a shell")
     try:
-        behind = shlex.split(words) or [*filter(None, (LISTED.get(name),))]
+        behind = shlex.split(words) or COMMANDS[name].alone.split()
     except ValueError as error:
         raise BadCommand(f"/{name}: {error}", "close the quotation marks") from error
     where = () if start.private is not None else ("-C", start.context)

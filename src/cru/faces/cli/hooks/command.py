@@ -6,7 +6,8 @@ import shlex
 from importlib import import_module
 
 from cru.core.base.config.closest import closest
-from cru.faces.cli.flags import Parsed, UsageProblem, command_or_prompt
+from cru.faces.cli.flag_places import command_or_prompt
+from cru.faces.cli.flags import Parsed, UsageProblem
 
 HELP = """\
 cru hooks list                every command hook: id, state and why, event, matcher, command, file and line; behind them the handlers of
