@@ -76,6 +76,15 @@ def test_words_are_a_command_of_the_chat_if_they_fit_it(line: str, is_command: b
     assert is_chat_command(line.split()) is is_command
 
 
+def test_what_is_piped_in_is_no_argument_of_a_command(home: HomeDir) -> None:
+    with server([Reply("answer"), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        assert [cru(prompt, home=home).code for prompt in ("one", "two")] == [0, 0]
+    run = cru("undo", home=home, input="2")
+    assert run.code == 0 and "1 turn is taken back: “two”" in run.out
+    assert cru("mode", home=home, input="trust").out == cru("mode", home=home).out
+
+
 def test_an_empty_word_belongs_to_no_command() -> None:
     assert not is_chat_command(["undo", ""])
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from cru.core.conversations.home import Home, private_parents
+from cru.core.feature_table import COMMANDS
 from cru.core.models.providers import KEY_VARIABLES
 from cru.faces.cli.console import ExitStatus, await_input, say
 from cru.faces.cli.flags import CHAT_FLAGS, RUN_OPTION_FLAGS, Parsed, UsageProblem, flag_behind
@@ -69,7 +69,7 @@ def _run(parsed: Parsed) -> int:
         start_seeding()
     if quiet and parsed.words:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
-    text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words, parsed.has("commands"))
+    text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed)
     typed = _decode(os.fsencode(" ".join(parsed.words)), "")[0].strip() or text
     name = _claimed_name(parsed, home)
     _clear_away(parsed, home, name)
@@ -135,11 +135,13 @@ def _expects_tls(home: Path) -> bool:
     return has_key and not any(word in text for word in LOCAL_MODELS)
 
 
-def read_prompt(words: Sequence[str], commands: bool = False) -> tuple[str, str]:
+def read_prompt(parsed: Parsed) -> tuple[str, str]:
     """The prompt and a warning ("" = none): words of the command line, blank line, piped text (chibi 0.4, section 1.4 of its contract;
-    newlines are kept). A terminal on stdin adds nothing. commands: piped text alone may be a command."""
-    typed, warning = _decode(os.fsencode(" ".join(words)), "the prompt")
-    if _stdin_is_terminal():
+    newlines are kept). A terminal on stdin adds nothing. With --commands piped text alone may be a command."""
+    typed, warning = _decode(os.fsencode(" ".join(parsed.words)), "the prompt")
+    # Piped text is not an argument of a command (`… | cru undo`): anyone may have written it.
+    is_own = not parsed.literal and typed[:1] == "/" and typed[1:].partition(" ")[0] in COMMANDS
+    if is_own or _stdin_is_terminal():
         return typed, warning
     if typed.strip():
         await_input("more of the prompt", "without any: cru … < /dev/null")
@@ -147,7 +149,7 @@ def read_prompt(words: Sequence[str], commands: bool = False) -> tuple[str, str]
         await_input("the prompt", 'or give it as an argument: cru "PROMPT" < /dev/null')
     piped, piped_warning = _decode(_read_stdin(), "standard input")
     warning = warning or piped_warning
-    if not typed.strip() and piped.lstrip().startswith("/") and not (commands and piped.startswith("/")):
+    if not typed.strip() and piped.lstrip().startswith("/") and not (parsed.has("commands") and piped.startswith("/")):
         return f" {piped.strip()}", warning  # a space before a slash: no command
     return "\n\n".join(part for part in (typed, piped.strip()) if part.strip()), warning
 
