@@ -199,10 +199,20 @@ def test_a_command_of_the_shell_runs_on_the_terminal_of_the_chat(home: HomeDir) 
         terminal.line("/hooks list")
         terminal.expect("there are no hooks")
         terminal.expect("> ")
+        terminal.line("/help flags")
+        terminal.expect("--strict-hooks")
+        terminal.expect("> ")
+        terminal.line("/plugin new greeter")
+        terminal.expect("greeter")
+        terminal.expect("> ")
+        terminal.line("/completion")
+        terminal.expect("works in the shell only")
+        terminal.expect("> ")
         terminal.line("/hooks nonsense")
         terminal.expect("[exit code 2]")
         terminal.expect("> ")
         assert terminal.eof() == 0
+    assert (home.cru / "plugins/greeter").is_dir()
 
 
 def test_status_context_and_config_say_what_is(home: HomeDir) -> None:

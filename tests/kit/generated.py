@@ -42,6 +42,7 @@ GENERATORS: dict[str, Generator] = {
     "namespace": tables.namespace,
     "oq": tables.oq,
     "program_hooks": program_tables.hooks,
+    "program_kinds": tables.program_kinds,
     "program_settings": program_tables.settings,
     "settings": tables.settings,
     "states": tables.states,

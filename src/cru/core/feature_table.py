@@ -101,7 +101,8 @@ _COMMANDS = (
         "completion", "start", "print the Tab completion of a shell", shell="completion", verbs="bash zsh fish",
         only="shell", instead='in ~/.bashrc: eval "$(cru completion bash)"',
     ),
-    CommandRow("help", "start", "list all commands, or explain one", "[command]", chat="session:help", shell="help_text", reads=True),
+    CommandRow("help", "start", "list all commands, or explain one", "[command]", chat="session:help", shell="help_text", reads=True,
+        verbs="commands flags chibi"),
     CommandRow(
         "new", "conversations", "start a new conversation; this one is kept", "[name]", chat="session:new",
         option="--switch-context new", reads=True, only="chat", instead="use `cru new`",
