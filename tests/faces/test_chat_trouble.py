@@ -69,7 +69,7 @@ def test_help_and_quit_work_whatever_became_of_the_context(home: HomeDir, troubl
                 terminal.send("\x7f")
             trouble(home, terminal.pid)
             terminal.line("/help")
-            terminal.expect("leave the chat; the conversation is kept")
+            terminal.expect("quit the chat; the conversation is kept")
             terminal.expect("Ctrl-D     leaves")
             terminal.line("/quit")
             assert terminal.wait() in (0, 1)  # 1: something of the record is lost, which is told

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from cru.core.feature_table import COMMANDS, missing_feature
 from cru.faces.cli.console import ExitStatus, complain, end_startup, leave, prepare_streams
 from cru.faces.cli.flags import CHAT_FLAGS, Parsed, UsageProblem, parse
 
@@ -19,9 +18,6 @@ INHERITED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE", "CHIBI_CONTEXT")
 
 # Flags after which no chat opens.
 NO_CHAT = ("no-llm", "resume", "json", "attach")
-
-
-VERBS = frozenset([verb for row in COMMANDS.values() for verb in row.verbs])
 
 
 class Failure:
@@ -98,6 +94,8 @@ def _failure(error: BaseException) -> Failure | None:
     from cru.core.base.values.errors import CruError
 
     if isinstance(error, ModuleNotFoundError):
+        from cru.core.feature_table import missing_feature
+
         error = missing_feature(error) or error
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
 
@@ -129,10 +127,12 @@ def _run(parsed: Parsed) -> int:
         from cru import __version__
 
         return _print(parsed, f"cru {__version__}")
-    if parsed.words and not parsed.literal and parsed.words[0] in COMMANDS:
-        from cru.faces.cli.flag_places import expand_command, is_chat_command
+    if parsed.words and not parsed.literal:
+        from cru.core.feature_table import COMMANDS
 
-        if is_chat_command(parsed.words):
+        if parsed.words[0] in COMMANDS:
+            from cru.faces.cli.flag_places import expand_command
+
             expand_command(parsed)
     from cru.faces.cli.deferred_modules import defer_modules
 
@@ -189,6 +189,8 @@ def _run_command(parsed: Parsed) -> int | None:
     """Run a command of the shell, whose name is the first word. Return its exit status; None: it is none."""
     if parsed.literal or not parsed.words:
         return None
+    from cru.core.feature_table import COMMANDS
+
     words = parsed.words
     row = COMMANDS.get(words[0])
     if row is not None and row.shell and (row.name != "help" or len(words) < 3):
@@ -198,7 +200,9 @@ def _run_command(parsed: Parsed) -> int | None:
             refuse_before_command(parsed)
         end_startup()
         return row.run(parsed, words[1:])
-    if row is None and (_is_typed() if len(words) == 1 else words[1] in VERBS):
+    if row is None and (
+        _is_typed() if len(words) == 1 else any([words[1] in known.verbs for known in COMMANDS.values()])
+    ):
         from cru.faces.cli.flag_places import refuse_misprint
 
         refuse_misprint(words)

@@ -69,7 +69,10 @@ def is_chat_command(words: Sequence[str]) -> bool:
 
 
 def expand_command(parsed: Parsed) -> None:
-    """Put what a command of the chat is in the shell in its place: a flag (`cru new`), or a text (`/undo 2`)."""
+    """Put what a command of the chat is in the shell in its place: a flag (`cru new`), or a text (`/undo 2`). Other words
+    stay as they are."""
+    if not is_chat_command(parsed.words):
+        return
     row, words = COMMANDS[parsed.words[0]], parsed.words[1:]
     if row.option:
         parsed.flags, parsed.words = (*parsed.flags, *parse([*row.option.split(), *words]).flags), ()

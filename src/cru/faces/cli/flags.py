@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from cru.core.feature_table import COMMANDS, GROUPS
-
 TYPE_CHECKING = False  # typing and collections.abc cost more than all of `cru --help`
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -248,6 +246,8 @@ MORE = "`cru help COMMAND` explains one, `cru help commands` and `cru help flags
 
 def overview() -> str:
     """Return what `cru --help` prints, one screen."""
+    from cru.core.feature_table import COMMANDS, GROUPS
+
     names = [(group, " ".join([name for name, row in COMMANDS.items() if row.group == group])) for group in GROUPS]
     flags = [flag_row(flag) for flag in FLAGS if flag.long in COMMON or flag.short in COMMON]
     return f"{USAGE}\nCommands, by what they are about:\n{columns(names)}\n\nFlags:\n{columns(flags)}\n\n{MORE}"

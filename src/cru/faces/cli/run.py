@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.core.conversations.home import Home, private_parents
-from cru.core.feature_table import COMMANDS
 from cru.core.models.providers import KEY_VARIABLES
 from cru.faces.cli.console import ExitStatus, await_input, say
 from cru.faces.cli.flags import CHAT_FLAGS, RUN_OPTION_FLAGS, Parsed, UsageProblem, flag_behind
@@ -139,9 +138,7 @@ def read_prompt(parsed: Parsed) -> tuple[str, str]:
     """The prompt and a warning ("" = none): words of the command line, blank line, piped text (chibi 0.4, section 1.4 of its contract;
     newlines are kept). A terminal on stdin adds nothing. With --commands piped text alone may be a command."""
     typed, warning = _decode(os.fsencode(" ".join(parsed.words)), "the prompt")
-    # Piped text is not an argument of a command (`… | cru undo`): anyone may have written it.
-    is_own = not parsed.literal and typed[:1] == "/" and typed[1:].partition(" ")[0] in COMMANDS
-    if is_own or _stdin_is_terminal():
+    if _stdin_is_terminal() or (typed[:1] == "/" and not parsed.literal and _is_own_command(typed)):
         return typed, warning
     if typed.strip():
         await_input("more of the prompt", "without any: cru … < /dev/null")
@@ -152,6 +149,13 @@ def read_prompt(parsed: Parsed) -> tuple[str, str]:
     if not typed.strip() and piped.lstrip().startswith("/") and not (parsed.has("commands") and piped.startswith("/")):
         return f" {piped.strip()}", warning  # a space before a slash: no command
     return "\n\n".join(part for part in (typed, piped.strip()) if part.strip()), warning
+
+
+def _is_own_command(text: str) -> bool:
+    """Whether a command of cru begins the text. Piped text is not an argument of it (`… | cru undo`): anyone may have written that."""
+    from cru.core.feature_table import COMMANDS
+
+    return text[1:].partition(" ")[0] in COMMANDS
 
 
 def _stdin_is_terminal() -> bool:
