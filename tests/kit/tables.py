@@ -12,14 +12,15 @@ from tests.kit.program_facts import read_meanings
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES
 from cru.core.base.config.reference import markdown
+from cru.core.commands_and_features import COMMANDS, GROUPS, load_target
 from cru.core.compose.start import every_struct
 from cru.core.events.catalog import ALIASES as OWN_ALIASES
 from cru.core.events.catalog import CATALOG
-from cru.core.feature_table import COMMANDS, GROUPS, load_target
 from cru.core.guard.rules.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.core.guard.shell.options import HARMLESS
-from cru.core.guard.shell.programs import COMMANDS, VARIABLES
+from cru.core.guard.shell.programs import COMMANDS as COMMAND_FACTS
 from cru.core.guard.shell.programs import KINDS as PROGRAM_KINDS
+from cru.core.guard.shell.programs import VARIABLES
 from cru.core.turn.turn import mermaid
 from cru.faces.cli.flag_names import CHIBI_SYNONYMS, SYNONYMS
 from cru.faces.cli.flags import FLAGS, OWN_LETTERS
@@ -182,7 +183,7 @@ def known_programs() -> str:
     """docs/permissions.md: of which programs options are known."""
     listed = sorted({key.split()[0] for key in HARMLESS})
     by_nature = sorted(key for key, options in HARMLESS.items() if options == "*")
-    others = sorted({key.split()[0] for key, facts in COMMANDS.items() if facts.does_more} - set(listed))
+    others = sorted({key.split()[0] for key, facts in COMMAND_FACTS.items() if facts.does_more} - set(listed))
     return (
         f"Harmless options are known of {len(listed)} programs: {_code(listed)}. Whatever options they have but for those that start "
         f"something else are covered of {_code(by_nature)}. Of {len(others)} more only options that do more are known, and the rest is "
@@ -196,7 +197,7 @@ def command_facts() -> str:
         "| command | may run another program | writes to a place of its own | gives something away |",
         "|---|---|---|---|",
     ]
-    for key, facts in sorted(COMMANDS.items()):
+    for key, facts in sorted(COMMAND_FACTS.items()):
         running = [f"{key} {word.replace('/', ' ')}" for word in sorted(facts.running.split())]
         runs, writes, sends = ([*texts.split()] for texts in (facts.runs, facts.writes, facts.sends))
         if facts.does_more and (runs or running or writes or sends):

@@ -12,9 +12,9 @@ import pytest
 from tests.core.turn.support import Ext, World
 from tests.kit.processes import is_running
 
-from cru.core.agents.agent_tasks import AgentTasks
 from cru.core.agents.manager import Task
 from cru.core.agents.record import TaskStatus, read_record
+from cru.core.agents.sub_agents import AgentTasks
 from cru.core.events.answers import Answer, Change
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
 from cru.core.events.stamp import Event

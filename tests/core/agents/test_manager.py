@@ -9,7 +9,7 @@ import pytest
 from tests.core.agents.support import ClosedWorld, call, script
 from tests.core.turn.support import Ext
 
-from cru.core.agents.agent_tasks import AgentTasks
+from cru.core.agents.sub_agents import AgentTasks
 from cru.core.events.payloads import TaskFailed
 from cru.core.events.stamp import Event
 

@@ -10,8 +10,8 @@ from tests.core.agents.support import ClosedWorld, call, records, script, task_l
 from tests.core.turn.support import Ext, Person, World, always
 from tests.kit.waiting import wait_until
 
-from cru.core.agents.agent_tasks import AgentTasks
 from cru.core.agents.record import TaskStatus
+from cru.core.agents.sub_agents import AgentTasks
 from cru.core.events.answers import Answer, cancel, handled, inject, transform
 from cru.core.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall, ToolsSelect
 from cru.core.events.stamp import Event

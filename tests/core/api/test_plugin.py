@@ -11,8 +11,8 @@ from tests.core.api.support import Room
 from cru.core.api import config, emitter, health
 from cru.core.api.host import BadArgument, host
 from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES
+from cru.core.commands_and_features import load_target
 from cru.core.events.payloads import ConfigChanged
-from cru.core.feature_table import load_target
 
 
 def test_listeners_hear_what_is_emitted_in_order(tmp_path: Path) -> None:

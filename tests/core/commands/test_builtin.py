@@ -11,9 +11,9 @@ from tests.core.turn.support import MadeTool, World
 
 from cru.core.base.values.errors import CruError
 from cru.core.commands.errors import BadCommand, NoSuchModel, NotHere
+from cru.core.commands_and_features import COMMANDS, GROUPS, SHELL_PACKAGE, CommandRow, load_target
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
-from cru.core.feature_table import COMMANDS, GROUPS, SHELL_PACKAGE, CommandRow, load_target
 from cru.core.models.protocol import NoModel
 from cru.core.turn import UnknownCommand
 from cru.core.turn.commands import Command, CommandResult, split_command

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cru.core.agents.agent_tasks import TOOL, AgentTasks
+from cru.core.agents.sub_agents import TOOL, AgentTasks
 from cru.core.api.host import BadArgument, NamespaceError
 from cru.core.base.values.messages import ToolCall
 from cru.core.conversations.entries import new_id

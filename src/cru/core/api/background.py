@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from cru.core.agents.agent_tasks import AgentTasks
 from cru.core.agents.manager import Task
 from cru.core.agents.record import CancelledBy, TaskRecord
+from cru.core.agents.sub_agents import AgentTasks
 from cru.core.api.agent_requests import agent_tasks, decide, make_request, tasks_of
 from cru.core.api.arguments import function, options, table, text, texts
 from cru.core.api.callbacks import Callback, bind_callback, report_failure

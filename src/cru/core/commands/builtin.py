@@ -1,4 +1,4 @@
-"""Makes the commands of a session from the table (core/feature_table.py). Their code is loaded when one is used."""
+"""Makes the commands of a session from the table (core/commands_and_features.py). Their code is loaded when one is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand, NotHere
-from cru.core.feature_table import COMMANDS, CommandRow, load_target
+from cru.core.commands_and_features import COMMANDS, CommandRow, load_target
 from cru.core.turn.commands import Command, CommandResult
 
 CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from cru.core.agents.agent_tasks import AgentTasks
 from cru.core.agents.discovery import UNTRUSTED
 from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, read_records
+from cru.core.agents.sub_agents import AgentTasks
 from cru.core.commands.context import CommandContext, table_row
 from cru.core.commands.errors import BadCommand
 from cru.core.turn.commands import CommandResult

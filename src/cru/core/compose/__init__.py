@@ -47,8 +47,8 @@ from cru.core.turn.spending import UsageLedger
 
 if TYPE_CHECKING:
     from cru.core.commands.context import Face
+    from cru.core.commands_and_features import SessionPart
     from cru.core.events.bus import Extension
-    from cru.core.feature_table import SessionPart
     from cru.core.plugins.manager import Extensions
     from cru.core.revisions.keeper import ChangeKeeper
 

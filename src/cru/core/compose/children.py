@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.agents import TaskTable
-from cru.core.agents.agent_tasks import AgentTasks, SessionTasks
+from cru.core.agents.child_session import ChildSession, ChildSpec, asker_for, choose_for
 from cru.core.agents.control import ControlPipe
 from cru.core.agents.manager import TaskManager
 from cru.core.agents.model_names import NamedModels
-from cru.core.agents.subagent import ChildSession, ChildSpec, asker_for, choose_for
+from cru.core.agents.sub_agents import AgentTasks, SessionTasks
 from cru.core.base.bundled import BASE
 from cru.core.base.files.regular import make_private_folder
 from cru.core.compose import wiring

@@ -18,9 +18,9 @@ from cru.core.commands.prompt_files.commands import FileCommands
 from cru.core.commands.prompt_files.files import find_files
 from cru.core.commands.prompt_files.run import PromptFileRunner
 from cru.core.commands.prompt_files.skills import SkillList, SkillTool
+from cru.core.commands_and_features import COMMANDS
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
-from cru.core.feature_table import COMMANDS
 from cru.core.models import ModelSettings
 from cru.core.turn.commands import split_command
 from cru.core.turn.parts import Parts

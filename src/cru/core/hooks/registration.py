@@ -175,7 +175,7 @@ def _task_records(services: SessionServices) -> list[TaskRecord]:
     work = services.tasks.background
     if work is None:
         return []
-    from cru.core.agents.agent_tasks import AgentTasks
+    from cru.core.agents.sub_agents import AgentTasks
 
     return [task.record for task in work.manager.tasks.values()] if isinstance(work, AgentTasks) else []
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from cru.core.commands.context import ChatPort, NoFace
 from cru.core.commands.errors import NotHere
+from cru.core.commands_and_features import COMMANDS
 from cru.core.conversations.store import FileContext
-from cru.core.feature_table import COMMANDS
 from cru.core.turn.commands import CommandResult
 from cru.faces.cli.clipboard import copy_text
 from cru.faces.cli.console import takes_escapes

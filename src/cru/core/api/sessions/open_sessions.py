@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from cru.core.agents import FOLDER
-from cru.core.agents.agent_tasks import AgentConversation
 from cru.core.agents.conversations import ConversationRecord, ConversationState, read_conversation, write_conversation
 from cru.core.agents.manager import Task
+from cru.core.agents.sub_agents import AgentConversation
 from cru.core.api.agent_requests import Refused, agent_tasks, decide, make_request
 from cru.core.api.arguments import text
 from cru.core.api.host import BadArgument, NamespaceError, host

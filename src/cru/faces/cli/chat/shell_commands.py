@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from cru.core.commands.errors import BadCommand, NotHere
+from cru.core.commands_and_features import COMMANDS
 from cru.core.compose import Start
-from cru.core.feature_table import COMMANDS
 from cru.core.turn.commands import CommandResult
 from cru.faces.cli.dialogs.asker import TerminalAsker
 from cru.faces.cli.terminal.keyboard import input_mode

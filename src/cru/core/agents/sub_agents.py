@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from cru.core.agents import CardOrigin, CardPlaces, TaskError, TaskLimit, TaskSettings
 from cru.core.agents.cards import AgentCard, Isolation, canonical_globs, is_plain
+from cru.core.agents.child_session import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
 from cru.core.agents.commands import CommandTasks
 from cru.core.agents.completion import describe_end
 from cru.core.agents.discovery import Cards, load_cards
 from cru.core.agents.manager import Task, TaskManager, TaskOutcome, TaskRequest
 from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.agents.record import MAIN, CancelledBy, TaskKind, TaskRecord, TaskStatus, WorktreeRecord
-from cru.core.agents.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
 from cru.core.agents.untold import ToldEnds
 from cru.core.agents.worktree import Worktree
 from cru.core.base.config.closest import closest, did_you_mean
