@@ -331,4 +331,6 @@ def missing_feature(error: BaseException) -> FeatureMissing | None:
         return None
     from cru.core.base.values.errors import FeatureMissing
 
-    return FeatureMissing(name)
+    return FeatureMissing(
+        f"this belongs to the feature {name}, which this cru does not have", "install cru with all its features"
+    )

@@ -30,8 +30,3 @@ class CruError(Exception):
 
 class FeatureMissing(CruError):
     """Something is asked for that belongs to a feature whose folder is not there."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"this belongs to the feature {name}, which this cru does not have", "install cru with all its features"
-        )
