@@ -11,6 +11,7 @@ from cru.core.api.host import HOST, Host, Object
 from cru.core.base.values.messages import Message
 
 TODO = re.compile(r"^\s*[-*]\s+\[([ xX])\]\s+(.*)$")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 class ScriptState(Object):
@@ -62,13 +63,13 @@ class SessionView(Object):
 
     @property
     def todos(self) -> list[dict[str, object]]:
-        """Checkbox lines of the todo list, and of the last reply."""
+        """Checkbox lines of the todo list, and of the last reply, outside of fenced code."""
         replies = [m.content for m in self._host.session.parts.history.messages() if m.role == "assistant"]
         texts = [self._host.session.parts.store.read_text("todos.md"), *replies[-1:]]
         return [
             {"text": match[2], "done": match[1] != " ", "line": number}
             for text in texts
-            for number, line in enumerate(text.splitlines(), 1)
+            for number, line in _lines_outside_code(text)
             if (match := TODO.match(line))
         ]
 
@@ -79,6 +80,22 @@ class SessionView(Object):
     @property
     def mode(self) -> str:
         return self._host.session.parts.gate.mode
+
+
+def _lines_outside_code(text: str) -> list[tuple[int, str]]:
+    """Lines of Markdown with their numbers, without fenced code. A fence that nothing closes hides nothing: a list must not end at one."""
+    kept: list[tuple[int, str]] = []
+    code: list[tuple[int, str]] = []
+    fence = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = match[1] if (match := FENCE.match(line)) else ""
+        if not fence and mark:
+            fence = mark
+        elif fence and mark.startswith(fence) and not line.strip().strip(mark[0]):
+            fence, code = "", []
+            continue
+        (code if fence else kept).append((number, line))
+    return kept + code
 
 
 def _transcript(messages: Iterable[Message]) -> list[dict[str, object]]:

@@ -28,22 +28,52 @@ local function instruction(loop) return ("When the task is complete and you have
 
 local function plain(text) return (text:gsub("%p", "%%%0")) end
 
---- Whether a reply says the tag. With `strict` code blocks, quoted lines, the instruction and a tag in quotes do not count.
-function M.complete(reply, loop)
-  if settings.strict then
-    local kept, fenced = {}, false
-    for line in (reply .. "\n"):gmatch("(.-)\n") do
-      if line:match("^%s*```") or line:match("^%s*~~~") then
-        fenced = not fenced
-      elseif not fenced and not line:match("^%s*>") then
-        kept[#kept + 1] = line
-      end
+--- Words that make a promise none in its sentence: "I will say it when", "not yet".
+local DOUBTS = {
+  "not", "never", "cannot", "until", "unless", "before", "when", "once", "if", "would", "should", "will", "shall",
+}
+
+--- A reply without fenced code, quoted lines, code spans, the instruction, and the tag in quotation marks.
+local function own_words(reply, loop)
+  local kept, fence = {}, nil
+  for line in (reply .. "\n"):gmatch("(.-)\n") do
+    local mark = line:match("^%s*(```+)") or line:match("^%s*(~~~+)")
+    if fence then
+      if mark and mark:sub(1, #fence) == fence and line:match("^%s*[`~]+%s*$") then fence = nil end
+    elseif mark then
+      fence = mark
+    elseif not line:match("^%s*>") then
+      kept[#kept + 1] = line
     end
-    reply = table.concat(kept, "\n"):gsub(plain(instruction(loop)), "")
-    for _, quote in ipairs { '"', "'", "`" } do reply = reply:gsub(quote .. plain(loop.tag) .. quote, "") end
-    reply = reply:gsub("“" .. plain(loop.tag) .. "”", "")
   end
-  return reply:find(loop.tag, 1, true) ~= nil
+  local text = table.concat(kept, "\n"):gsub(plain(instruction(loop)), "")
+  if not loop.tag:find("`", 1, true) then text = text:gsub("`[^`\n]*`", "") end
+  for _, quote in ipairs { '"', "'" } do text = text:gsub(quote .. plain(loop.tag) .. quote, "") end
+  return (text:gsub("“" .. plain(loop.tag) .. "”", ""))
+end
+
+--- Whether what stands before the tag in its sentence denies it, or puts it off.
+local function is_doubted(before)
+  local sentence = before:match("[^%.!%?\n]*$"):lower():gsub("’", "'")
+  for word in sentence:gmatch("[%a']+") do
+    if word:sub(-3) == "n't" then return true end
+    for _, doubt in ipairs(DOUBTS) do
+      if word == doubt then return true end
+    end
+  end
+  return false
+end
+
+--- Whether a reply says the tag. With `strict` it does so in words of its own, in a sentence that neither denies it nor puts it off.
+function M.complete(reply, loop)
+  if not settings.strict then return reply:find(loop.tag, 1, true) ~= nil end
+  local text = own_words(reply, loop)
+  local first, last = text:find(loop.tag, 1, true)
+  while first do
+    if not is_doubted(text:sub(1, first - 1)) then return true end
+    first, last = text:find(loop.tag, last + 1, true)
+  end
+  return false
 end
 
 --- The loop that runs in this context, or nil; one that was damaged is cleared.

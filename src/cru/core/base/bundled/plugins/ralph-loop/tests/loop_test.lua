@@ -33,11 +33,18 @@ describe("ralph-loop", function()
     local loop = { tag = "DONE" }
     for _, text in ipairs {
       "```\nDONE\n```", "~~~\necho DONE\n~~~", "> DONE", "I am to say `DONE` then.", 'not "DONE" yet', "“DONE”",
-      "You said: When the task is complete and you have checked it, say DONE.",
+      "You said: When the task is complete and you have checked it, say DONE.", "I will say DONE when the tests pass.",
+      "This is not DONE.", "It isn't DONE yet.", "It isn’t DONE yet.", "I cannot say DONE.", "Before I say DONE I run the tests.",
+      "Once all is green: DONE", "````\n```\nDONE\n````", "```lua\nx\n~~~\nDONE\n```", "`echo DONE`",
     } do
       assert.falsy(ralph.complete(text, loop))
     end
-    for _, text in ipairs { "DONE", "```\nx\n```\nDONE", "All tests pass. DONE." } do assert.truthy(ralph.complete(text, loop)) end
+    for _, text in ipairs {
+      "DONE", "```\nx\n```\nDONE", "All tests pass. DONE.", "It did not work at first. DONE", "I will not stop.\n**DONE**",
+      "I said I would say DONE. DONE", "All notes are written, DONE", "````\n```\n````\nDONE", "DONE!",
+    } do
+      assert.truthy(ralph.complete(text, loop))
+    end
     ralph.setup { strict = false }
     assert.truthy(ralph.complete("```\nDONE\n```", loop))
   end)
