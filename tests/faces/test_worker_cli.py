@@ -111,6 +111,30 @@ def test_the_first_signal_lets_what_runs_finish(home: HomeDir, fleet: dict[str, 
 
 
 @pytest.mark.slow
+def test_a_worker_that_stops_beats_until_its_runs_have_ended(home: HomeDir, fleet: dict[str, str]) -> None:
+    """Otherwise others take over what runs, and ask it a second time."""
+    with server([Hang()]) as model, closing(Database(fleet["CRU_DATABASE_URL"])) as database:
+        home.configure(url=model.url)
+        write_items(home, {"prompt": "one", "id": "a"})
+        cru("batch", "p.jsonl", "--name", "n", "--queue", home=home, env=fleet)
+        with start("worker", "--beat", "0.1", "--grace", "600", home=home, env=fleet) as worker:
+            begun(home, worker, model.requests)
+            worker.signal(signal.SIGTERM)
+            worker.wait_for("1 running may finish")
+            beats: set[object] = set()
+
+            def has_beaten() -> bool:
+                with database.transaction() as run:
+                    beats.update(run("SELECT last_heartbeat FROM procrastinate_workers"))
+                return len(beats) > 2
+
+            wait_until(has_beaten)
+            worker.signal(signal.SIGTERM)
+            assert worker.wait().code == 0
+    assert states(fleet) == {"a": "queued"}
+
+
+@pytest.mark.slow
 def test_ten_workers_that_one_task_kills_leave_it_dead_with_its_history(home: HomeDir, fleet: dict[str, str]) -> None:
     """Each worker is killed by what its task runs; the last one that sees it dead buries it and goes on with the next task."""
     kill = "kill -9 $(ps -o ppid= -p $PPID)"

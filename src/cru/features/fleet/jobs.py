@@ -21,7 +21,8 @@ Call = Callable[..., Awaitable[Any]]
 
 
 class FleetJobs(JobManager):
-    """The jobs of one worker. retry: calls a coroutine function again while the database is gone; died: hears of workers taken for dead."""
+    """The jobs of one worker. retry: calls a coroutine function again while the database is gone; died: hears of workers taken for dead;
+    is_closed: whether no further job may be fetched."""
 
     def __init__(
         self,
@@ -31,9 +32,11 @@ class FleetJobs(JobManager):
         call: Call,
         retry: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
         died: Callable[[DeadWorker], None],
+        is_closed: Callable[[], bool],
     ) -> None:
         super().__init__(connector)
         self._queue, self._info, self._call, self._retry, self._died = queue, info, call, retry, died
+        self._is_closed = is_closed
         self.worker = 0
         self._held: set[int] = set()
         self._is_fetching = False
@@ -60,7 +63,7 @@ class FleetJobs(JobManager):
             self._is_fetching = False
             return job
 
-        job: Job | None = await self._retry(fetch)
+        job: Job | None = None if self._is_closed() else await self._retry(fetch)
         if job is not None and job.id is not None:
             self._held.add(job.id)
         return job

@@ -118,8 +118,7 @@ class FleetWorker:
     def stop(self) -> None:
         """Take nothing more; what runs may finish."""
         self._is_stopping = True
-        if self._worker is not None:
-            self._worker.stop()  # type: ignore[no-untyped-call]
+        self._stop_if_idle()
 
     def end(self) -> None:
         """End what runs, too: it is handed back, and goes on in another worker."""
@@ -138,7 +137,10 @@ class FleetWorker:
             timeout=LONGEST_WAIT,
         )
         app = procrastinate.App(connector=connector)
-        jobs = FleetJobs(connector, self._queue, self._info, self._call_or_note, self._retry, self._events.took_over)
+        jobs = FleetJobs(
+            connector, self._queue, self._info, self._call_or_note, self._retry, self._events.took_over,
+            lambda: self._is_stopping,
+        )  # fmt: skip
         app.job_manager = jobs
         app.task(name=TASK, pass_context=True)(self._perform)
         try:
@@ -173,8 +175,12 @@ class FleetWorker:
             if not self._running and not await self._call(self._queue.has_work):
                 self.stop()
             await asyncio.sleep(POLL_SECONDS)
-        if self._is_stopping and self._worker is not None:
-            self._worker.stop()  # type: ignore[no-untyped-call] # it may have begun after `stop`
+        self._stop_if_idle()  # Procrastinate's worker may have begun after `stop`
+
+    def _stop_if_idle(self) -> None:
+        """Stop Procrastinate's worker once nothing runs: without its beats, others would take over what still runs."""
+        if self._is_stopping and not self._running and self._worker is not None:
+            self._worker.stop()  # type: ignore[no-untyped-call]
 
     # the database -----------------------------------------------------------------------------------------------------------------
 
@@ -228,8 +234,9 @@ class FleetWorker:
             return
         if task is None:
             return
-        if task.version > VERSION:
-            await self._call_or_note(self._queue.hand_back, job.worker_id, task, NEWER_SECONDS)
+        if task.version > VERSION or self._is_stopping:
+            wait = NEWER_SECONDS if task.version > VERSION else 0.0
+            await self._call_or_note(self._queue.hand_back, job.worker_id, task, wait)
             return
         provider = self._limits.provider_of(task.item.model)
         if not await self._call_or_note(admit, self._queue, task.job, provider):
@@ -243,8 +250,6 @@ class FleetWorker:
 
     async def _carry_out(self, task: QueuedTask, worker: int) -> None:
         run = self._running[task.job] = TaskRun(self._runs, task)
-        if self._is_ending:
-            run.end()
         self._events.started(task)
         loop = asyncio.get_running_loop()
         begin, is_cancelled = loop.time(), False
@@ -261,6 +266,7 @@ class FleetWorker:
             await self._settle(task, worker, end, loop.time() - begin)
         finally:
             del self._running[task.job]
+            self._stop_if_idle()
 
     async def _run(self, task: QueuedTask, run: TaskRun, worker: int) -> RunEnd:
         if not task.is_shared:
