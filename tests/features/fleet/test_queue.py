@@ -304,13 +304,27 @@ def test_what_is_not_finished_can_be_cancelled_and_asked_again(url: str, state: 
     assert batch_of(queue).retry(["x"], 5) == (state != "finished")
 
 
-def test_a_job_that_another_program_ends_is_shown_and_can_be_asked_again(url: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "how"),
+    [
+        ("UPDATE procrastinate_jobs SET status = 'cancelled'", "cancelled"),
+        ("UPDATE procrastinate_jobs SET status = 'failed'", "failed"),
+        ("DELETE FROM procrastinate_jobs", "deleted"),
+    ],
+)
+def test_a_job_that_another_program_ends_is_shown_and_can_be_asked_again(url: str, change: str, how: str) -> None:
     queue = queue_at(url)
-    batch_of(queue).add(items("x"), 5, False)
+    batch_of(queue).add(items("x", "y"), 5, False)
     with queue.database.transaction() as run:
-        run("UPDATE procrastinate_jobs SET status = 'cancelled'")
+        run(f"{change} WHERE id = (SELECT job FROM cru_items WHERE id = 'x')")
     [row] = batch_of(queue).finished_since(set())
-    assert row.result is not None and row.result.error == "its job was ended by another program: cancelled"
+    assert row.result is not None and row.result.error == f"its job was ended by another program: {how}"
+    [counts] = queued_batches(queue)
+    assert dict(counts.statuses) == {WorkStatus.FAILED: 1}
+    assert batch_of(queue).retry(["x", "y"], 5) == 1 and batch_of(queue).finished_since(set()) == []
+    with queue.database.transaction() as run:
+        run(change)
+    assert batch_of(queue).forget() == 2 and batch_of(queue).rows() == []
 
 
 def test_a_higher_priority_goes_first(url: str) -> None:

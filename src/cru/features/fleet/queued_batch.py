@@ -19,6 +19,8 @@ _ROW = """
 SELECT i.id, i.line, i.item, i.context, i.deaths, i.result, j.status, COALESCE(w.name, '')
 FROM cru_items i LEFT JOIN procrastinate_jobs j ON j.id = i.job LEFT JOIN cru_fleet_workers w ON w.id = j.worker_id
 """
+_HAS_JOB = "EXISTS (SELECT 1 FROM procrastinate_jobs j WHERE j.id = i.job AND j.status IN ('todo', 'doing'))"
+"""Of `i`, an item: without a result and such a job it gets none, because another program has ended or deleted its job."""
 
 
 class QueuedBatch:
@@ -64,8 +66,9 @@ class QueuedBatch:
         with self.database.transaction() as run:
             for name in ids:
                 run(
-                    "UPDATE cru_items SET job = NULL, attempt = attempt + (status = 'denied')::int, status = '', result = '', "
-                    "deaths = '[]', max_deaths = %(most)s WHERE batch = %(batch)s AND id = %(id)s AND status = ANY(%(retried)s)",
+                    "UPDATE cru_items i SET job = NULL, attempt = attempt + (status = 'denied')::int, status = '', result = '', "
+                    "deaths = '[]', max_deaths = %(most)s WHERE batch = %(batch)s AND id = %(id)s "
+                    f"AND (status = ANY(%(retried)s) OR status = '' AND NOT {_HAS_JOB})",
                     batch=self.name, id=name, most=max_deaths, retried=[status.value for status in RETRIED],
                 )  # fmt: skip
             return self._queue_new(run)
@@ -136,8 +139,8 @@ class QueuedBatch:
         """Finished items that are not known yet, the first that ended first."""
         with self.database.transaction() as run:
             ids = run(
-                "SELECT i.id FROM cru_items i LEFT JOIN procrastinate_jobs j ON j.id = i.job WHERE i.batch = %(batch)s "
-                "AND (i.status <> '' OR j.status NOT IN ('todo', 'doing')) ORDER BY i.ended_at, i.line",
+                f"SELECT i.id FROM cru_items i WHERE i.batch = %(batch)s AND (i.status <> '' OR NOT {_HAS_JOB}) "
+                "ORDER BY i.ended_at, i.line",
                 batch=self.name,
             )
             new = [name for (name,) in ids if name not in known]
@@ -162,8 +165,8 @@ class QueuedBatch:
         """Remove what is known of the batch, but for what runs; how many items. The conversations stay."""
         with self.database.transaction() as run:
             rows = run(
-                "DELETE FROM cru_items i USING procrastinate_jobs j WHERE j.id = i.job AND i.batch = %(batch)s AND j.status <> 'doing' "
-                "AND i.home IN (%(home)s, %(shared)s) RETURNING i.job",
+                "DELETE FROM cru_items i WHERE i.batch = %(batch)s AND i.home IN (%(home)s, %(shared)s) AND NOT EXISTS "
+                "(SELECT 1 FROM procrastinate_jobs j WHERE j.id = i.job AND j.status = 'doing') RETURNING i.job",
                 batch=self.name, home=self._queue.home, shared=SHARED,
             )  # fmt: skip
             run("DELETE FROM procrastinate_jobs WHERE id = ANY(%(jobs)s)", jobs=[job for (job,) in rows])
@@ -178,7 +181,9 @@ def queued_batches(queue: WorkQueue) -> list[BatchCounts]:
     with queue.database.transaction() as run:
         rows = run(
             "SELECT i.batch, CASE WHEN i.status <> '' THEN 'finished' WHEN j.status = 'doing' THEN 'running' ELSE 'queued' END, i.status, "
-            "COUNT(*), MIN(i.job) FROM cru_items i LEFT JOIN procrastinate_jobs j ON j.id = i.job GROUP BY 1, 2, 3 ORDER BY 5, 1"
+            "COUNT(*), MIN(i.job) FROM (SELECT i.batch, i.job, "
+            f"CASE WHEN i.status = '' AND NOT {_HAS_JOB} THEN 'failed' ELSE i.status END AS status FROM cru_items i) i "
+            "LEFT JOIN procrastinate_jobs j ON j.id = i.job GROUP BY 1, 2, 3 ORDER BY 5, 1"
         )
     return [_counts(name, [row for row in rows if row[0] == name]) for name in dict.fromkeys(row[0] for row in rows)]
 
@@ -217,7 +222,7 @@ def _task_row(row: Row) -> TaskRow:
     result = _result(text) if text else None
     if result is None and job not in ("todo", "doing"):
         result = WorkResult(
-            WorkStatus.FAILED, code=1, error=f"its job was ended by another program: {job}", context=context
+            WorkStatus.FAILED, code=1, error=f"its job was ended by another program: {job or 'deleted'}", context=context
         )
     state = TaskState.QUEUED if result is None else TaskState.FINISHED
     state = TaskState.RUNNING if result is None and job == "doing" else state
