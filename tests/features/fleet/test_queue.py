@@ -6,6 +6,7 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.features.fleet.support import batch_of, fetched, items, joined, late, queue_at, write_item
@@ -378,3 +379,21 @@ def test_the_id_of_a_home_stays_and_a_copy_gets_one_of_its_own(tmp_path: Path) -
     assert known == home_id(tmp_path / "fleet") != ""
     shutil.copytree(tmp_path / "fleet", tmp_path / "copy")
     assert home_id(tmp_path / "copy") not in ("", known) and home_id(tmp_path / "fleet") == known
+
+
+@pytest.mark.parametrize("kind", ["new", "copied"])
+def test_processes_that_make_the_id_of_a_home_at_once_get_the_same(tmp_path: Path, kind: str) -> None:
+    """With an id of its own each would queue items that no worker takes."""
+    home_id(tmp_path / "first")
+    barrier = Barrier(4)
+
+    def make(folder: Path) -> str:
+        barrier.wait()
+        return home_id(folder)
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(20):
+            folder = tmp_path / f"fleet-{number}"
+            if kind == "copied":
+                shutil.copytree(tmp_path / "first", folder)
+            assert set(pool.map(make, [folder] * 4)) == {home_id(folder)}

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.core.base.files import decode_json
-from cru.core.base.files.atomic import create_file, replace_file
+from cru.core.base.files.atomic import file_lock, replace_file
 from cru.core.base.files.regular import make_private_folder
 from cru.core.conversations.entries import new_id
 from cru.features.fleet import UnreadableTask, WorkerReplaced
@@ -289,10 +289,15 @@ def home_id(folder: Path) -> str:
     not the conversations of the other. Raises OSError."""
     path = folder / HOME_ID
     make_private_folder(folder)
-    if not path.exists():
-        create_file(path, b"")
-    known, _, inode = path.read_text().strip().partition(" ")
-    if not known or inode != str(folder.stat().st_ino):
-        known = new_id()
-        replace_file(path, f"{known} {folder.stat().st_ino}\n".encode())
+    own = str(folder.stat().st_ino)
+    if (known := _known_id(path, own)) is None:
+        with file_lock(path):  # of two processes that begin at once, both get the same id
+            if (known := _known_id(path, own)) is None:
+                known = new_id()
+                replace_file(path, f"{known} {own}\n".encode())
     return known
+
+
+def _known_id(path: Path, inode: str) -> str | None:
+    known, _, place = path.read_text().strip().partition(" ") if path.exists() else ("", "", "")
+    return known if known and place == inode else None
