@@ -38,7 +38,7 @@ class FleetJobs(JobManager):
         self._queue, self._info, self._call, self._retry, self._died = queue, info, call, retry, died
         self._is_closed = is_closed
         self.worker = 0
-        self._held: set[int] = set()
+        self._held: dict[int, int] = {}  # jobs, and which fetch of each: one that was queued again may be here twice
         self._is_fetching = False
         self._steady_since = self._last_beat = time.monotonic()
 
@@ -65,15 +65,15 @@ class FleetJobs(JobManager):
 
         job: Job | None = None if self._is_closed() else await self._retry(fetch)
         if job is not None and job.id is not None:
-            self._held.add(job.id)
+            self._held[job.id] = job.attempts
         return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """End a job that its task has not ended already, as that of another program."""
+        """End a job that its task has not ended, after an error, say, or as that of another program."""
         assert job.id is not None
-        self._held.discard(job.id)
-        if await self._call(self._queue.owns, self.worker, job.id):
-            await super().finish_job(job, status, delete_job)
+        if self._held.get(job.id) == job.attempts:
+            del self._held[job.id]
+        await self._call(self._queue.end_unfinished, self.worker, self._info, job.id, job.attempts)
 
     async def update_heartbeat(self, worker_id: int) -> None:
         """Raises WorkerReplaced. A worker judges others once it has been on time itself for as long as they were late: one that was

@@ -182,10 +182,14 @@ class WorkQueue:
             if _owns(run, worker, task.job):
                 _bury(run, task.job, info.name, info.host, why)
 
-    def owns(self, worker: int, job: int) -> bool:
-        """Whether a job is this worker's."""
+    def end_unfinished(self, worker: int, info: WorkerInfo, job: int, attempts: int) -> None:
+        """End a job that has no result though its task has returned, as a death of its run. attempts: before this one."""
         with self.database.transaction() as run:
-            return _owns(run, worker, job)
+            is_same = run(
+                "SELECT 1 FROM procrastinate_jobs WHERE id = %(job)s AND attempts = %(n)s", job=job, n=attempts
+            )
+            if is_same and _owns(run, worker, job):
+                _bury(run, job, info.name, info.host, "the worker failed before it had a result")
 
     def has_work(self) -> bool:
         """Whether a task of this home and version is queued or runs."""

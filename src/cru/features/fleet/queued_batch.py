@@ -222,7 +222,10 @@ def _task_row(row: Row) -> TaskRow:
     result = _result(text) if text else None
     if result is None and job not in ("todo", "doing"):
         result = WorkResult(
-            WorkStatus.FAILED, code=1, error=f"its job was ended by another program: {job or 'deleted'}", context=context
+            WorkStatus.FAILED,
+            code=1,
+            error=f"its job was ended by another program: {job or 'deleted'}",
+            context=context,
         )
     state = TaskState.QUEUED if result is None else TaskState.FINISHED
     state = TaskState.RUNNING if result is None and job == "doing" else state
