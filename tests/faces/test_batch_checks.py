@@ -40,6 +40,17 @@ def test_all_errors_of_all_lines_are_named_before_anything_runs(home: HomeDir) -
     assert run.code == 2 and not (home.cru / "contexts" / "n-a").exists()
 
 
+@pytest.mark.parametrize("out", ["p.jsonl", "./p.jsonl", "link.jsonl"])
+def test_results_do_not_replace_the_items(home: HomeDir, out: str) -> None:
+    scripted(home)
+    path = write_items(home, {"prompt": "k", "id": "a"})
+    (home.project / "link.jsonl").symlink_to(path)
+    before = path.read_bytes()
+    run = cru("batch", "p.jsonl", "--name", "n", "--out", out, home=home)
+    assert (run.code, path.read_bytes()) == (2, before) and f"--out {out} is the file of the items" in run.err
+    assert states(home) == {}
+
+
 def test_what_is_finished_may_lose_its_files(home: HomeDir) -> None:
     scripted(home)
     (home.project / "notes.txt").write_text("notes")

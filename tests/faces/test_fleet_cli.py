@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -165,6 +166,19 @@ def test_the_parts_of_a_batch_are_all_of_it_and_share_nothing(home: HomeDir) -> 
         "0",
         "3",
     ]  # the keys are the same: nothing is asked again
+
+
+def test_a_part_is_named_by_the_batch_and_its_number(home: HomeDir) -> None:
+    """Under the name of its journal its prompts would have other keys, and be paid again."""
+    scripted(home)
+    write_items(home, {"prompt": "one", "id": "a", "context": "c"})
+    [part] = [part for part in ("1/2", "2/2") if crc32(b"c") % 2 == int(part[0]) - 1]
+    words = ("batch", "p.jsonl", "--name", "n", "--shard", part)
+    assert cru(*words, home=home).code == 0
+    wrong = cru("batch", "--name", f"n.{part.replace('/', '-of-')}", "--retry", home=home)
+    assert wrong.code == 2 and f"--name n --shard {part}" in wrong.err
+    forgotten = cru(*words, "--forget", home=home)
+    assert (forgotten.code, forgotten.out) == (0, "n: 1 item forgotten\n"), forgotten.err
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "١/٢"])

@@ -13,7 +13,7 @@ from cru.faces.cli.console import ExitStatus, end_startup, show
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.fleet.batch_face import LOOK_SECONDS, BatchFace
-from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of, shard_of
+from cru.faces.cli.fleet.batch_plan import SHORT, SWITCHES, VALUES, BatchPlan, make_plan, name_of, part_of
 from cru.faces.cli.fleet.common import (
     DATABASE,
     StopSignals,
@@ -78,8 +78,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return _forget(parsed, args)
     if not args.words and not args.has("--name"):
         return _list(queued_batches(open_queue(parsed)) if has_database() else local_batches(batches_folder(parsed)))
-    part, count = shard_of(args)
-    batch = open_batch(parsed, name_of(args), f".{part}-of-{count}" if count > 1 else "")
+    batch = open_batch(parsed, name_of(args), part_of(args))
     if args.has("--fetch"):
         assert isinstance(batch, QueuedBatch)
         return fetch_conversations(parsed, batch)
@@ -187,13 +186,15 @@ def _wrong(batch: LocalBatch | QueuedBatch, own: set[str]) -> list[str]:
 
 def _result_file(args: CommandArguments) -> ResultFile | None:
     out = args.value("--out", "")
+    if out and args.words and os.path.realpath(out) == os.path.realpath(args.words[0]):
+        raise UsageProblem(f"--out {out} is the file of the items", "name another file: results replace what is in it")
     return ResultFile(Path(os.path.abspath(out))) if out else None
 
 
 def _forget(parsed: Parsed, args: CommandArguments) -> int:
     if not args.words and not args.has("--name"):
         raise UsageProblem("--forget needs the batch's file or --name")
-    batch = open_batch(parsed, name_of(args))
+    batch = open_batch(parsed, name_of(args), part_of(args))
     if not batch.items():
         raise FleetError(f"nothing is known of a batch {batch.name} that could be forgotten", "cru batch lists them")
     if isinstance(batch, LocalBatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -33,6 +34,8 @@ SWITCHES = (
 )  # fmt: skip
 SHORT = {"-s": "--set", "-t": "--trust", "--concurrency": "--parallel"}
 POLICIES = ("ask-model", "retry", "fail")
+PART = re.compile(r"(.+)\.(\d+)-of-(\d+)")
+"""The name of a journal of a part."""
 _NOT_AGAIN = ("--dry-run", "--retry", "--queue", "--forget", "--fetch")
 
 
@@ -118,6 +121,12 @@ def shard_of(args: CommandArguments) -> tuple[int, int]:
     return int(part), int(count)
 
 
+def part_of(args: CommandArguments) -> str:
+    """What the name of the journal of a part ends in, "" of a whole batch. Raises UsageProblem."""
+    part, count = shard_of(args)
+    return f".{part}-of-{count}" if count > 1 else ""
+
+
 def name_of(args: CommandArguments) -> str:
     """The name of the batch. Raises UsageProblem."""
     name = args.value("--name", "")
@@ -127,6 +136,8 @@ def name_of(args: CommandArguments) -> str:
         return batch_name(Path(args.words[0]))
     if not ID.fullmatch(name):
         raise UsageProblem(f"--name has letters, digits, dots, dashes and underscores, 64 at most: {name}")
+    if part := PART.fullmatch(name):  # its prompts have the keys of the whole batch
+        raise UsageProblem(f"{name} is a part of a batch", "--name {} --shard {}/{}".format(*part.groups()))
     return name
 
 
