@@ -7,7 +7,9 @@ import pytest
 from tests.faces.batches import results, scripted, states, write_items
 from tests.kit import HomeDir, cru
 
+from cru.faces.cli.fleet import batch_face
 from cru.faces.cli.fleet.batch_face import BatchFace
+from cru.features.fleet import FleetError
 from cru.features.fleet.records import TaskRow, TaskState, WorkResult, WorkStatus
 
 BROKEN_CARD = "---\nname: bad\ntools: [\n---\nx\n"
@@ -106,3 +108,12 @@ def _notices_after(face: BatchFace, notices: tuple[str, ...], refused: int) -> t
     )
     assert row.result is not None
     return row.result.notices
+
+
+def test_a_reader_that_goes_is_no_success_and_no_fault_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(text: str) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(batch_face, "show", gone)
+    with pytest.raises(FleetError, match="the reader of standard output has gone"):
+        BatchFace("n", set(), True, None).begin([], [])

@@ -10,7 +10,7 @@ import pytest
 from tests.features.fleet.support import items
 from tests.kit.closing import closed_later
 
-from cru.features.fleet import FleetError, pool
+from cru.features.fleet import FleetError, local_batch, pool
 from cru.features.fleet.local_batch import LocalBatch
 from cru.features.fleet.pool import ItemPool
 from cru.features.fleet.records import BatchItem, QueuedTask, TaskRow, WorkResult, WorkStatus
@@ -140,7 +140,11 @@ def test_on_a_full_disk_what_runs_is_ended_and_the_next_step_is_named(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(LocalBatch, "finish", full)
-    with pytest.raises(FleetError, match=r"b\.jsonl cannot be written: No space left on device") as caught:
-        work(tmp_path, Play(), items("a", "b", "c"))
-    assert "make room on the disk" in caught.value.hint
+    class FullLater(Play):
+        def started(self, task: QueuedTask) -> None:
+            monkeypatch.setattr(local_batch, "append_lines", full)
+
+    for play in (FullLater(), Play()):  # the second finds the disk full at its first line
+        with pytest.raises(FleetError, match=r"b\.jsonl cannot be written: No space left on device") as caught:
+            work(tmp_path / str(len(play.log)), play, items("a", "b", "c"))
+        assert "make room on the disk" in caught.value.hint

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from cru.core.base.files import decode_json
 from cru.core.base.files.regular import APPENDING, append_lines, make_private_folder, open_regular, read_regular
+from cru.features.fleet import FleetError
 from cru.features.fleet.batch import RETRIED, BatchCounts, count_rows, dead_result, prompt_key, refuse_changed
 from cru.features.fleet.records import BatchItem, Death, QueuedTask, TaskRow, TaskState, WorkResult, WorkStatus
 
@@ -90,7 +91,7 @@ class LocalBatch:
         self._read()
 
     def hold(self, wait: Callable[[], object]) -> None:
-        """Lock the batch; `wait` is called once if another run works on it, which is waited for. Raises OSError."""
+        """Lock the batch; `wait` is called once if another run works on it, which is waited for. Raises FleetError, OSError."""
         make_private_folder(self.path.parent)
         has_waited = False
         while not self._try_lock():
@@ -108,7 +109,7 @@ class LocalBatch:
             self._lock = -1
 
     def add(self, items: Sequence[tuple[int, BatchItem]], max_deaths: int) -> int:
-        """Write down the items (line, item) that are not there yet; how many. Raises ItemChanged, and then none is; OSError."""
+        """Write down the items (line, item) that are not there yet; how many. Raises ItemChanged, and then none is; FleetError."""
         lines, added = [], 0
         for line, item in items:
             known = self._states.get(item.id)
@@ -121,7 +122,7 @@ class LocalBatch:
         return added
 
     def retry(self, ids: Iterable[str], max_deaths: int) -> int:
-        """Take back the results of items that ended otherwise than done; how many. One that was denied is asked anew. Raises OSError."""
+        """Take back the results of items that ended otherwise than done; how many. One that was denied is asked anew. Raises FleetError."""
         lines = []
         for name in ids:
             result = self._states[name].result if name in self._states else None
@@ -132,21 +133,21 @@ class LocalBatch:
         return len(lines)
 
     def begin(self, name: str) -> None:
-        """Write down that a run of the item begins. Raises OSError."""
+        """Write down that a run of the item begins. Raises FleetError."""
         self._append(BatchLine(name, event=ItemEvent.BEGAN))
 
     def hand_back(self, name: str) -> None:
-        """Write down that its run was ended, and that it can go on. Raises OSError."""
+        """Write down that its run was ended, and that it can go on. Raises FleetError."""
         self._append(BatchLine(name, event=ItemEvent.HANDED_BACK))
 
     def finish(self, name: str, result: WorkResult) -> WorkResult:
-        """Write down what came of an item; the result with its deaths. Raises OSError."""
+        """Write down what came of an item; the result with its deaths. Raises FleetError."""
         result = msgspec.structs.replace(result, deaths=self._states[name].deaths)
         self._append(BatchLine(name, result=result))
         return result
 
     def count_death(self, name: str, why: str) -> bool:
-        """Write down that its run died; whether that was the last time. Raises OSError."""
+        """Write down that its run died; whether that was the last time. Raises FleetError."""
         self._append(BatchLine(name, death=Death(self.name, socket.gethostname(), time.time(), why)))
         state = self._states[name]
         if len(state.deaths) < state.max_deaths:
@@ -224,7 +225,13 @@ class LocalBatch:
     def _append(self, *lines: BatchLine) -> None:
         if not lines:
             return
-        append_lines(self.path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        try:
+            append_lines(self.path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        except OSError as error:
+            raise FleetError(
+                f"the batch {self.place} cannot be written: {error.strerror or error}",
+                "make room on the disk, then run the same command again: what is finished is not asked again",
+            ) from error
         for line in lines:
             if line.item is not None and line.id not in self._states:
                 self._states[line.id] = ItemState(line.item, line.line, line.max_deaths)

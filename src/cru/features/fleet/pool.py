@@ -10,7 +10,6 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from cru.features.fleet import FleetError
 from cru.features.fleet.local_batch import LocalBatch
 from cru.features.fleet.records import QueuedTask, TaskRow
 from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
@@ -75,11 +74,6 @@ class ItemPool:
                 for done in [task for task in self._running if task.done()]:
                     del self._running[done]
                     done.result()
-        except OSError as error:
-            raise FleetError(
-                f"the batch {self._batch.place} cannot be written: {error.strerror or error}",
-                "make room on the disk, then run the same command again: what is finished is not asked again",
-            ) from error
         finally:
             self.end()
             await asyncio.gather(*self._running, return_exceptions=True)

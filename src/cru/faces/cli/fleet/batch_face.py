@@ -222,8 +222,14 @@ class BatchFace:
 
     def _line(self, kind: str, payload: object, code: int | None = None) -> None:
         line = {"v": VERSION, "type": kind, **({} if code is None else {"code": code}), "payload": payload}
-        show(msgspec.json.encode(line).decode())
-        sys.stdout.flush()
+        try:
+            show(msgspec.json.encode(line).decode())
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise FleetError(
+                "the reader of standard output has gone",
+                "run the same command again: what is finished is not asked again",
+            ) from error
 
 
 def _is_done(row: TaskRow) -> bool:
