@@ -84,7 +84,13 @@ class Database:
     def chosen(self) -> dict[str, Any]:
         """What the URL says. Raises FleetError without a word of it: there is a password in it."""
         try:
-            return self._psycopg.conninfo.conninfo_to_dict(self.url)
+            chosen = self._psycopg.conninfo.conninfo_to_dict(self.url)
+            if (
+                self.url.partition("?")[0].count("@") > 1
+                or not str(chosen.get("port", "1")).replace(",", "").isdecimal()
+            ):
+                raise self._psycopg.ProgrammingError  # a part of a password, which an error of the connection would show
+            return chosen
         except self._psycopg.ProgrammingError:
             raise FleetError(
                 "CRU_DATABASE_URL cannot be read",
