@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from msgspec.structs import replace
 from tests.features.fleet.support import batch_of, fetched, items, joined, late, queue_at, write_item
 
 from cru.features.fleet import FleetError, ItemChanged, UnreadableTask, WorkerReplaced
@@ -58,6 +59,13 @@ def test_another_prompt_under_the_same_id_is_refused_and_nothing_is_queued(url: 
     with pytest.raises(ItemChanged, match="line 7: item x has another prompt"):
         batch_of(queue, "b").add(changed, 5, False)
     assert [row.id for row in batch_of(queue, "b").rows()] == ["x"]
+
+
+def test_an_item_that_gets_an_agent_is_none_for_an_older_worker(url: str) -> None:
+    queue = queue_at(url)
+    batch_of(queue).add(items("x"), 5, False)
+    batch_of(queue).add([(line, replace(item, agent="general")) for line, item in items("x")], 5, False)
+    assert claimed(queue, joined(queue)).version == 2
 
 
 def test_many_workers_that_claim_at_once_never_get_the_same_task(url: str) -> None:

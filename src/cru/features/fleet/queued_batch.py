@@ -51,8 +51,9 @@ class QueuedBatch:
         if known is not None:
             _refuse_changed_text(line, item, known[0])
             run(
-                "UPDATE cru_items SET line = %(line)s, item = %(item)s WHERE batch = %(batch)s AND id = %(id)s AND status = ''",
-                line=line, item=text, batch=self.name, id=item.id,
+                "UPDATE cru_items SET line = %(line)s, item = %(item)s, version = %(version)s "
+                "WHERE batch = %(batch)s AND id = %(id)s AND status = ''",
+                line=line, item=text, version=item.version, batch=self.name, id=item.id,
             )  # fmt: skip
             return
         run(
