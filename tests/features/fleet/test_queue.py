@@ -15,7 +15,7 @@ from tests.features.fleet.support import batch_of, fetched, items, joined, late,
 from cru.features.fleet import FleetError, ItemChanged, UnreadableTask, WorkerReplaced
 from cru.features.fleet.database import Database
 from cru.features.fleet.queue import WorkerInfo, WorkQueue, home_id
-from cru.features.fleet.queued_batch import queued_batches
+from cru.features.fleet.queued_batch import MANY, queued_batches
 from cru.features.fleet.records import BatchItem, QueuedTask, TaskState, WorkResult, WorkStatus
 
 DONE = WorkResult(WorkStatus.DONE, "fine")
@@ -59,6 +59,14 @@ def test_another_prompt_under_the_same_id_is_refused_and_nothing_is_queued(url: 
     with pytest.raises(ItemChanged, match="line 7: item x has another prompt"):
         batch_of(queue, "b").add(changed, 5, False)
     assert [row.id for row in batch_of(queue, "b").rows()] == ["x"]
+
+
+def test_the_database_knows_of_many_jobs_at_once(url: str) -> None:
+    """Else each fetch takes seconds until it counts them by itself (10,000 jobs: 3 s each in place of 1 ms)."""
+    queue = queue_at(url)
+    batch_of(queue).add(items(*(f"i{n}" for n in range(MANY))), 5, False)
+    with queue.database.transaction() as run:
+        assert run("SELECT reltuples FROM pg_class WHERE relname = 'procrastinate_jobs'") == [(MANY,)]
 
 
 def test_an_item_that_gets_an_agent_is_none_for_an_older_worker(url: str) -> None:

@@ -14,6 +14,8 @@ from cru.features.fleet.database import Row, Run
 from cru.features.fleet.queue import SHARED, TASK, WorkerInfo, WorkQueue, cancelled_result, read_deaths
 from cru.features.fleet.records import VERSION, BatchItem, TaskRow, TaskState, WorkResult, WorkStatus
 
+MANY = 100
+"""Jobs queued at once for which the database counts its table anew: planned for an empty one, each fetch compares all jobs with all."""
 _encode = msgspec.json.encode
 _ROW = """
 SELECT i.id, i.line, i.item, i.context, i.deaths, i.result, j.status, COALESCE(w.name, '')
@@ -87,6 +89,8 @@ class QueuedBatch:
                 "WHERE batch = %(batch)s AND id = %(id)s",
                 queue=home, task=TASK, priority=priority, lock=f"{home}/{context}", batch=self.name, id=name,
             )  # fmt: skip
+        if len(rows) >= MANY:
+            run("ANALYZE procrastinate_jobs")
         return len(rows)
 
     def cancel(self, ids: Iterable[str]) -> int:
