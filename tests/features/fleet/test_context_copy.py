@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.features.fleet.support import batch_of, fetched, items, joined, queue_at
@@ -13,7 +16,9 @@ from cru.core.conversations.lock import ContextLock
 from cru.features.fleet import FleetError
 from cru.features.fleet.context_copy import ContextCopy, CopyRefused, Restored
 from cru.features.fleet.queue import WorkQueue
-from cru.features.fleet.records import QueuedTask
+from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
+from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
+from cru.features.fleet.shared_run import run_shared
 
 
 def folder_of(tmp_path: Path, home: str, **files: str) -> Path:
@@ -136,6 +141,31 @@ def test_what_does_not_go_on_from_the_copy_is_put_aside(tmp_path: Path, url: str
     assert copy_of(queue, there).restore() is Restored.DIVERGED
     assert sorted(files(there).values()) == ["one\nother\n", "one\ntwo\n"]
     assert (there / "context.jsonl").read_text() == "one\ntwo\n"
+
+
+class FinishedRun(TaskRun):
+    async def run(self, more: Mapping[str, str] | None = None) -> RunEnd:
+        return RunEnd(WorkResult(WorkStatus.DONE, notices=("own",)))
+
+
+@pytest.mark.parametrize(("log", "is_told"), [("one\n", False), ("one\nother\n", True)])
+def test_a_result_tells_of_what_its_worker_set_aside(tmp_path: Path, url: str, log: str, is_told: bool) -> None:
+    queue = queue_at(url)
+    batch_of(queue).add(items("x"), 5, is_shared=True)
+    copy_of(queue, folder_of(tmp_path, "a/contexts", context="one\ntwo\n")).copy(None, 0)
+    folder_of(tmp_path, "b/contexts", context=log)
+    worker = joined(queue)
+    task = fetched(queue, worker)
+    assert task is not None
+    settings = RunSettings(("false",), tmp_path / "b", {})
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(*arguments)
+
+    end = asyncio.run(run_shared(task, FinishedRun(settings, task), worker, queue.database, settings, call))
+    assert end.result is not None
+    *told, own = end.result.notices
+    assert own == "own" and [("set aside" in text) for text in told] == [True] * is_told
 
 
 def test_a_conversation_that_somebody_works_on_is_left_alone(tmp_path: Path, url: str) -> None:

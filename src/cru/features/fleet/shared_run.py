@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from cru.core.conversations import ContextError, ContextHeld
 from cru.features.fleet import FleetError, QueueUnavailable
-from cru.features.fleet.context_copy import ContextCopy, CopyRefused
+from cru.features.fleet.context_copy import ContextCopy, CopyRefused, Restored
 from cru.features.fleet.copy_server import VARIABLE, serve_copies
 from cru.features.fleet.database import Database
 from cru.features.fleet.records import QueuedTask, WorkResult, WorkStatus
@@ -23,7 +25,7 @@ async def run_shared(
     """Raises QueueUnavailable, once the worker is to end."""
     copy = ContextCopy(database, settings.home / "contexts" / task.item.context)
     try:
-        await call(copy.restore)
+        outcome = await call(copy.restore)
     except ContextHeld:
         return RunEnd(is_held=True)
     except QueueUnavailable:
@@ -46,6 +48,11 @@ async def run_shared(
         pass  # its result is refused, too
     except OSError as error:
         return _failed(task, f"its conversation cannot be copied: {error}")
+    if outcome is Restored.DIVERGED and end.result is not None:
+        notice = (
+            f"{task.item.context}: what only {settings.home} had is set aside, in context.jsonl.diverged of its folder"
+        )
+        return RunEnd(replace(end.result, notices=(notice, *end.result.notices)))
     return end
 
 
