@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import procrastinate
 import pytest
 from procrastinate.jobs import Status
 from tests.features.fleet.support import batch_of, items, queue_at
 
+from cru.features.fleet import QueueUnavailable, worker
 from cru.features.fleet.jobs import FleetJobs
 from cru.features.fleet.queue import WorkerInfo, WorkQueue
 from cru.features.fleet.records import TaskState, WorkResult, WorkStatus
+from cru.features.fleet.run_task import RunEnd, RunSettings, TaskRun
+from cru.features.fleet.worker import FleetWorker, WorkerLimits
 
 INFO = WorkerInfo("w", "host", 2, 5.0)
 DONE = WorkResult(WorkStatus.DONE, "fine")
@@ -93,3 +98,41 @@ def test_a_job_of_a_forgotten_batch_and_one_of_another_program_are_ended(url: st
             assert run("SELECT COUNT(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')") == [(0,)]
 
     with_jobs(url, use)
+
+
+class FinishedRun(TaskRun):
+    async def run(self, more: Mapping[str, str] | None = None) -> RunEnd:
+        return RunEnd(DONE)
+
+
+@pytest.mark.slow
+def test_a_worker_that_may_not_use_a_table_says_so_and_goes_on_once_it_may(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes jobs that it cannot carry out: without a word of it they would stay with it for ever."""
+    monkeypatch.setattr(worker, "TaskRun", FinishedRun)
+    queue, admin = queue_at(url), queue_at(url)
+    batch_of(queue).add(items("x"), 5, False)
+    told: list[str] = []
+
+    class Events(MagicMock):
+        def unavailable(self, error: QueueUnavailable | None) -> None:
+            told.append("back" if error is None else error.message)
+            if error is not None:
+                rename("gone", "cru_items")
+
+    def rename(old: str, new: str) -> None:
+        with admin.database.transaction() as run:
+            run(f"ALTER TABLE {old} RENAME TO {new}")
+
+    async def work() -> None:
+        own = FleetWorker(queue, INFO, RunSettings(("false",), Path("/"), {}), WorkerLimits(2, once=True), Events())
+        try:
+            await asyncio.wait_for(own.run(), 60)
+        finally:
+            await own.close()
+
+    rename("cru_items", "gone")
+    asyncio.run(work())
+    assert len(told) == 2 and 'relation "cru_items" does not exist' in told[0] and told[1] == "back"
+    assert [row.state for row in batch_of(admin).rows()] == [TaskState.FINISHED]

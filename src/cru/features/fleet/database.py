@@ -58,7 +58,7 @@ class Database:
         except errors.Error as error:
             self.close()
             text = str(error).strip().splitlines()
-            if isinstance(error, errors.DataError | errors.ProgrammingError):
+            if isinstance(error, errors.DataError):
                 raise FleetError(
                     f"the queue {self.place} refuses this: {text[0] if text else type(error).__name__}"
                 ) from error
