@@ -9,12 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHECKS = (
-    "ruff check .", "ruff format --check .", "python -m tests.kit.limits", "python -m tests.kit.docs --check", "mypy",
+    "ruff check .", "ruff format --check .", "python -m tests.kit.limits",
+    "python -m tests.kit.program_facts --check", "python -m tests.kit.docs --check", "mypy",
     "lint-imports --no-cache",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("failing", [(), CHECKS[:1], CHECKS[1:2], CHECKS[4:5], CHECKS], ids=len)
+@pytest.mark.parametrize("failing", [(), CHECKS[:1], CHECKS[1:2], CHECKS[5:6], CHECKS], ids=len)
 def test_a_check_that_fails_keeps_no_other_from_running(tmp_path: Path, failing: tuple[str, ...]) -> None:
     bin_folder, log = tmp_path / "bin", tmp_path / "log"
     bin_folder.mkdir()
