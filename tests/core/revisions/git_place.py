@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cru.core.revisions import StoreFailed
+from cru.core.revisions import StoreFailed, UndoSettings
 from cru.core.revisions.commands import CommandWatcher, make_watcher
 from cru.core.revisions.keeper import ChangeKeeper
 from cru.core.revisions.records import ChangedBy, ChangeOrigin
@@ -52,7 +52,8 @@ class Place:
         wrapper.write_text(f'#!/bin/sh\necho "$1" >> {self.log}\nexec {shutil.which("git")} "$@"\n')
         wrapper.chmod(0o755)
         self.told: list[str] = []
-        self.store = RevisionStore(path / "store")
+        # no look is given up because the machine is busy: what it would have found is not taken back then
+        self.store = RevisionStore(path / "store", UndoSettings(command_seconds=600))
         self.keeper = ChangeKeeper(self.store, self.told.append)
         watcher = make_watcher(self.store, self.root, f"{wrapper.parent}:{os.environ['PATH']}", self.warn)
         assert watcher is not None

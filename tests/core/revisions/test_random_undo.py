@@ -115,6 +115,7 @@ def test_undo_and_redo_restore_every_state_or_touch_nothing(tmp_path: Path, seed
                 else:
                     edit_by_tool(place, rng, prompt)
             states.append(place.tree())
+    assert not [why for _, why in place.looks() if why]
     for first in reversed(range(4)):
         assert move(place, {f"prompt-{first}"}, backwards=True) <= {StepKind.WRITE, StepKind.DONE}
         assert place.tree() == states[first]
