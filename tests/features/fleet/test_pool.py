@@ -72,7 +72,7 @@ def _played(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def work(folder: Path, play: Play, lines: list[tuple[int, BatchItem]], size: int = 2) -> LocalBatch:
     batch = closed_later(LocalBatch(folder, "b"))
-    batch.hold(lambda: None)
+    batch.hold(lambda: pytest.fail("the batch is held already"))
     batch.add(lines, 2)
     PlayedRun.play = play
 
@@ -144,7 +144,7 @@ def test_on_a_full_disk_what_runs_is_ended_and_the_next_step_is_named(
         def started(self, task: QueuedTask) -> None:
             monkeypatch.setattr(local_batch, "append_lines", full)
 
-    for play in (FullLater(), Play()):  # the second finds the disk full at its first line
+    for name, play in (("later", FullLater()), ("at once", Play())):  # the second finds the disk full at its first line
         with pytest.raises(FleetError, match=r"b\.jsonl cannot be written: No space left on device") as caught:
-            work(tmp_path / str(len(play.log)), play, items("a", "b", "c"))
+            work(tmp_path / name, play, items("a", "b", "c"))
         assert "make room on the disk" in caught.value.hint
