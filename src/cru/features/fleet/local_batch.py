@@ -191,20 +191,18 @@ class LocalBatch:
     # ------------------------------------------------------------------------------------------------------------------------------
 
     def _try_lock(self) -> bool:
-        handle = open_regular(self.path, APPENDING)
+        handle, is_ours = open_regular(self.path, APPENDING), False
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # else it was forgotten between opening and locking
+            is_ours = self.path.exists() and os.path.samestat(os.fstat(handle), self.path.stat())
         except BlockingIOError:
-            os.close(handle)
             return False
-        except BaseException:
-            os.close(handle)
-            raise
-        if not self.path.exists() or not os.path.samestat(os.fstat(handle), self.path.stat()):
-            os.close(handle)  # it was forgotten between opening and locking
-            return False
-        self._lock = handle
-        return True
+        finally:
+            if not is_ours:
+                os.close(handle)
+        self._lock = handle if is_ours else -1
+        return is_ours
 
     def _read(self) -> None:
         try:
