@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cru.core.base.files.glob import escape, matches_text, parse_glob
 from cru.core.guard.rules import LayerRules, PermissionSettings, RuleLists
 from cru.core.guard.rules.allowed_commands import allowed_text
-from cru.core.guard.rules.command_rules import SearchedCommand
+from cru.core.guard.rules.command_matching import SearchedCommand
 from cru.core.guard.rules.gate import Gate, Verdict
 from cru.core.guard.rules.grants import Grants
 from cru.core.guard.shell.analysis import analyze

@@ -13,7 +13,7 @@ from tests.core.hooks.dialect_world import about
 
 from cru.core.base.files.glob import parse_glob
 from cru.core.guard.rules.allowed_commands import matches_command
-from cru.core.guard.rules.command_rules import SearchedCommand
+from cru.core.guard.rules.command_matching import SearchedCommand
 from cru.core.guard.shell.analysis import analyze
 from cru.core.guard.shell.programs import COMMANDS
 from cru.core.guard.shell.simplify import simplify

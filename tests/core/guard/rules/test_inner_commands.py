@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.guard.rules.test_commands import bash, gate
 
-from cru.core.guard.rules.command_rules import SearchedCommand
+from cru.core.guard.rules.command_matching import SearchedCommand
 from cru.core.guard.shell.inner_commands import find_inner_commands
 from cru.core.guard.shell.programs import INTERPRETERS, SHELLS, WRAPPERS
 

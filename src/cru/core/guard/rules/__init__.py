@@ -1,4 +1,4 @@
-"""What a tool call may do: rules, modes, the gate, grants. `gate.Gate.judge` decides; `Asker` asks a person."""
+"""What a tool call may do: rules, modes and grants. `gate.Gate.judge` decides by them; an `Asker` asks a person."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol

@@ -1,4 +1,5 @@
-"""The gate: one judgement for each call, out of rules, protected places, the project's border, the mode and past answers."""
+"""The gate decides on each call: allow, ask or deny. It reads the rules, protected places, the project's border, the mode and
+earlier answers of the user."""
 
 from __future__ import annotations
 

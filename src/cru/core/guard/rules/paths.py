@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cru.core.base.files import is_inside
 
 if TYPE_CHECKING:
-    from cru.core.guard.rules.command_rules import SearchedCommand
+    from cru.core.guard.rules.command_matching import SearchedCommand
     from cru.core.guard.shell.analysis import CommandAnalysis
 
 # Files and folders inside a project that decide what programs do, whatever their letters' case.
@@ -200,7 +200,7 @@ class JudgedCall:
     def searched(self) -> SearchedCommand:
         """The command as deny and ask rules look at it."""
         if self._searched is None:
-            from cru.core.guard.rules.command_rules import SearchedCommand
+            from cru.core.guard.rules.command_matching import SearchedCommand
             from cru.core.guard.shell.analysis import analyze
             from cru.core.guard.shell.simplify import simplify
 

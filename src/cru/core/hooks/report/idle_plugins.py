@@ -1,5 +1,5 @@
-"""Plugins that can have no effect, told of their source alone: nothing in it leads to anything of cru. What such a plugin is told when it
-was run is in extensions/effects.py."""
+"""Find plugins that can have no effect, from their source alone: nothing in it refers to cru. plugins/effects.py reports the same of a
+plugin that has run."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cru.core.events import payloads as p
 from cru.core.events.stamp import Event
-from cru.core.hooks.dialects.claude import effects, responses, tools
+from cru.core.hooks.dialects.claude import output_to_answer, responses, tools
 from cru.core.hooks.dialects.claude.permission_updates import suggestions
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.parsing import common
@@ -198,11 +198,11 @@ def agent_stop_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict
 
 def stop_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    count = effects.count_continuations(event, facts)
+    count = output_to_answer.count_continuations(event, facts)
     return {
         "stop_hook_active": count > 0, "last_assistant_message": payload.response,
         "background_tasks": _background_tasks(event, facts), "session_crons": [],
-        "continuation_count": count, "continuation_limit": effects.continuation_limit(facts),
+        "continuation_count": count, "continuation_limit": output_to_answer.continuation_limit(facts),
     }  # fmt: skip
 
 

@@ -1,14 +1,14 @@
-"""One run of a hook of Claude Code, judged: its output by the event's row of effects.py, as the one answer record."""
+"""Convert one run of a Claude Code hook to a HookResult, by the row of its event in output_to_answer.py."""
 
 from __future__ import annotations
 
 from cru.core.events.answers import PASS, Answer, Inject
 from cru.core.events.stamp import Event
 from cru.core.hooks.dialects.claude import labels
-from cru.core.hooks.dialects.claude import output as out
-from cru.core.hooks.dialects.claude.effects import BLOCKED, EFFECTS, AnswerDraft, EventEffect, continue_turn
+from cru.core.hooks.dialects.claude import output_schema as out
 from cru.core.hooks.dialects.claude.fields import start_subject
-from cru.core.hooks.dialects.claude.output import ParsedClaudeOutput
+from cru.core.hooks.dialects.claude.output_schema import ParsedClaudeOutput
+from cru.core.hooks.dialects.claude.output_to_answer import BLOCKED, EFFECTS, AnswerDraft, EventEffect, continue_turn
 from cru.core.hooks.model.entry import HookEntry
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.model.result import HookResult, HookRun

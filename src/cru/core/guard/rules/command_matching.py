@@ -1,4 +1,5 @@
-"""Deny and ask rules on shell commands: they need suspicion, not certainty, so of an opaque command every word may be a command."""
+"""Match a shell command against the patterns of deny and ask rules. Suspicion is enough: in a command that cannot be read, every
+word may be a command. gate.py decides what a match means."""
 
 from __future__ import annotations
 

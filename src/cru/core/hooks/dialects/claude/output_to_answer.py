@@ -1,4 +1,4 @@
-"""What each event of Claude Code lets its hooks do. THE table is EFFECTS; result.py reads an output by it."""
+"""Turn the output of a Claude Code hook into cru's answer. The table EFFECTS says what the hooks of each event may do."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct, field
 from cru.core.events.answers import Change, Decision, PermissionUpdate
 from cru.core.events.stamp import Event
 from cru.core.hooks.dialects.claude import labels, permission_updates, tools
-from cru.core.hooks.dialects.claude import output as out
-from cru.core.hooks.dialects.claude.output import ClaudeEventOutput, ParsedClaudeOutput
+from cru.core.hooks.dialects.claude import output_schema as out
+from cru.core.hooks.dialects.claude.output_schema import ClaudeEventOutput, ParsedClaudeOutput
 from cru.core.hooks.dialects.claude.tools import TOOLS
 from cru.core.hooks.model.facts import SessionFacts
 from cru.core.hooks.parsing import common

@@ -1,4 +1,4 @@
-"""What a hook of Claude Code prints, and what its exit status says: read here, given a meaning in effects.py."""
+"""Parse what a hook of Claude Code prints and its exit status. output_to_answer.py gives the parsed fields their meaning."""
 
 from __future__ import annotations
 
