@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit import Call, HomeDir, Reply, cru, pty, server
 
-from cru.core.commands_and_features import COMMANDS
+from cru.core.command_table import COMMANDS
 from cru.faces.cli.flag_places import expand_command, is_chat_command, nearest_command, take_options
 from cru.faces.cli.flags import Parsed, overview, parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
-from cru.core.commands_and_features import COMMANDS
+from cru.core.command_table import COMMANDS
 from cru.faces.cli.flags import FLAGS, LETTERS, OWN_LETTERS, UsageProblem, find, parse
 
 

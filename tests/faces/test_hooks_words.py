@@ -12,7 +12,7 @@ from tests.faces.hooked import CALLS, claude, crush, hooks, ids, model, script
 from tests.faces.hooks_home import project, trust_all
 from tests.kit import HomeDir, Reply, cru, pty, server
 
-from cru.core.commands_and_features import COMMANDS
+from cru.core.command_table import COMMANDS
 from cru.faces.cli.fsm import command as fsm
 from cru.faces.cli.hooks.command import VERBS
 from cru.faces.cli.plugin import command as plugin

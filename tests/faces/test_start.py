@@ -69,7 +69,7 @@ def test_the_help_loads_neither_typing_nor_anything_of_the_work(home: HomeDir) -
     assert not own & {"asyncio", "msgspec", "typing", "re", "enum", "pathlib", "collections", *HEAVY}
     assert {m for m in own if m.startswith("cru.")} <= {
         "cru.faces", "cru.faces.cli", "cru.faces.cli.main", "cru.faces.cli.flags", "cru.faces.cli.console", "cru.core",
-        "cru.core.commands_and_features",
+        "cru.core.command_table",
     }  # fmt: skip
 
 

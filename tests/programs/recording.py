@@ -14,7 +14,7 @@ from typing import Any
 
 from cru.core.api.host import HOST, NamespaceError
 from cru.core.api.names import CONSTANTS, INDEXED, NAMES
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 
 READ, ASSIGN = "[]", "[]="
 DOOR = "recorded"

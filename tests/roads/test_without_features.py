@@ -12,7 +12,7 @@ import pytest
 from tests.kit import Call, Done, HomeDir, Reply, Server, server
 
 import cru
-from cru.core.commands_and_features import FEATURES, Feature
+from cru.core.command_table import FEATURES, Feature
 
 SOURCE = Path(cru.__file__).parent
 NAMES = [feature.name for feature in FEATURES]
@@ -42,9 +42,9 @@ class Program:
             if source.name not in (without, "__pycache__") and not there.exists():
                 there.symlink_to(source)
         if not row:
-            (package / "core" / "commands_and_features.py").unlink()
-            text = (SOURCE / "core" / "commands_and_features.py").read_text()
-            (package / "core" / "commands_and_features.py").write_text(
+            (package / "core" / "command_table.py").unlink()
+            text = (SOURCE / "core" / "command_table.py").read_text()
+            (package / "core" / "command_table.py").write_text(
                 f"{text}\n\nFEATURES = tuple(f for f in FEATURES if f.name != {without!r})\n"
                 "COMMANDS = collect_commands(FEATURES)\n"
             )

@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.core.api.arguments import lua_type
 from cru.core.api.host import Values
 from cru.core.api.names import NAMES
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 
 Value = Callable[[dict[str, Any]], Awaitable[Any]]
 TOKEN = re.compile(r"""\s*("(?:\\.|[^"])*"|'(?:\\.|[^'])*'|\d+(?:\.\d+)?|\w+|-->|[=~<>]=|[-+*/#(){}\[\].,:=<>])""")

@@ -11,7 +11,7 @@ from tests.core.api.support import Room
 from cru.core.api import config, emitter, health
 from cru.core.api.host import BadArgument, host
 from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 from cru.core.events.payloads import ConfigChanged
 
 

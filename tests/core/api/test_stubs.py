@@ -13,7 +13,7 @@ from tests.kit import HomeDir, cru
 
 from cru.core.api.names import CONSTANTS, INDEXED, NAMES
 from cru.core.api.stubs import lua_definitions, python_stub
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 from cru.core.events.catalog import CATALOG
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.core.turn.support import MadeTool, World
 
 from cru.core.base.values.errors import CruError
+from cru.core.command_table import COMMANDS, GROUPS, SHELL_PACKAGE, CommandRow, load_target
 from cru.core.commands.errors import BadCommand, NoSuchModel, NotHere
-from cru.core.commands_and_features import COMMANDS, GROUPS, SHELL_PACKAGE, CommandRow, load_target
 from cru.core.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.core.events.stream import CommandSaid
 from cru.core.models.protocol import NoModel

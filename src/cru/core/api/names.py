@@ -11,14 +11,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from cru.core.api.host import HOST, NotAvailable, Values
-from cru.core.commands_and_features import FEATURES
+from cru.core.command_table import FEATURES
 
 ROOM = "cru.core.api."
 
 STATUSLINE_ITEMS = "mode model context cache status notification align input expr text any when spacer"
 """What a status line of crucible is made of."""
 
-# Name -> `module:function` in this room; those of features are in core/commands_and_features.py.
+# Name -> `module:function` in this room; those of features are in core/command_table.py.
 _NAMES = {
     "fmt": "formatting:fmt",
     "on": "on:on",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cru.core.api.host import HOST
 from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, make_absent
 from cru.core.base.config.closest import did_you_mean
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 
 _TARGETS = {**CONSTANTS, **NAMES}
 _FAMILIES = {name.rpartition(".")[0] for name in (*_TARGETS, *ABSENT)} | set(INDEXED)

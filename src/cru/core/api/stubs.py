@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cru.core.api.names import CONSTANTS, INDEXED, NAMES
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 from cru.core.events.catalog import CATALOG
 
 _KNOWN = frozenset({"Any", "Callable", "None", "bool", "dict", "float", "int", "list", "object", "str", "tuple"})

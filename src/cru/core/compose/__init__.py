@@ -46,8 +46,8 @@ from cru.core.turn.session import Session
 from cru.core.turn.spending import UsageLedger
 
 if TYPE_CHECKING:
+    from cru.core.command_table import SessionPart
     from cru.core.commands.context import Face
-    from cru.core.commands_and_features import SessionPart
     from cru.core.events.bus import Extension
     from cru.core.plugins.manager import Extensions
     from cru.core.revisions.keeper import ChangeKeeper
@@ -228,8 +228,8 @@ def _guardian_listeners() -> list[Callable[[str], object]]:
 
 def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Command]:
     """They are loaded when the first command is typed."""
-    from cru.core.commands.builtin import built_in
     from cru.core.commands.context import CommandContext, NoFace
+    from cru.core.commands.from_table import built_in
 
     face = NoFace() if built.face is None else built.face()
     return built_in(CommandContext(built.session, models, face, built.extensions))

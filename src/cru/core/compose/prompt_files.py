@@ -13,12 +13,12 @@ from cru.core.agents import TaskTable
 from cru.core.agents.model_names import NamedModels, choose_model
 from cru.core.base.config.layers import Settings
 from cru.core.base.values.visible import visible
+from cru.core.command_table import COMMANDS
 from cru.core.commands.prompt_files import FileOrigin, PromptFileKind, PromptFilesTable, PromptPlaces
 from cru.core.commands.prompt_files.commands import FileCommands
 from cru.core.commands.prompt_files.files import find_files
 from cru.core.commands.prompt_files.run import PromptFileRunner
 from cru.core.commands.prompt_files.skills import SkillList, SkillTool
-from cru.core.commands_and_features import COMMANDS
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.reported import report_once
 from cru.core.models import ModelSettings

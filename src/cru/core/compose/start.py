@@ -21,7 +21,7 @@ from cru.core.base.config.layers import (
 from cru.core.base.files import login_home
 from cru.core.base.files.project_root import find_root
 from cru.core.base.values.errors import CruError
-from cru.core.commands_and_features import FEATURES, load_target
+from cru.core.command_table import FEATURES, load_target
 from cru.core.conversations import ContextSettings
 from cru.core.guard.rules import PermissionSettings
 from cru.core.guard.sandbox.backends import sandbox_table
@@ -35,8 +35,8 @@ from cru.core.turn.parts import EngineSettings
 from cru.core.turn.system_prompt import GuidePlaces, Guides, GuideSettings
 
 if TYPE_CHECKING:
+    from cru.core.command_table import SessionPart
     from cru.core.commands.prompt_files import PromptPlaces
-    from cru.core.commands_and_features import SessionPart
     from cru.core.compose.prompt_files import PromptFilesHere
     from cru.core.guard.rules.gate import Gate
     from cru.core.plugins.discovery.places import PluginFolders

@@ -16,7 +16,7 @@ from cru.core.base.config.layers import Layer, Settings
 from cru.core.base.files import MAX_BYTES
 from cru.core.base.files.regular import read_regular
 from cru.core.base.values.errors import CruError
-from cru.core.commands_and_features import FEATURES, load_target
+from cru.core.command_table import FEATURES, load_target
 from cru.core.compose.start import FaceSettings, Start, card_places, hooks_where, plugin_places, user_home
 from cru.core.conversations import ContextSettings, StoreUnwritable, read_error
 from cru.core.conversations.entries import new_id

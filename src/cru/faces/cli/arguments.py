@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from cru.core.base.config.closest import closest
-from cru.core.commands_and_features import COMMANDS
+from cru.core.command_table import COMMANDS
 from cru.faces.cli.flag_places import command_or_prompt
 from cru.faces.cli.flags import UsageProblem, find, flags_before
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from cru.core.command_table import COMMANDS
 from cru.core.commands.context import ChatPort, NoFace
 from cru.core.commands.errors import NotHere
-from cru.core.commands_and_features import COMMANDS
 from cru.core.conversations.store import FileContext
 from cru.core.turn.commands import CommandResult
 from cru.faces.cli.clipboard import copy_text

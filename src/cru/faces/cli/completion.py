@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cru.core.commands_and_features import COMMANDS
+from cru.core.command_table import COMMANDS
 from cru.faces.cli.console import write
 from cru.faces.cli.flags import FLAGS, PATHS, Flag, Parsed, UsageProblem
 

@@ -94,7 +94,7 @@ def _failure(error: BaseException) -> Failure | None:
     from cru.core.base.values.errors import CruError
 
     if isinstance(error, ModuleNotFoundError):
-        from cru.core.commands_and_features import missing_feature
+        from cru.core.command_table import missing_feature
 
         error = missing_feature(error) or error
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
@@ -128,7 +128,7 @@ def _run(parsed: Parsed) -> int:
 
         return _print(parsed, f"cru {__version__}")
     if parsed.words and not parsed.literal:
-        from cru.core.commands_and_features import COMMANDS
+        from cru.core.command_table import COMMANDS
 
         if parsed.words[0] in COMMANDS:
             from cru.faces.cli.flag_places import expand_command
@@ -189,7 +189,7 @@ def _run_command(parsed: Parsed) -> int | None:
     """Run a command of the shell, whose name is the first word. Return its exit status; None: it is none."""
     if parsed.literal or not parsed.words:
         return None
-    from cru.core.commands_and_features import COMMANDS
+    from cru.core.command_table import COMMANDS
 
     words = parsed.words
     row = COMMANDS.get(words[0])

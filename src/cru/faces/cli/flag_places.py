@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cru.core.base.config.closest import distance
 from cru.core.base.config.secret import holds_secret
-from cru.core.commands_and_features import COMMANDS
+from cru.core.command_table import COMMANDS
 from cru.faces.cli.flags import (
     BEFORE_COMMANDS,
     BY_NAME,

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from cru.core.commands_and_features import CommandRow
+    from cru.core.command_table import CommandRow
 
 
 class Flag:
@@ -246,7 +246,7 @@ MORE = "`cru help COMMAND` explains one, `cru help commands` and `cru help flags
 
 def overview() -> str:
     """Return what `cru --help` prints, one screen."""
-    from cru.core.commands_and_features import COMMANDS, GROUPS
+    from cru.core.command_table import COMMANDS, GROUPS
 
     names = [(group, " ".join([name for name, row in COMMANDS.items() if row.group == group])) for group in GROUPS]
     flags = [flag_row(flag) for flag in FLAGS if flag.long in COMMON or flag.short in COMMON]

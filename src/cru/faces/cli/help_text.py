@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cru.core.commands_and_features import COMMANDS, FEATURES, GROUPS, CommandRow
+from cru.core.command_table import COMMANDS, FEATURES, GROUPS, CommandRow
 from cru.faces.cli.flags import FLAGS, LETTERS, MORE, Parsed, UsageProblem, columns, find, flag_row, overview
 
-TYPE_CHECKING = False  # see commands_and_features.py
+TYPE_CHECKING = False  # see command_table.py
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

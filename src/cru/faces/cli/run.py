@@ -153,7 +153,7 @@ def read_prompt(parsed: Parsed) -> tuple[str, str]:
 
 def _is_own_command(text: str) -> bool:
     """Whether a command of cru begins the text. Piped text is not an argument of it (`… | cru undo`): anyone may have written that."""
-    from cru.core.commands_and_features import COMMANDS
+    from cru.core.command_table import COMMANDS
 
     return text[1:].partition(" ")[0] in COMMANDS
 

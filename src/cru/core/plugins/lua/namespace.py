@@ -8,7 +8,7 @@ import msgspec
 
 from cru.core.api.host import BadArgument, Object
 from cru.core.api.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer, make_absent
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 from cru.core.plugins.lua.convert import HostFunction, WithNull
 from cru.core.plugins.lua.runtime import INSTALL, LuaVM
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 
+from cru.core.command_table import COMMANDS
 from cru.core.commands.errors import BadCommand, NotHere
-from cru.core.commands_and_features import COMMANDS
 from cru.core.compose import Start
 from cru.core.turn.commands import CommandResult
 from cru.faces.cli.dialogs.asker import TerminalAsker

@@ -16,7 +16,7 @@ from cru.core.base.process.capture import TextCapture
 from cru.core.base.process.child import Program
 from cru.core.base.process.run import ProcessResult, run_program
 from cru.core.base.values.errors import CruError
-from cru.core.commands_and_features import load_target
+from cru.core.command_table import load_target
 from cru.core.compose.start import user_home
 from cru.faces.cli.doctor.findings import DoctorFinding, FindingLevel, Patient
 from cru.faces.cli.plugin.health import PluginHealth, PluginHealthList

@@ -1,13 +1,13 @@
-"""Makes the commands of a session from the table (core/commands_and_features.py). Their code is loaded when one is used."""
+"""Make the commands of a session from the table (core/command_table.py). Their code is loaded when one is used."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
+from cru.core.command_table import COMMANDS, CommandRow, load_target
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand, NotHere
-from cru.core.commands_and_features import COMMANDS, CommandRow, load_target
 from cru.core.turn.commands import Command, CommandResult
 
 CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]
