@@ -47,12 +47,9 @@ class Surroundings:
         subprocess.run(["git", "init", "-q", str(self.here.project)], check=True, env=self.here.env)
         self.process = subprocess.Popen(["sleep", "600"], env={**self.here.env, "SECRET": SECRET})
         self.server = socket.create_server(("127.0.0.1", 0))
-        self.abstract = f"cru-test-{os.getpid()}"
+        self.abstract = folder.name
+        self.socket_file = f"/tmp/{folder.name}.sock"  # the name of a process comes again, and a killed run leaves its file
         self.unix = [self._listen(f"\0{self.abstract}"), self._listen(self.socket_file)]
-
-    @property
-    def socket_file(self) -> str:
-        return f"/tmp/cru-{self.process.pid}.sock"
 
     def _listen(self, address: str) -> socket.socket:
         server = socket.socket(socket.AF_UNIX)
@@ -63,7 +60,8 @@ class Surroundings:
     def fill(self, command: str) -> str:
         values = {
             "out": self.out, "home": self.here.path, "cru": self.here.cru, "pid": self.process.pid,
-            "port": self.server.getsockname()[1], "abstract": self.abstract,
+            "port": self.server.getsockname()[1], "abstract": self.abstract, "socket": self.socket_file,
+            "scratch": f"/tmp/{self.abstract}",
         }  # fmt: skip
         for name, value in values.items():
             command = command.replace(f"{{{name}}}", str(value))

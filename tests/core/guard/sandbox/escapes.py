@@ -1,7 +1,8 @@
 """Ways out of the sandbox that were thought of: each is a command, judged by what it changed outside and by what it printed.
 
 Placeholders: {out} a folder beside the project, {home} the person's, {cru} cru's own, {pid} a process of the person with a secret in its
-environment, {port} a server on this machine, {abstract} a socket without a file. Whoever gets where nobody should be prints SECRET.
+environment, {port} a server on this machine, {abstract} a socket without a file, {socket} one with a file in /tmp. A way that leads out
+prints SECRET.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ NETWORK = [
     "curl -s http://127.0.0.1:{port}/",
     "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{abstract}'); s.sendall(b'x')\"",
     "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('/run/docker.sock'); print('TOP-SECRET-9')\"",
-    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('/tmp/cru-{pid}.sock'); s.sendall(b'x')\"",
+    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{socket}'); s.sendall(b'x')\"",
 ]
 """Sockets."""
 

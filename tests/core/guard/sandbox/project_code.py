@@ -29,7 +29,7 @@ PROJECT_ESCAPES = [
     "setsid -f sh -c 'sleep 987657; echo x > {out}/new' >/dev/null 2>&1",
     "exec 3<>/dev/tcp/127.0.0.1/{port} && echo x >&3",
     "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{abstract}'); s.sendall(b'x')\"",
-    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('/tmp/cru-{pid}.sock'); s.sendall(b'x')\"",
+    "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{socket}'); s.sendall(b'x')\"",
     "unshare -Urm sh -c 'umount {home}/.ssh; cat {home}/.ssh/id_rsa'",
     "kill -9 {pid}; kill -9 $PPID; kill -9 -1",
 ]

@@ -22,7 +22,7 @@ git checkout -q -b feature && git checkout -q main && git branch --format='%(ref
 echo z >> file && git stash -q && git stash list && git stash pop -q
 git checkout -q file && git rebase -q HEAD~1 && git diff HEAD~1 --stat
 git config user.name && git submodule status
-git clone -q . /tmp/cru-{pid} && ls /tmp/cru-{pid}
+git clone -q . {scratch} && ls {scratch}
 git worktree add -q side && ls side
 git fetch -q && git ls-remote -q origin main | cut -f2
 python3 -m venv --without-pip .venv && .venv/bin/python -c 'print(1)'
@@ -34,8 +34,8 @@ npm --version >/dev/null && node -e 'console.log(1)'
 npm --loglevel=silent test
 make -s && cat built
 gcc -o hello hello.c && ./hello
-echo hi >/tmp/cru-{pid}/note && cat /tmp/cru-{pid}/note
-cat /tmp/cru-{pid}/note
+echo hi >{scratch}/note && cat {scratch}/note
+cat {scratch}/note
 mktemp >/dev/null; mktemp -d >/dev/null; echo $?
 nohup true >/dev/null 2>&1; echo started
 script -qc 'test -t 1 && echo tty' /dev/null
@@ -43,7 +43,7 @@ tmux -L cru-kit new-session -d -s x true; echo $?
 sqlite3 t.db 'create table t(a); insert into t values (1); select * from t'
 cat ~/.gitconfig; git config --global --list; ls ~/.cargo
 head -1 /etc/passwd; nproc; uname; id -u; hostname
-tar czf /tmp/cru-{pid}/a.tgz file && tar tzf /tmp/cru-{pid}/a.tgz; cat /tmp/cru-{pid}/note
+tar czf {scratch}/a.tgz file && tar tzf {scratch}/a.tgz; cat {scratch}/note
 chmod +x hello.c && ln -s file link && readlink link; rm link
 mkdir -p .github/workflows deep/er && touch .github/workflows/ci.yml && ls .github
 trap 'echo bye' EXIT; sleep 0.01 & wait; exit 3
@@ -122,7 +122,7 @@ def test_everyday_work_gives_inside_what_it_gives_outside(surroundings: Surround
     try:
         outside = play(surroundings, commands, "mode = 'off'")
     finally:
-        shutil.rmtree(surroundings.fill("/tmp/cru-{pid}"))
+        shutil.rmtree(surroundings.fill("{scratch}"))
     shutil.rmtree(project)
     untouched.rename(project)
     inside = play(surroundings, commands, "mode = 'on'\nnetwork = true")
