@@ -133,7 +133,7 @@ def test_a_limit_that_stops_a_sub_agent_says_where_it_is_set(
     assert cru("go", home=here).code == 0
     (result,) = results(here)
     assert place in result and (not card or str(file) in result)
-    assert ("out of fuel: this task has cost 1 " in result) is not is_time
+    assert ("out of budget: this task has cost 1 " in result) is not is_time
 
 
 @pytest.mark.sample(1)
@@ -142,7 +142,7 @@ def test_a_limit_that_stops_a_sub_agent_says_where_it_is_set(
     ("child", "config", "why"),
     [
         ("error: 401 bad key\n", "", "error: "),
-        (LOOP, "[tasks]\nfuel = 1\n", "out of fuel: "),
+        (LOOP, "[tasks]\nfuel = 1\n", "out of budget: "),
         ("delay: 600s\n", "[tasks]\ntimeout = 0.5\n", "it took longer than 0.5 s"),
     ],
 )

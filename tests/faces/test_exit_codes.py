@@ -47,7 +47,7 @@ def test_out_of_fuel_is_halted_and_3(home: HomeDir) -> None:
     with server([Reply(calls=[Call("ls", {})])] * 2) as model:
         home.configure("fuel = 1\n", url=model.url)
         run = cru("hi", home=home)
-    assert run.code == 3 and "cru: halted: out of fuel" in run.err and "resume" not in run.err
+    assert run.code == 3 and "cru: out of budget: this prompt has cost" in run.err and "resume" not in run.err
 
 
 def test_a_held_context_is_4(home: HomeDir) -> None:

@@ -16,7 +16,7 @@ def test_a_circle_ends_a_run_that_nobody_watches(home: HomeDir) -> None:
         home.configure(url=model.url)
         run = cru("go", home=home)
     assert (run.code, len(model.requests)) == (3, 16)
-    assert "cru: halted: loop: 15 rounds brought nothing new" in run.err
+    assert "cru: gave up: 15 rounds brought nothing new" in run.err
     nudged = [
         request for request in model.requests if "Do not repeat them" in str(request.body["messages"][-1]["content"])
     ]
@@ -49,8 +49,11 @@ def test_continuations_beyond_a_limit_end_a_run_like_any_limit(home: HomeDir) ->
     (home.cru / "plugins" / "again.lua").write_text(
         'cru.on("turn:complete", function() return { inject = { content = "go on" } } end)'
     )
-    for extra, reason in (((), "loop: 15 rounds"), (("-s", "max_continuations=4"), "4 continuations for one prompt")):
+    for extra, reason in (
+        ((), "gave up: 15 rounds"),
+        (("-s", "max_continuations=4"), "out of budget: 4 continuations for one prompt"),
+    ):
         with server(lambda _request: Reply(text="Fine.")) as model:
             home.configure(url=model.url)
             run = cru(*extra, "go", home=home)
-        assert (run.code, run.err.count("no progress")) == (3, 1) and f"cru: halted: {reason}" in run.err
+        assert (run.code, run.err.count("no progress")) == (3, 1) and f"cru: {reason}" in run.err

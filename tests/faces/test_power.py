@@ -11,6 +11,7 @@ import pytest
 from tests.kit import HomeDir, cru
 from tests.kit.faults import Change, Disk, Fault, cut_power, disks_after, run_with
 
+from cru.core.conversations.inbox import read_inbox
 from cru.core.conversations.store import FileContext
 
 LETTER = "Is the plan sound?"
@@ -32,7 +33,7 @@ def times_delivered(folder: Path) -> tuple[int, int]:
     """How often the letter is in the log as it was sent, and how often it waits."""
     context = FileContext(folder)
     sent = [entry.content for entry in context.everything() if entry.entry_type == "message_resolved"]
-    waiting = [message.content for message in context.peek_inbox()]
+    waiting = [message.content for message in read_inbox(context.folder)[0]]
     context.close()
     return sum(text.count(LETTER) for text in sent), waiting.count(LETTER)
 

@@ -51,7 +51,7 @@ OUTPUTS: tuple[dict[str, Any], ...] = (
     {"decision": "allow"}, {"decision": "ask", "reason": "look"}, {"decision": "deny", "reason": "no"},
     {"decision": "block", "reason": "no"}, {"continue": False, "stopReason": "no"}, {"halt": True}, {"context": "read this"},
     {"updated_input": {"command": "ls"}}, {"updated_prompt": "other"}, {"updated_output": "other"}, {"inject": "go on"},
-    {"result": "allow"},
+    {"result": "allow"}, {"outcome": "gave_up"},
 )  # fmt: skip
 SAMPLES = (HookRun(2, stderr="no"), HookRun(49, stderr="no"), HookRun(0, stdout="some text"))
 """Runs that are tried beside the JSON outputs above. A dialect that reads other outputs or exit statuses adds samples of them here."""
@@ -60,7 +60,7 @@ ONLY_LOOK = {
 }  # fmt: skip
 """Events of dialects whose hooks have no say, although cru lets other hooks have one at that point."""
 ASKED = (("tool:before_call", "ask"), ("tool:before_call", "allow"), ("permission:requested", "allow"))
-WORDS = ("halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on")
+WORDS = ("halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on", "outcome")
 
 
 def places() -> str:
@@ -234,5 +234,7 @@ def _verbs(answer: Answer, row: EventRow) -> Iterator[str]:
         yield "context"
     if answer.inject is not None and row.inject:
         yield "go on"
+    if answer.outcome is not None and row.outcome:
+        yield "outcome"
     if answer.result is not None and row.result:
         yield "allow" if row.name == "permission:requested" else "answer"

@@ -21,10 +21,17 @@ from cru.core.guard.shell.options import HARMLESS
 from cru.core.guard.shell.programs import COMMANDS as COMMAND_FACTS
 from cru.core.guard.shell.programs import KINDS as PROGRAM_KINDS
 from cru.core.guard.shell.programs import VARIABLES
-from cru.core.turn.turn import mermaid
+from cru.core.turn.turn import TRANSITIONS
 from cru.faces.cli.flag_names import CHIBI_SYNONYMS, SYNONYMS
 from cru.faces.cli.flags import FLAGS, OWN_LETTERS
 from cru.faces.cli.oq.options import HELP
+
+
+def mermaid() -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2", "    [*] --> idle"]
+    lines += [f"    {old} --> {new}: {why}" for (old, new), why in TRANSITIONS.items()]
+    return "\n".join(lines)
 
 
 def flags() -> str:

@@ -30,7 +30,7 @@ def test_7_a_loop_of_calls_ends_by_fuel(home: HomeDir) -> None:
     with server(lambda request: Reply(calls=[Call("bash", {"command": f"echo {next(numbers)}"})])) as model:
         home.configure("fuel = 4\n", url=model.url)
         run = cru("-t", "go", home=home)
-    assert run.code == 3 and "out of fuel" in run.err and len(model.requests) == 4
+    assert run.code == 3 and "out of budget" in run.err and len(model.requests) == 4
 
 
 def test_7_empty_replies_end(home: HomeDir) -> None:

@@ -21,6 +21,7 @@ BUNDLED = Path(__file__).parents[2] / "src/cru/core/base/bundled" / "plugins"
 NAMES = ("auto-title", "context-monitor", "plan-mode", "ralph-loop", "todo-enforcer")
 TAG = "<promise>DONE</promise>"
 LIST = Call("update_todos", {"content": "- [x] read\n- [ ] write\n"})
+NOBODY = "[Nobody can answer. Decide for yourself and continue, and say what you assumed.]"
 DONE_LIST = Call("update_todos", {"content": "- [x] read\n- [x] write\n"})
 
 
@@ -141,8 +142,9 @@ def test_the_enforcer_goes_on_until_the_list_is_done(tmp_path: Path) -> None:
 
 def test_the_enforcer_reads_the_reply_too_and_stops_without_progress(tmp_path: Path) -> None:
     done, _, requests = run(tmp_path, lambda _: Reply("- [ ] still open"), ENFORCER)
-    assert (done.code, len(requests)) == (0, 4)
-    assert "todo-enforcer: stopped: no progress: the same todos are open after 3 reminders" in done.err
+    assert (done.code, len(requests)) == (3, 4)
+    why = "gave up: todo-enforcer: no progress: the same todos are open after 3 reminders; open: still open"
+    assert done.err.splitlines()[-1] == f"cru: {why}"
 
 
 def test_the_enforcer_stops_at_its_limit(tmp_path: Path) -> None:
@@ -154,24 +156,41 @@ def test_the_enforcer_stops_at_its_limit(tmp_path: Path) -> None:
         return Reply(f"- [ ] step {asked}")
 
     done, _, requests = run(tmp_path, rule, on("todo-enforcer", "max = 2"))
-    assert (done.code, len(requests)) == (0, 3)
-    assert "stopped: 2 continuations, 0 of 1 todos done" in done.err
+    assert (done.code, len(requests)) == (3, 3)
+    why = "out of budget: todo-enforcer: 2 continuations, 0 of 1 todos done; open: step 3"
+    assert done.err.splitlines()[-1] == f"cru: {why}"
 
 
 @pytest.mark.parametrize(
     ("config", "argv", "steps"),
     [
-        ("", ("go",), [Reply("- [ ] a\nWhich way?")]),
         ("", ("--mode", "plan", "go"), [Reply("- [ ] a")]),
         ("", ("go",), [Reply(calls=[LIST]), Status(400)]),
     ],
 )
-def test_the_enforcer_leaves_questions_plans_and_errors_alone(
+def test_the_enforcer_leaves_plans_and_errors_alone(
     tmp_path: Path, config: str, argv: Sequence[str], steps: Script
 ) -> None:
     _, here, requests = run(tmp_path, steps, ENFORCER, *argv)
     assert len(requests) == len(steps)  # type: ignore[arg-type]
     assert [e for e in here.log() if e.get("metadata", {}).get("source") == "continuation"] == []
+
+
+def test_a_question_that_nobody_can_answer_is_answered_once(tmp_path: Path) -> None:
+    steps = [Reply("- [ ] port it\nWhich way?"), Reply("- [ ] port it\nI take the left one. Is that well?")]
+    done, here, requests = run(tmp_path, steps, ENFORCER)
+    assert (done.code, len(requests)) == (3, 2)
+    assert said(requests[1]) == NOBODY
+    last = "needs a person: todo-enforcer: the agent asks: I take the left one. Is that well?; open: port it"
+    assert done.err.splitlines()[-1] == f"cru: {last}"
+    outcome = here.log()[-1]["metadata"]["outcome"]
+    assert (outcome["kind"], outcome["open"]) == ("needs_person", ["port it"])
+
+
+def test_after_an_assumption_the_work_goes_on_to_its_end(tmp_path: Path) -> None:
+    steps = [Reply("- [ ] port it\nWhich way?"), Reply("I took the left one.\n- [x] port it")]
+    done, _, requests = run(tmp_path, steps, ENFORCER)
+    assert (done.code, len(requests), done.err) == (0, 2, "")
 
 
 @pytest.mark.slow
@@ -184,11 +203,11 @@ def test_the_enforcer_gives_the_list_again_after_a_compaction(tmp_path: Path) ->
     with server(rule) as model:
         here = at(tmp_path, model.url, config)
         for number in range(6):
-            assert cru(f"{number} " + "word " * 900, home=here).code == 0
+            assert cru(f"{number} " + "word " * 900, home=here).code == (3 if number else 0)  # the todo stays open
             (here.context() / "todos.md").write_text("- [ ] write the page\n")
     compacted = [n for n, one in enumerate(model.requests) if "tools" not in one.body]
     assert compacted
-    assert "Your todos are not done yet: 0 of 1 done" in said(model.requests[compacted[0] + 1])
+    assert "Your todos are not done yet: 0 of 1 done" in str(model.requests[compacted[0] + 1].body["messages"])
 
 
 def test_ctrl_c_in_the_countdown_stops_the_enforcer_and_nothing_else(tmp_path: Path) -> None:
@@ -258,14 +277,16 @@ def test_other_plugins_may_start_the_loop(tmp_path: Path) -> None:
         return Reply(f"step {asked}")
 
     done, _, requests = run(tmp_path, rule, RALPH, plugin=STARTER)
-    assert (done.code, len(requests)) == (0, 5)
-    assert "ralph-loop: stopped: the limit is reached after 5 of 5 turns" in done.err
+    assert (done.code, len(requests)) == (3, 5)
+    last = "out of budget: ralph-loop: the limit is reached after 5 of 5 turns; open: port the parser"
+    assert done.err.splitlines()[-1] == f"cru: {last}"
 
 
 def test_the_loop_stops_without_progress(tmp_path: Path) -> None:
     done, _, requests = run(tmp_path, lambda _: Reply("the same"), on("ralph-loop", "no_progress = 2"), plugin=STARTER)
-    assert (done.code, len(requests)) == (0, 3)
-    assert "ralph-loop: stopped: no progress after 3 of 5 turns" in done.err
+    assert (done.code, len(requests)) == (3, 3)
+    last = "gave up: ralph-loop: no progress after 3 of 5 turns; open: port the parser"
+    assert done.err.splitlines()[-1] == f"cru: {last}"
 
 
 @pytest.mark.parametrize(
@@ -337,7 +358,7 @@ def test_commands_that_only_look_say_nothing_of_a_loop_and_leave_it(tmp_path: Pa
 
 def test_limits_hold_however_they_are_written(tmp_path: Path) -> None:
     done, here, requests = run(tmp_path, lambda _: Reply("not yet"), RALPH, "/ralph again --max=2")
-    assert (done.code, len(requests)) == (0, 2)
+    assert (done.code, len(requests)) == (3, 2)
     assert "the limit is reached after 2 of 2 turns" in done.err and state(here, "ralph-loop") is None
     assert requests[0].body["messages"][-1]["content"].startswith("again\n")
 

@@ -48,7 +48,7 @@ def test_a_budget_ends_a_run_that_nobody_watches_and_the_next_prompt_goes_on(hom
         home.configure(f"[budget]\nmax_cost = 2\n{PRICED}", url=model.url)
         run = cru("go", home=home)
         assert (run.code, len(model.requests)) == (3, 2)
-        assert "cru: halted: budget: this prompt has cost $2.00 of $2.00; a new prompt (`go on`)" in run.err
+        assert "cru: out of budget: this prompt has cost $2.00 of $2.00; a new prompt (`go on`)" in run.err
         assert cru("go on", home=home).out == "Done.\n"
     [last, everything] = cru("/cost", home=home).out.splitlines()
     assert last.endswith("1 request, 100 tokens in (0 cached), 10 out, $1.00") and everything.endswith("$3.00")

@@ -10,7 +10,7 @@ from cru.core.api.answers import parse
 from cru.core.api.answers.values import LONGEST
 from cru.core.api.host import Values
 from cru.core.events import BadAnswer
-from cru.core.events.answers import PASS, Answer, Change, Inject
+from cru.core.events.answers import PASS, Answer, Change, Inject, TurnOutcome
 from cru.core.events.catalog import BY_NAME
 
 CALL = {"name": "bash", "args": {"command": "ls"}}
@@ -67,6 +67,23 @@ WORDS_AND_FIELDS: list[tuple[str, dict[str, Any], dict[str, Any], Answer]] = [
         "tool:completed", {"result": "a"}, {"halt": True, "result": "b"},
         Answer(decision="deny", halt=True, reason="halted", changes=(Change("result", "set", "b"),)),
     ),
+    ("turn:complete", {}, {"outcome": "gave_up"}, Answer(outcome=TurnOutcome("gave_up"))),
+    ("turn:complete", {}, {"outcome": "gave_up", "reason": "why"}, Answer(outcome=TurnOutcome("gave_up", "why"))),
+    (
+        "turn:complete", {}, {"outcome": {"kind": "done", "reason": "why", "open": {}, "evidence": ["a", 2]}, "reason": "not"},
+        Answer(outcome=TurnOutcome("done", "why", (), ("a", "2"))),
+    ),
+    (
+        "turn:complete", {}, {"halt": True, "outcome": {"kind": "failed", "open": "a"}},
+        Answer(decision="deny", halt=True, reason="halted", outcome=TurnOutcome("failed", "", ("a",))),
+    ),
+    ("turn:complete", {}, {"inject": "more", "outcome": "done"}, Answer(inject=Inject("more"), outcome=TurnOutcome("done"))),
+    ("turn:complete", {}, {"outcome": False}, PASS),
+    (
+        "tool:batch_completed", {}, {"halt": True, "reason": "x", "outcome": "out_of_budget"},
+        Answer(decision="deny", halt=True, reason="x", outcome=TurnOutcome("out_of_budget", "x")),
+    ),
+    ("tool:completed", {"result": "a"}, {"outcome": "anything of a plugin's own"}, PASS),
     ("session:started", {"context": "work"}, {"context": "hi"}, Answer(context=("hi",))),
     ("session:started", {"context": "work"}, {"type": "session:started", "context": "work"}, PASS),
     ("custom", {"cancel": True}, {"type": "mine", "cancel": True}, PASS),
@@ -82,6 +99,25 @@ WORDS_AND_FIELDS: list[tuple[str, dict[str, Any], dict[str, Any], Answer]] = [
 @pytest.mark.parametrize(("event", "sent", "raw", "wanted"), WORDS_AND_FIELDS)
 def test_a_word_is_a_word_and_a_field_is_a_field(event: str, sent: Any, raw: Any, wanted: Answer) -> None:
     assert read(event, raw, sent) == wanted
+
+
+BAD_OUTCOMES = [
+    ("gave up", "did you mean `gave_up`?"), ("interrupted", "one of done, gave_up"), (True, "`outcome` must be a text"), (3, "one of done"),
+    ({"reason": "x"}, "one of done"), ({"kind": "done", "opened": []}, "did you mean `open`?"),
+    ({"kind": "done", "open": [{}]}, "`outcome.open` must be a text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("outcome", "message"), BAD_OUTCOMES)
+def test_an_outcome_that_means_nothing_fails_the_handler(outcome: Any, message: str) -> None:
+    with pytest.raises(BadAnswer) as raised:
+        read("turn:complete", {"outcome": outcome}, {})
+    assert message in f"{raised.value.message} {raised.value.hint}"
+
+
+def test_a_word_that_is_nearly_outcome_is_told() -> None:
+    _, odd, _ = parse.parse_answer("turn:complete", BY_NAME["turn:complete"], {"outcom": "gave_up"}, DONE)
+    assert "did you mean `outcome`?" in odd["outcom"]
 
 
 EMPTY = [False, "", 0, 0.0, [], ()]

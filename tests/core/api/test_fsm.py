@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.core.api.support import Room
-from tests.core.turn.support import World
+from tests.core.turn.support import Person, World
 
 from cru.core.api.host import BadArgument
 from cru.core.base.values.messages import ToolCall
@@ -172,7 +172,7 @@ def world(tmp_path: Path, script: str, source: str = PLUGIN, **settings: Any) ->
     plugins = tmp_path / "home" / "plugins"
     plugins.mkdir(parents=True)
     (plugins / "ships.lua").write_text(source)
-    return World(tmp_path, script, settings=settings)
+    return World(tmp_path, script, asker=Person(None), settings=settings)  # somebody is there: a question waits
 
 
 def test_requests_offer_the_same_tools_in_every_state(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import json, os, sys
 from pathlib import Path
 from cru.core.conversations import StoreUnwritable
 from cru.core.conversations.home import Home
-from cru.core.conversations.inbox import make_message
+from cru.core.conversations.inbox import make_message, read_inbox
 from cru.core.conversations.line_file import LineFile
 from cru.core.conversations.store import FileContext
 from cru.core.base.values.messages import Entry
@@ -55,7 +55,7 @@ later = FileContext(context.folder)
 out["problems"] = [p.line for p in later.refresh()]
 out["later"] = [e.id for e in later.entries()]
 out["journal"] = (context.folder / "journal.jsonl").read_bytes().endswith(b"\\nfits\\n") or "only"
-out["inbox"] = [m.content for m in later.peek_inbox()]
+out["inbox"] = [m.content for m in read_inbox(later.folder)[0]]
 out["left"] = [n for n in os.listdir(context.folder) if n.endswith(".tmp")]
 print(json.dumps(out))
 """

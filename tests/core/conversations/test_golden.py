@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.core.conversations.support import DATA, Home, said, texts
 
+from cru.core.conversations.inbox import read_inbox
+
 
 def golden(tmp_path: Path, name: str) -> Home:
     shutil.copytree(DATA / name, tmp_path / name)
@@ -31,7 +33,7 @@ def test_a_home_of_chibi_0_4_works_as_it_is(tmp_path: Path) -> None:
     assert context.visible()[0].from_ == "ann"
     assert context.summary() == "They fixed the build.\n"
     assert context.read_text("todos.md") == "- [ ] tests\n"
-    assert [m.from_ for m in context.peek_inbox()] == ["notes"]
+    assert [m.from_ for m in read_inbox(context.folder)[0]] == ["notes"]
     assert home.reflection == "Be brief.\n"
     context.append(said("go on"))
     assert texts(home.open("desk").entries())[-1] == "go on"

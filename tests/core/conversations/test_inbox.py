@@ -10,7 +10,7 @@ from tests.core.conversations.support import Home, fresh, start
 from tests.kit.waiting import PATIENCE
 
 from cru.core.conversations import BadName, ContextHeld, inbox
-from cru.core.conversations.inbox import InboxMessage, make_message
+from cru.core.conversations.inbox import InboxMessage, make_message, read_inbox
 
 
 def test_a_message_creates_its_recipient_and_is_read_once(tmp_path: Path) -> None:
@@ -26,19 +26,19 @@ def test_a_message_creates_its_recipient_and_is_read_once(tmp_path: Path) -> Non
         "content": "hello\nthere",
     }
     context = home.open("new-one")
-    assert context.peek_inbox() == [sent]
+    assert read_inbox(context.folder)[0] == [sent]
     with context.inbox() as messages:
         assert messages == [sent]
         messages.clear()
     with context.inbox() as messages:
         assert messages == []
-    assert context.peek_inbox() == []
+    assert read_inbox(context.folder)[0] == []
 
 
 def test_missing_ids_and_times_are_filled_in(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.send(InboxMessage(from_="a", to="b", content="c \udcff"))
-    (got,) = home.open("b").peek_inbox()
+    (got,) = read_inbox(home.open("b").folder)[0]
     assert len(got.id) == 36 and got.timestamp > 1_700_000_000 and got.content == "c ?"
 
 
@@ -49,7 +49,7 @@ def test_after_an_exception_the_messages_are_still_there(tmp_path: Path) -> None
     with pytest.raises(ZeroDivisionError):
         with context.inbox():
             _ = 1 / 0
-    assert len(context.peek_inbox()) == 1
+    assert len(read_inbox(context.folder)[0]) == 1
     home.send(make_message("a", "b", "d"))
 
 
@@ -109,7 +109,7 @@ def test_a_torn_line_does_not_swallow_the_next_message(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     (context.folder / "inbox.jsonl").write_bytes(b'{"id":"1","fr')
     Home(tmp_path / "home").send(make_message("a", "desk", "whole"))
-    assert [m.content for m in context.peek_inbox()] == ["whole"]
+    assert [m.content for m in read_inbox(context.folder)[0]] == ["whole"]
 
 
 def test_a_recipient_needs_a_proper_name(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_guard_that_is_never_released_is_reported(tmp_path: Path, monkeypatch:
                 pass
     finally:
         os.close(fd)
-    assert len(home.open("b").peek_inbox()) == 1
+    assert len(read_inbox(home.open("b").folder)[0]) == 1
 
 
 _SEND = """

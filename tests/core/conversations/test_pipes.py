@@ -10,7 +10,7 @@ import pytest
 from tests.core.conversations.support import Home, LineFile, again, fresh, said
 
 from cru.core.conversations import ContextError
-from cru.core.conversations.inbox import make_message
+from cru.core.conversations.inbox import make_message, read_inbox
 from cru.core.conversations.store import FileContext
 
 
@@ -35,7 +35,7 @@ USES: list[tuple[str, Callable[[FileContext], object]]] = [
     ("summary.md", lambda context: context.read_text("summary.md")),
     ("transcript_archive.jsonl", lambda context: list(context.everything())),
     ("transcript.md", lambda context: context.transcript([said("a")])),
-    ("inbox.jsonl", lambda context: context.peek_inbox()),
+    ("inbox.jsonl", lambda context: read_inbox(context.folder)[0]),
     ("inbox.jsonl", lambda context: Home(context.folder.parent.parent).send(make_message("a", "desk", "c"))),
     (".inbox.lock", lambda context: Home(context.folder.parent.parent).send(make_message("a", "desk", "c"))),
     ("context_meta.json", again),

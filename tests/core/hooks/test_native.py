@@ -9,7 +9,7 @@ import pytest
 from tests.core.hooks.dialect_world import about, calls, event, moment, parsed, results, said, stdin, turn
 from tests.kit import HomeDir, Reply
 
-from cru.core.events.answers import Answer, Change, Inject
+from cru.core.events.answers import Answer, Change, Inject, TurnOutcome
 from cru.core.events.catalog import CATALOG
 from cru.core.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
 from cru.core.hooks.dialects.cru.dialect import DIALECT as CRU
@@ -254,6 +254,11 @@ def test_what_a_command_reads() -> None:
         ({"result": {"content": "cached"}}, Answer(result={"content": "cached"})),
         ({"result": None}, Answer(result="")),
         ({"version": 1, "decision": "allow", "note": "n"}, Answer(decision="allow", note="n")),
+        ({"outcome": "gave_up", "reason": "no"}, Answer(reason="no", outcome=TurnOutcome("gave_up", "no"))),
+        (
+            {"halt": True, "reason": "no", "outcome": {"kind": "done", "reason": "all", "open": [], "evidence": ["42 tests"]}},
+            Answer(decision="deny", halt=True, reason="no", outcome=TurnOutcome("done", "all", (), ("42 tests",))),
+        ),
         (
             {"decision": "allow", "hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}, DENY,
         ),
@@ -271,6 +276,12 @@ def test_what_an_output_means(run: Any, answer: Answer) -> None:
         ("text", "the output is not JSON"),
         ("[]", "no JSON object"),
         ({"decision": "maybe"}, "`decision` is 'maybe'"),
+        (
+            {"outcome": "gave up"},
+            "`outcome` is 'gave up', not one of done, gave_up, out_of_budget, needs_person, failed",
+        ),
+        ({"outcome": {"kind": "interrupted"}}, "`outcome` is 'interrupted', not one of"),
+        ({"outcome": {"open": []}}, "missing required field `kind`"),
         ({"halt": "yes"}, "Expected `bool`"),
         ({"updated_input": "x"}, "`updated_input` is no object"),
         ({"inject": {}}, "missing required field `content`"),
@@ -324,6 +335,17 @@ def test_a_failing_guard_denies_if_it_says_so(home: HomeDir) -> None:
     put(home, {"event": "PreToolUse", "name": "guard", "command": "exit 7"})
     done, last = turn(home, calls("echo ok"), Reply("done"))
     assert results(last)[-1].strip() == "ok" and "exit status 7" in done.err
+
+
+def test_a_hook_says_how_the_turn_ended(home: HomeDir) -> None:
+    said = '{"outcome": {"kind": "gave_up", "reason": "2 tests fail", "open": ["a", "b"], "evidence": ["40 pass"]}}'
+    put(home, {"event": "turn:complete", "command": f"echo '{said}'"})
+    run, _ = turn(home, Reply("done"))
+    assert (run.code, run.out, run.err) == (3, "done\n", "cru: gave up: 2 tests fail; open: a, b\n")
+    run, _ = turn(home, Reply("done"), argv=("--json",))
+    last = msgspec.json.decode(run.out.splitlines()[-1])
+    assert (last["code"], last["payload"]["cause"]) == (3, "halted")
+    assert last["payload"]["outcome"] == msgspec.json.decode(said)["outcome"]
 
 
 def test_a_wrong_key_is_told_with_its_line_and_the_rest_runs(home: HomeDir) -> None:

@@ -50,13 +50,13 @@ def play(
 @pytest.mark.parametrize(
     ("budget", "requests", "reason"),
     [
-        ({"max_tokens": 250}, 3, "budget: this prompt has used 300 tokens of 250; a new prompt (`go on`) may use as much again, and "
+        ({"max_tokens": 250}, 3, "this prompt has used 300 tokens of 250; a new prompt (`go on`) may use as much again, and "
          "`-s budget.max_tokens=N` allows more for one run"),
-        ({"max_cost": 1}, 2, "budget: this prompt has cost $1.00 of $1.00; a new prompt"),
-        ({"max_seconds": 1e-9}, 0, "budget: this prompt has taken 0 s of 0; a new prompt"),
-        ({"session": {"max_tokens": 100}}, 1, "budget: this session has used 100 tokens of 100; a new run begins at 0, and "
+        ({"max_cost": 1}, 2, "this prompt has cost $1.00 of $1.00; a new prompt"),
+        ({"max_seconds": 1e-9}, 0, "this prompt has taken 0 s of 0; a new prompt"),
+        ({"session": {"max_tokens": 100}}, 1, "this session has used 100 tokens of 100; a new run begins at 0, and "
          "`-s budget.session.max_tokens=N` allows more for one"),
-        ({"max_tokens": 500, "session": {"max_cost": 0.6}}, 2, "budget: this session has cost $1.00 of $0.60"),
+        ({"max_tokens": 500, "session": {"max_cost": 0.6}}, 2, "this session has cost $1.00 of $0.60"),
     ],
 )  # fmt: skip
 def test_a_budget_that_is_used_up_halts_the_turn_and_loses_nothing(
@@ -71,9 +71,7 @@ def test_a_budget_that_is_used_up_halts_the_turn_and_loses_nothing(
 def test_a_new_prompt_has_a_budget_of_its_own_and_the_session_has_not(tmp_path: Path) -> None:
     world, first = play(tmp_path, max_tokens=200, session={"max_tokens": 300})
     assert (first.cause, len(world.sent)) == ("halted", 2)
-    assert (
-        world.run("go on").reason.startswith("budget: this session has used 300 tokens of 300") and len(world.sent) == 3
-    )
+    assert world.run("go on").reason.startswith("this session has used 300 tokens of 300") and len(world.sent) == 3
     assert world.run("go on").cause == "halted" and len(world.sent) == 3
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tests.core.turn.support import Ext, Person, World, always
 
 from cru.core.base.values.messages import Entry
+from cru.core.conversations.inbox import read_inbox
 from cru.core.events.answers import add_context, cancel, inject
 from cru.core.events.catalog import BY_TYPE, CATALOG
 from cru.core.events.stream import Published
@@ -123,4 +124,4 @@ def test_a_message_to_another_context_may_be_cancelled(tmp_path: Path) -> None:
     other = world.built.home.open("other")
     world.run("go")
     assert world.results() == ["Not sent: not to them"]
-    assert other.peek_inbox() == []
+    assert read_inbox(other.folder)[0] == []

@@ -235,4 +235,4 @@ def test_what_a_sub_agent_uses_counts_for_its_prompt_and_its_limits_hold_in_it(t
         )  # fmt: skip
         result = asyncio.run(to_the_end(world))
         assert (result.cause, (result.usage.requests, result.usage.input)) == (cause, totals), world.results()
-    assert "budget: this prompt has used 300 tokens of 300" in world.results()[0]
+    assert "out of budget: this prompt has used 300 tokens of 300" in world.results()[0]

@@ -8,7 +8,7 @@ import pytest
 from tests.core.turn.support import Ext, World, always, once, payload
 
 from cru.core.base.values.messages import RESOLVED
-from cru.core.conversations.inbox import InboxMessage
+from cru.core.conversations.inbox import InboxMessage, read_inbox
 from cru.core.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.core.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.core.events.stamp import Event
@@ -69,11 +69,11 @@ def test_the_inbox_goes_before_the_next_prompt_and_stays_if_that_is_blocked(tmp_
     world = World(tmp_path, ONE, Ext([("message:received", call, fields)]))
     world.built.home.send(InboxMessage("alice", "main", "the build is red"))
     world.run("blocked")
-    assert len(world.built.store.peek_inbox()) == 1
+    assert len(read_inbox(world.built.store.folder)[0]) == 1
     world.run("go")
     text = world.said()[-1][1]
     assert "[From: alice] the build is red" in text and text.endswith("\n\ngo")
-    assert world.built.store.peek_inbox() == []
+    assert read_inbox(world.built.store.folder)[0] == []
 
 
 def test_context_of_session_started_stands_beside_the_first_prompt(tmp_path: Path) -> None:

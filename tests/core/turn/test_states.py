@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.core.turn.support import Ext, World, always
+from tests.kit.tables import mermaid
 
 from cru.core.events.answers import cancel, halt
 from cru.core.events.stream import StateChanged
 from cru.core.turn import BadTransition
-from cru.core.turn.turn import TRANSITIONS, LegState, StateMachine, mermaid
+from cru.core.turn.turn import TRANSITIONS, LegState, StateMachine
 
 
 def test_every_state_is_reachable_from_idle_and_leads_back_to_it() -> None:

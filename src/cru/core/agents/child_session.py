@@ -18,6 +18,7 @@ from cru.core.events.payloads import InteractionCompleted, InteractionRequested,
 from cru.core.events.stream import AgentActivity, AgentCallFailed, Notice, Published, Stream
 from cru.core.guard.rules.gate import Asker, NoAsker, PermissionReply, PermissionSubject
 from cru.core.turn.background import run_to_end
+from cru.core.turn.outcomes import describe_end
 from cru.core.turn.parts import ModelChooser, Parts, ResolvedModel, acting
 from cru.core.turn.session import Session
 from cru.core.turn.turn import LegResult
@@ -157,10 +158,10 @@ async def _ask(session: Session, task: Task) -> LegResult:
 
 
 def _outcome(result: LegResult) -> TaskOutcome:
-    if result.cause == "done":
+    if result.is_done:
         return TaskOutcome(result.response or EMPTY, rounds=result.rounds)
-    why = result.error or result.reason or result.cause
-    return TaskOutcome(result.response, f"{result.cause}: {why}" if why != result.cause else why, rounds=result.rounds)
+    why = f"error: {result.error}" if result.error else describe_end(result)
+    return TaskOutcome(result.response, why, rounds=result.rounds)
 
 
 def _too_slow(outcome: TaskOutcome, seconds: float, time_limit: str) -> TaskOutcome:

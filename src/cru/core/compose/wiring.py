@@ -22,7 +22,6 @@ from cru.core.conversations import ContextSettings, StoreUnwritable, read_error
 from cru.core.conversations.entries import new_id
 from cru.core.conversations.home import Home
 from cru.core.conversations.identity import is_name
-from cru.core.conversations.inbox import InboxMessage
 from cru.core.conversations.line_file import LineFile
 from cru.core.conversations.store import FileContext
 from cru.core.events.bus import Bus
@@ -333,7 +332,7 @@ def tool_services(
         return await models.transport().get(url, {}, **limits)
 
     async def send(to: str, content: str, sender: str | None) -> str:
-        from cru.core.turn.mail import send_message
+        from cru.core.turn.mail import InboxMessage, send_message
 
         sentence = await send_message(bus, home, InboxMessage(store.name, to, content))
         return (

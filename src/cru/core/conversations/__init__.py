@@ -149,6 +149,13 @@ def open_if_exists(path: Path) -> int | None:
         raise read_error(path, error) from error
 
 
+def has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
 def read_if_exists(path: Path) -> bytes | None:
     """The content of a file, None if there is none. Raises StoreUnreadable."""
     try:

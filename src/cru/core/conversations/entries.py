@@ -57,7 +57,7 @@ class _EntryLine(Struct, frozen=True, omit_defaults=True):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Entry)
-LOG, ARCHIVE = "context.jsonl", "transcript_archive.jsonl"
+LOG, ARCHIVE, INBOX = "context.jsonl", "transcript_archive.jsonl", "inbox.jsonl"
 TORN = "the last line is incomplete (a run was killed while writing?); it is skipped and left in place"
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 

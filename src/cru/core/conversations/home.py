@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -24,7 +25,6 @@ from cru.core.conversations import (
 )
 from cru.core.conversations.entries import LogProblem
 from cru.core.conversations.identity import FORKING, check_name, ensure_session_id, is_name, known_origin, make_folder
-from cru.core.conversations.inbox import InboxMessage, deliver, read_inbox
 from cru.core.conversations.lock import ContextLock, LockState, clamp_heartbeat, is_stale, is_suspended, read_lock
 from cru.core.conversations.state import (
     CONTEXTS,
@@ -38,6 +38,9 @@ from cru.core.conversations.state import (
     save_state,
 )
 from cru.core.conversations.store import FileContext
+
+if TYPE_CHECKING:
+    from cru.core.conversations.inbox import InboxMessage
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
 MEMORY_DISKS = ("/dev/shm", "/tmp")
@@ -146,7 +149,7 @@ class Home:
 
     def open(self, name: str) -> FileContext:
         """The context of that name, made if it is missing. Raises StoreUnreadable, MigrationFailed."""
-        folder = self._folder(name)
+        folder = self.folder_of(name)
         make_folder(folder)
         return FileContext(folder, self._settings, self.project)
 
@@ -154,10 +157,6 @@ class Home:
         """The context of that name, which must be there. Raises NoSuchContext, and what `open` raises."""
         self._require_exists(name)
         return self.open(name)
-
-    def read_inbox(self, name: str) -> tuple[list[InboxMessage], list[LogProblem]]:
-        """The messages in the inbox of a context and the lines that are none; nothing is made or changed. Raises StoreUnreadable."""
-        return read_inbox(self._folder(name))
 
     def switch(self, name: str) -> None:
         """Make a context current, for later runs too; the one before becomes the previous one."""
@@ -175,14 +174,14 @@ class Home:
             self._known = load_state(self.path, self.project)
 
     def exists(self, name: str) -> bool:
-        return self._folder(name).is_dir()
+        return self.folder_of(name).is_dir()
 
     def status(self, name: str) -> str:
         """Return none, active or stale. A holder that is suspended counts as active."""
         lock = self._read_lock(name)
         if lock is None:
             return "none"
-        is_free = is_stale(lock, self._heartbeat) and not is_suspended(self._folder(name), lock)
+        is_free = is_stale(lock, self._heartbeat) and not is_suspended(self.folder_of(name), lock)
         return "stale" if is_free else "active"
 
     def holder(self, name: str) -> dict[str, object] | None:
@@ -196,7 +195,7 @@ class Home:
         """Raises NoSuchContext, NameTaken, ContextHeld, BadName."""
         if new == "new":
             raise BadName("a context cannot be renamed to 'new', which means a new name", "choose another one")
-        folder, target = self._folder(old), self._folder(new)
+        folder, target = self.folder_of(old), self.folder_of(new)
         self._require_exists(old)
         with ContextLock(folder, f"rename to {new}", self._heartbeat):
             if target.exists():
@@ -214,7 +213,7 @@ class Home:
         could not be cleared away is then in `failed_removals`. Raises ContextHeld, also if somebody has it open."""
         from cru.core.conversations.presence import refuse_if_attended
 
-        folder = self._folder(name)
+        folder = self.folder_of(name)
         exists = folder.is_dir()
         if exists:
             with ContextLock(folder, "delete", self._heartbeat, to_remove=True), write_errors(folder):
@@ -252,13 +251,16 @@ class Home:
 
     def send(self, message: InboxMessage) -> None:
         """Put a message into the inbox of the context `message.to`, whose folder is made if it is missing."""
-        deliver(self._folder(message.to), message)
+        from cru.core.conversations.inbox import deliver
 
-    def _folder(self, name: str) -> Path:
+        deliver(self.folder_of(message.to), message)
+
+    def folder_of(self, name: str) -> Path:
+        """Return the folder of a context, which may be missing. Raises BadName."""
         return self._contexts / check_name(name)
 
     def _read_lock(self, name: str) -> LockState | None:
-        return read_lock(self._folder(name), self._heartbeat)
+        return read_lock(self.folder_of(name), self._heartbeat)
 
     def _require_exists(self, name: str) -> None:
         if self.exists(name):

@@ -16,10 +16,10 @@ from msgspec import Struct, field
 
 from cru.core.base.files.regular import PRIVATE, append_lines, make_private_folder, open_regular
 from cru.core.base.values.messages import RESOLVED
-from cru.core.conversations import ContextHeld, read_if_exists, write_error, write_errors
-from cru.core.conversations.entries import ARCHIVE, BROKEN, LOG, LogProblem, new_id, now, short_error
+from cru.core.conversations import ContextHeld, has_content, read_if_exists, write_error, write_errors
+from cru.core.conversations.entries import ARCHIVE, BROKEN, INBOX, LOG, LogProblem, new_id, now, short_error
 
-INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
+REJECTED, GUARD = "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0
 LONGEST_NAME = 100
 
@@ -109,9 +109,9 @@ class InboxReading:
 
     def __enter__(self) -> list[InboxMessage]:
         self._rejected, self.problems, self.taking = b"", (), ""
-        if not self._has_content():
-            return []
         path = self._folder / INBOX
+        if not has_content(path):
+            return []
         if path.is_symlink():  # it could not be emptied
             raise write_error(path, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
         self._guard_fd = _lock_inbox(self._folder)
@@ -148,12 +148,6 @@ class InboxReading:
             self._sync()
         with write_errors(self._folder / INBOX):
             _truncate(self._folder / INBOX)
-
-    def _has_content(self) -> bool:
-        try:
-            return (self._folder / INBOX).stat().st_size > 0
-        except OSError:
-            return False
 
     def _release(self) -> None:
         if self._guard_fd >= 0:

@@ -14,12 +14,14 @@ from cru.core.conversations import (
     ContextSettings,
     NoSuchContext,
     StoreUnwritable,
+    has_content,
     os_error_text,
     read_if_exists,
     write_errors,
 )
 from cru.core.conversations.entries import (
     ARCHIVE,
+    INBOX,
     LOG,
     LogProblem,
     anchor_keeps,
@@ -30,12 +32,12 @@ from cru.core.conversations.entries import (
     summary_of,
 )
 from cru.core.conversations.identity import ensure_session_id, find_context, read_meta
-from cru.core.conversations.inbox import InboxMessage, InboxReading, read_inbox
 from cru.core.conversations.lock import ContextLock, clamp_heartbeat
 from cru.core.conversations.log import Log
 
 if TYPE_CHECKING:
     from cru.core.conversations.copied import CopyLink
+    from cru.core.conversations.inbox import InboxReading
     from cru.core.conversations.line_file import RecordLimits
     from cru.core.conversations.log_tail import LogTail
     from cru.core.conversations.presence import Presence
@@ -43,8 +45,7 @@ if TYPE_CHECKING:
 OLD, SUMMARY = "context.json", "summary.md"
 ANCHOR_VERSION = 1
 AnchorKind = Literal["compaction", "archive", "undo", "redo"]
-# Texts that only the user writes, and may keep elsewhere.
-LINKABLE = ("system_prompt.md",)
+LINKABLE = ("system_prompt.md",)  # texts that only the user writes, and may keep elsewhere
 
 
 class ContextStore(Protocol):
@@ -121,13 +122,11 @@ class ContextStore(Protocol):
         """Move the lines that the last anchor left behind out of the log, for the holder of the lock; how many."""
         ...
 
+    def has_mail(self) -> bool: ...
+
     def inbox(self) -> InboxReading:
         """`with` it to read the messages; a clean exit empties the inbox. The next refresh reports lines that were none. A resolved
         prompt in the log that has its `taking` as metadata `inbox` is what says that they were taken."""
-        ...
-
-    def peek_inbox(self) -> list[InboxMessage]:
-        """The messages that wait now; they stay."""
         ...
 
     def read_text(self, name: str) -> str:
@@ -332,11 +331,13 @@ class FileContext:
         self._loaded = True
         return rotate(self._log, self.folder / ARCHIVE)
 
-    def inbox(self) -> InboxReading:
-        return InboxReading(self.folder, self._log.problems.extend, self._log.sync)
+    def has_mail(self) -> bool:
+        return has_content(self.folder / INBOX)
 
-    def peek_inbox(self) -> list[InboxMessage]:
-        return read_inbox(self.folder)[0]
+    def inbox(self) -> InboxReading:
+        from cru.core.conversations.inbox import InboxReading  # most prompts find no message
+
+        return InboxReading(self.folder, self._log.problems.extend, self._log.sync)
 
     def read_text(self, name: str) -> str:
         return self._bytes(_check_text_name(name)).decode("utf-8", "replace")

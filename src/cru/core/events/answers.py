@@ -25,6 +25,11 @@ Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
 Position = Literal["user_prefix", "user_suffix"]
 P = TypeVar("P", bound=Struct)
 
+OutcomeKind = Literal["done", "gave_up", "out_of_budget", "needs_person", "failed", "interrupted"]
+OUTCOMES: tuple[OutcomeKind, ...] = ("done", "gave_up", "out_of_budget", "needs_person", "failed", "interrupted")
+"""From best to worst: of two, the worse counts."""
+HANDLER_OUTCOMES = OUTCOMES[:-1]
+
 STRENGTH: dict[str, int] = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
 HALT = 4
 
@@ -44,6 +49,20 @@ class Inject(Struct, frozen=True):
     content: str
     position: Position = "user_prefix"
     model: str = ""
+
+
+class TurnOutcome(Struct, frozen=True):
+    """How a turn ended (docs/turn.md, "Outcomes").
+
+    reason: one sentence for a person
+    open: what is not done
+    evidence: what shows that the rest is done
+    """
+
+    kind: OutcomeKind
+    reason: str = ""
+    open: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
 
 
 class UpdateKind(StrEnum):
@@ -114,6 +133,7 @@ class Answer(Struct, frozen=True, omit_defaults=True):
     result: the handler did the thing instead, and this came of it
     note: for the journal
     updates: what is permitted from now on
+    outcome: how the turn ends, if it ends here
     """
 
     decision: Decision = "none"
@@ -126,6 +146,7 @@ class Answer(Struct, frozen=True, omit_defaults=True):
     result: Any = None
     note: str = ""
     updates: tuple[PermissionUpdate, ...] = ()
+    outcome: TurnOutcome | None = None
 
     @property
     def stops(self) -> bool:
@@ -204,7 +225,18 @@ def add(a: Answer, b: Answer) -> Answer:
         result=a.result if a.result is not None else b.result,
         note="; ".join(filter(None, (a.note, b.note))),
         updates=a.updates + b.updates,
+        outcome=_worse(a.outcome, b.outcome),
     )
+
+
+def _worse(a: TurnOutcome | None, b: TurnOutcome | None) -> TurnOutcome | None:
+    """Fold two outcomes: the worse kind with its reasons, and what is open and shown in both."""
+    if a is None or b is None:
+        return a or b
+    kind = max(a.kind, b.kind, key=OUTCOMES.index)
+    reasons = dict.fromkeys(each.reason for each in (a, b) if each.kind == kind and each.reason)
+    still_open, evidence = dict.fromkeys(a.open + b.open), dict.fromkeys(a.evidence + b.evidence)
+    return TurnOutcome(kind, "; ".join(reasons), tuple(still_open), tuple(evidence))
 
 
 def stopped(answer: Answer) -> Answer:

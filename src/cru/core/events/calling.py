@@ -108,7 +108,7 @@ def _copied_answer(raw: Answer) -> Answer | None:
 
 
 def _is_usual(raw: Answer) -> bool:
-    if type(raw) is not Answer or raw.result is not None or raw.inject is not None or type(raw.halt) is not bool:
+    if type(raw) is not Answer or raw.result is not None or raw.inject or raw.outcome or type(raw.halt) is not bool:
         return False
     if raw.updates:
         return False

@@ -25,6 +25,7 @@ class EventRow(Struct, frozen=True):
     inject: whether an inject has a place
     result: what a result means; "": it has no place
     updates: whether changes of what is permitted have a place
+    outcome: whether it says how the turn ends
     scope: of handlers that name none
     ident: the field of the payload that patterns match
     fails: what a failing in-process handler means
@@ -42,6 +43,7 @@ class EventRow(Struct, frozen=True):
     inject: bool = False
     result: str = ""
     updates: bool = False
+    outcome: bool = False
     scope: Literal["main", "tree"] = "main"
     ident: str = ""
     fails: Literal["pass", "deny"] = "pass"
@@ -238,6 +240,7 @@ CATALOG: tuple[EventRow, ...] = (
         cancel="no continuation",
         context=_NEXT,
         inject=True,
+        outcome=True,
         ident="cause",
     ),
     _row("injection_pending", p.InjectionPending, "observe", "an inject was accepted"),

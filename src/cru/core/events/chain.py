@@ -221,7 +221,14 @@ class Chain:
                 del self.edits[edits:]
                 return _refusal(answer), HandlerFailure(error.message)
             self.edits.append((change.field, handler.owner))
-        if answer.context or answer.context_files or answer.inject or answer.result is not None or answer.halt:
+        if (
+            answer.context
+            or answer.context_files
+            or answer.inject
+            or answer.result is not None
+            or answer.halt
+            or answer.outcome
+        ):
             answer = _placed(row, answer, rejected)
         if answer.updates:
             answer = _signed(row, answer, handler.owner, rejected)
@@ -289,6 +296,9 @@ def _placed(row: EventRow, answer: Answer, rejected: list[str]) -> Answer:
     if answer.result is not None and not row.result:
         without["result"] = None
         rejected.append("a result has no place here")
+    if answer.outcome is not None and not (row.outcome or (answer.halt and row.in_turn)):
+        without["outcome"] = None
+        rejected.append("an outcome has no place here")
     if answer.halt and not row.in_turn:
         without.update(halt=False, decision="deny")
         rejected.append("there is no turn to halt")

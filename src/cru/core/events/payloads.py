@@ -262,7 +262,7 @@ class SessionCompacted(Struct, frozen=True):
 
 class TurnComplete(Struct, frozen=True):
     """cause: done, cancelled, halted, interrupted or error; response is this leg's text; queued: what users typed that waits behind it;
-    fallback: who has the word after a final reply, call_user or call_agent."""
+    fallback: who has the word after a final reply, call_user or call_agent; called_user: the agent ended the leg with call_user."""
 
     cause: str
     response: str
@@ -274,6 +274,7 @@ class TurnComplete(Struct, frozen=True):
     recurse: str | None = None
     queued: int = 0
     fallback: str = "call_user"
+    called_user: bool = False
 
 
 class InjectionPending(Struct, frozen=True):

@@ -122,7 +122,7 @@ def make_load(known: Iterable[EntryStatus], run: str) -> LoadRecord:
 
 def effects_of(answer: Answer) -> tuple[str, ...]:
     """What an answer brings beside its decision, in a word each."""
-    more = [name for name in ("context", "context_files", "inject") if getattr(answer, name)]
+    more = [name for name in ("context", "context_files", "inject", "outcome") if getattr(answer, name)]
     if answer.result is not None:
         more.append("result")
     if answer.updates:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast, get_args
 
+import msgspec
 from msgspec import Struct
 
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, Entry
+from cru.core.events.answers import TurnOutcome
 from cru.core.events.payloads import Attachment
 from cru.core.turn import KeyPassedBy, NothingToResume
 from cru.core.turn.history import PROMPT_SOURCES
 from cru.core.turn.prompts import RETRY, final_reply
 from cru.core.turn.session import Session
-from cru.core.turn.turn import TYPED_SOURCES, Cause, LegResult
+from cru.core.turn.turn import TYPED_SOURCES, Cause, LegResult, end_turn
 
 KEY = "key"
 """Where a prompt's entry in the log has it, in its metadata."""
@@ -92,4 +94,6 @@ def _earlier(span: list[Entry], is_last: bool) -> EarlierPrompt:
     result = LegResult(
         cast(Cause, cause) if is_finished else "interrupted", final_reply(span, last) or "", last, reason=reason
     )
+    if is_finished and "outcome" in ends[-1]:
+        result = end_turn(result, msgspec.convert(ends[-1]["outcome"], TurnOutcome))
     return EarlierPrompt(result, is_finished, is_last)

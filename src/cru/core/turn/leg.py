@@ -9,6 +9,7 @@ import msgspec
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Span, ToolCall, ToolSpec
+from cru.core.events.answers import Answer
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.core.models.protocol import ContextTooLong, ModelError
@@ -16,7 +17,7 @@ from cru.core.turn import EmptyReply, log_writer
 from cru.core.turn.parts import Parts, ResolvedModel
 from cru.core.turn.prompts import PendingContext, context_texts, final_reply, receive_prompt, supersede
 from cru.core.turn.round import ModelReply, RequestPlan, ask_model
-from cru.core.turn.turn import USER, Cause, LegResult, LegState, Prompt, StateMachine, Turn, TurnStopped
+from cru.core.turn.turn import USER, Cause, LegResult, LegState, Prompt, StateMachine, Turn, TurnStopped, stop_for
 
 if TYPE_CHECKING:
     from cru.core.turn.calls.tool_call import FinishedCall
@@ -58,6 +59,7 @@ class Leg:
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
         self._machine.to(LegState.RECEIVING)
+        self.turn.called_user = False
         before = supersede(self.parts, self._prompt, self._pending)
         self.ref = log_writer.begin_leg(self.parts, self._prompt, self.ref, *before)
 
@@ -71,7 +73,7 @@ class Leg:
                     await self._sync.finish()
             return self._finish("done")
         except TurnStopped as stop:
-            return self._finish(stop.cause, reason=stop.reason)
+            return self._finish(stop.cause, reason=stop.reason, outcome=stop.outcome)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None:
@@ -164,7 +166,7 @@ class Leg:
         started = await parts.bus.dispatch(LegStarted(text, turn.fuel))
         turn.take_fuel(started.payload.fuel)
         turn.fallback = started.payload.fallback
-        _raise_if_halted(started.answer.halt, started.answer.reason)
+        _raise_if_halted(started.answer)
         spans = await self._build_system_prompt()
         if parts.services.lifecycle.before_round:
             await parts.take_arrivals(resolved)
@@ -175,7 +177,7 @@ class Leg:
         parts = self.parts
         names = parts.tools.names() if parts.offers_tools(resolved) else ()
         selected = await parts.bus.dispatch(ToolsSelect(names))
-        _raise_if_halted(selected.answer.halt, selected.answer.reason)
+        _raise_if_halted(selected.answer)
         added = [name for name in selected.payload.tools if name not in names]
         if added:
             parts.bus.stream.warn(
@@ -195,7 +197,7 @@ class Leg:
         """The system prompt: once a leg, and again after a compaction, since the summary is one of its sections."""
         parts = self.parts
         built = await parts.bus.dispatch(SystemPromptBuild(parts.prompt.sections()))
-        _raise_if_halted(built.answer.halt, built.answer.reason)
+        _raise_if_halted(built.answer)
         texts = context_texts(parts, built.answer)
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
         return (*built.payload.sections, *extra)
@@ -308,7 +310,7 @@ class Leg:
         await self.parts.bus.flush()
         outcome = await self.parts.bus.dispatch(payload)
         self._pending.add(context_texts(self.parts, outcome.answer), outcome.answer.inject)
-        _raise_if_halted(outcome.answer.halt, outcome.answer.reason)
+        _raise_if_halted(outcome.answer)
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> bool:
         """Run the batch; True if the leg is over after it."""
@@ -333,7 +335,7 @@ class Leg:
             await self._speak(outcome)
         is_over = bool(ended) or all(outcome.decided.terminates for outcome in outcomes)
         if is_over:
-            turn.fallback = USER  # the calls said where the leg goes
+            turn.fallback, turn.called_user = USER, bool(ended)  # the calls said where the leg goes
         elif turn.fuel == 0:
             from cru.core.turn.calls import limits
 
@@ -373,9 +375,9 @@ def close_calls(parts: Parts) -> None:
         log_writer.interrupted(parts, call)
 
 
-def _raise_if_halted(halts: bool, reason: str) -> None:
-    if halts:
-        raise TurnStopped("halted", reason)
+def _raise_if_halted(answer: Answer) -> None:
+    if answer.halt:
+        raise stop_for(answer, "the leg")
 
 
 def _warn_cut(bus: Bus, plan: RequestPlan) -> None:

@@ -22,12 +22,13 @@ from cru.core.base.values.messages import (
 )
 from cru.core.conversations import ContextError
 from cru.core.conversations.entries import new_id
+from cru.core.events.answers import TurnOutcome
 from cru.core.events.payloads import FailureKind
 from cru.core.events.stream import EntryLogged
 from cru.core.tools.protocol import ToolResult
 from cru.core.turn.history import IMAGES, INPUT_TOKENS, INTERRUPTED
 from cru.core.turn.parts import Parts
-from cru.core.turn.turn import CONTINUATION_SOURCES, Prompt
+from cru.core.turn.turn import CONTINUATION_SOURCES, DONE, Prompt
 
 NOT_COUNTED = Usage()
 
@@ -183,9 +184,14 @@ def interrupted(parts: Parts, call: ToolCall) -> None:
     result(parts, call, content, True, which=FailureKind.INTERRUPTED.value)
 
 
-def leg_ended(parts: Parts, ref: str, cause: str) -> None:
-    if ref:
-        write(parts, entry(LEG_ENDED, metadata={"ref": ref, "cause": cause}))
+def leg_ended(parts: Parts, ref: str, cause: str, outcome: TurnOutcome | None = None) -> None:
+    """Log the end of a leg, and how its turn ended if that is another story than its cause tells."""
+    if not ref:
+        return
+    metadata: dict[str, Any] = {"ref": ref, "cause": cause}
+    if cause in ("done", "halted") and outcome is not None and outcome != DONE:
+        metadata["outcome"] = msgspec.to_builtins(outcome)
+    write(parts, entry(LEG_ENDED, metadata=metadata))
 
 
 def transcript(parts: Parts) -> None:

@@ -10,7 +10,7 @@ from cru.core.base.config.closest import closest
 from cru.core.base.values.messages import RESOLVED, Entry
 from cru.core.conversations import ContextError
 from cru.core.conversations.home import Home
-from cru.core.conversations.inbox import InboxMessage
+from cru.core.conversations.inbox import InboxMessage as InboxMessage
 from cru.core.events.bus import Bus, Outcome
 from cru.core.events.payloads import InboxSending, InboxSent
 from cru.core.tools.protocol import ToolError

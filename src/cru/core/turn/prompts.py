@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
 
 from cru.core.base.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, UNANSWERED, Entry, Image
-from cru.core.conversations.inbox import InboxMessage
 from cru.core.events.answers import Answer, Inject
 from cru.core.events.bus import Bus
 from cru.core.events.payloads import Attachment, MessageReceived
@@ -21,6 +21,9 @@ from cru.core.turn.commands import expand_command
 from cru.core.turn.history import IMAGES, PROMPT_SOURCES
 from cru.core.turn.parts import Parts
 from cru.core.turn.turn import Prompt, PromptSource, stop_for
+
+if TYPE_CHECKING:
+    from cru.core.conversations.inbox import InboxMessage
 
 RETRY = ("error", "interrupted")
 REPORT: PromptSource = "task"
@@ -137,10 +140,11 @@ async def receive_prompt(
     images, others = pick_images(parts.bus, prompt.attachments, outcome.payload.attachments)
     text = "\n\n".join([*prompt.before, *_attached(text, images, others), *prompt.after])
     context = (*pending.context, *context_texts(parts, answer))
-    reading = parts.store.inbox()
-    with reading as messages:
+    reading = parts.store.inbox() if parts.store.has_mail() else None
+    with reading or nullcontext(()) as messages:
         text = _inbox(messages) + text
-        log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking, model, images)
+        taking = reading.taking if reading is not None else ""
+        log_writer.resolved(parts, ref, prompt.text, text, context, taking, model, images)
     for problem in parts.store.new_problems():  # lines of the inbox that are no messages
         parts.bus.stream.warn(problem.text(parts.store.folder))
     pending.context.clear()

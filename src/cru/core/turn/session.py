@@ -31,6 +31,7 @@ from cru.core.turn.turn import (
     PromptSource,
     StateMachine,
     Turn,
+    end_turn,
 )
 
 if TYPE_CHECKING:
@@ -270,8 +271,8 @@ class Session:
         except Interrupted:  # while a person was asked
             self._drop_queue("interrupted")
             return result, None
-        if stopped:
-            return replace(result, cause="halted", reason=stopped), None
+        if stopped is not None:
+            return end_turn(result, stopped), None
         await self.parts.bus.dispatch(InjectionPending(inject.content, inject.position))
         return result, Prompt(inject.content, "continuation", model=inject.model)
 
@@ -297,13 +298,13 @@ class Session:
             continuation = settling.Continuation(drained="interrupted")
         if continuation.drained or self._queue.closed:
             self._drop_queue(continuation.drained or "interrupted")
+        if continuation.outcome is not None:
+            result = end_turn(result, continuation.outcome)
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
         parts.bus.counts = {}
         parts.store.sync()
         if parts.store.keeps_transcript:
             log_writer.transcript(parts)
-        if continuation.halted:
-            result = replace(result, cause="halted", reason=continuation.drained)
         result = replace(result, usage=parts.models.ledger.prompt.totals)
         return result, None if self._queue.closed else continuation.prompt
 

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.events.answers import Answer, Inject
+from cru.core.events.answers import Answer, Inject, TurnOutcome
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import InjectionPending, TurnComplete
 from cru.core.events.stamp import Event
+from cru.core.guard.rules import NoAsker
 from cru.core.turn import log_writer
 from cru.core.turn.parts import Parts, SessionServices
 from cru.core.turn.prompts import PendingContext, context_texts, last_model
-from cru.core.turn.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
+from cru.core.turn.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped, outcome_of
 
 if TYPE_CHECKING:
     from cru.core.turn.ports import Waker
 
 GO_ON_TEXT = "[Go on by yourself. Call call_user when you need the user, or when you are done.]"
+NOBODY_TEXT = "[Nobody can answer. Decide for yourself and continue, and say what you assumed.]"
 RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
 
 
@@ -29,12 +31,12 @@ class Continuation(Struct, frozen=True):
 
     prompt: of the next leg; None: the session is idle
     drained: why queued prompts are dropped; "": they are not
-    halted: a handler or a limit ended the turn although the leg had ended well
+    outcome: how the turn ends, where it ends otherwise than its last leg
     """
 
     prompt: Prompt | None = None
     drained: str = ""
-    halted: bool = False
+    outcome: TurnOutcome | None = None
 
 
 async def settle(
@@ -54,25 +56,46 @@ async def settle(
     pending.injects.clear()
     pending.context.extend(context_texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
-        log_writer.leg_ended(parts, result.ref, result.cause)
-        halted = answer.halt and result.cause == "done"
-        return Continuation(None, answer.reason or result.reason or ("halted" if halted else result.cause), halted)
+        return _stop(parts, result, answer)
+    ended = answer.outcome if result.cause == "done" else None
     if result.cause != "done" or answer.stops:
         injects = []
+    elif ended is not None and ended.kind == "needs_person" and not len(queue):
+        injects = _answer_for_person(parts, turn, injects)
     queued = queue.prompt()
     if queued is not None:
         log_writer.leg_ended(parts, result.ref, result.cause)
         for inject in injects:
             await parts.bus.dispatch(InjectionPending(inject.content, inject.position, False))
         return Continuation(join_injects(queued, injects))
-    stopped = await why_not_continue(parts, turn, pending, result.response) if injects else ""
-    if injects and not stopped:
+    stopped = await why_not_continue(parts, turn, pending, result.response) if injects else None
+    if injects and stopped is None:
         is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
         return await _continue(parts, result, turn, injects, is_recursion)
-    log_writer.leg_ended(parts, result.ref, result.cause)
-    if stopped or result.cause != "done":
-        return Continuation(drained=stopped, halted=bool(stopped))
-    return await report_background(parts, turn, pending, result.response)
+    ended = stopped or ended
+    log_writer.leg_ended(parts, result.ref, result.cause, ended or result.outcome)
+    if stopped is not None or result.cause != "done":
+        return Continuation(drained=stopped.reason if stopped is not None else "", outcome=ended)
+    report = await report_background(parts, turn, pending, result.response)
+    return report if report.prompt is not None or report.outcome is not None else Continuation(outcome=ended)
+
+
+def _stop(parts: Parts, result: LegResult, answer: Answer) -> Continuation:
+    """The end of a turn that was halted or interrupted in its last leg, or is halted now."""
+    is_done = result.cause == "done"
+    why = answer.reason or result.reason or ("halted" if is_done else result.cause)
+    ended = outcome_of(answer, why) if is_done else None
+    log_writer.leg_ended(parts, result.ref, result.cause, ended or result.outcome)
+    return Continuation(None, why, ended)
+
+
+def _answer_for_person(parts: Parts, turn: Turn, injects: list[Inject]) -> list[Inject]:
+    """What the agent goes on with after a question. Where a person may answer, it waits. Where nobody is there, it is told so once in a
+    turn, and its next question ends the turn."""
+    if turn.has_answered or not isinstance(parts.services.face.asker, NoAsker):
+        return []
+    turn.has_answered = True
+    return [Inject(NOBODY_TEXT), *injects]
 
 
 async def report_background(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> Continuation:
@@ -80,8 +103,8 @@ async def report_background(parts: Parts, turn: Turn, pending: PendingContext, r
     if not any(waker.has_report() for waker in wakers(parts.services)):
         return Continuation()
     stopped = await why_not_continue(parts, turn, pending, response)
-    if stopped:
-        return Continuation(drained=stopped, halted=True)
+    if stopped is not None:
+        return Continuation(drained=stopped.reason, outcome=stopped)
     reports = [report for waker in wakers(parts.services) if (report := waker.take_report())]
     work = parts.services.tasks.background
     tasks = work.take_reported() if work is not None else ()
@@ -91,7 +114,7 @@ async def report_background(parts: Parts, turn: Turn, pending: PendingContext, r
 async def wake(parts: Parts, turn: Turn, pending: PendingContext) -> Prompt | None:
     """The same while the agent is idle: it counts for the turn that there was last."""
     report = await report_background(parts, turn, pending, turn.last_response or "")
-    if report.halted:
+    if report.outcome is not None:
         parts.bus.stream.warn(f"what ended in the background waits for your next prompt: {report.drained}")
     return report.prompt
 
@@ -102,8 +125,8 @@ def wakers(services: SessionServices) -> list[Waker]:
     return [*tasks.wakers, *([tasks.background] if tasks.background is not None else [])]
 
 
-async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:
-    """Count one continuation after this reply; or which limit is reached that ends the turn."""
+async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> TurnOutcome | None:
+    """Count one continuation after this reply; the outcome if a limit is reached that ends the turn."""
     from cru.core.turn.calls import limits
 
     try:
@@ -111,11 +134,11 @@ async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, re
         await limits.check_fuel(parts, turn, pending)
         await limits.check_reply(parts, turn, pending, response)
     except TurnStopped as stop:
-        return stop.reason
+        return stop.outcome
     turn.continuations += 1
     if turn.fuel > 0:
         turn.fuel -= 1
-    return ""
+    return None
 
 
 async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) -> Outcome[TurnComplete]:
@@ -123,22 +146,18 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
     if recurse is not None and turn.recursions >= parts.settings.max_recursion_depth:
         parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
         recurse = None
-    stuck = _count_no_progress(turn, result.response) if result.cause == "done" else 0
+    stuck = 0
+    if result.cause == "done":  # legs in a row that gave the same reply without any new tool result
+        same = turn.last_response == result.response and turn.results == turn.results_before
+        stuck = turn.no_progress = turn.no_progress + 1 if same else 0
+        turn.last_response, turn.results_before = result.response, turn.results
     if stuck == 1:
         parts.bus.stream.warn("no progress: the same reply twice and no new tool result")
     payload = TurnComplete(
         result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse, queued,
-        turn.fallback,
+        turn.fallback, turn.called_user,
     )  # fmt: skip
     return await parts.bus.dispatch(payload)
-
-
-def _count_no_progress(turn: Turn, response: str) -> int:
-    """How many legs in a row gave the same reply without any new tool result."""
-    same = turn.last_response == response and turn.results == turn.results_before
-    turn.no_progress = turn.no_progress + 1 if same else 0
-    turn.last_response, turn.results_before = response, turn.results
-    return turn.no_progress
 
 
 async def _continue(

@@ -1,6 +1,6 @@
 """Prompts and their queue, the turn that they start, the states that its legs go through, and how they end.
 
-The drawing in docs/turn.md is made from the table of transitions.
+The drawing in docs/turn.md is made from the table of transitions (tests/kit/tables.py).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
-from cru.core.events.answers import Answer, Inject
+from cru.core.events.answers import Answer, Inject, OutcomeKind, TurnOutcome
 from cru.core.events.payloads import Attachment
 from cru.core.turn import BadTransition
 from cru.core.turn.commands import split_command
@@ -77,13 +78,6 @@ class StateMachine:
         self._watch(old, new)
 
 
-def mermaid() -> str:
-    """The table as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2", "    [*] --> idle"]
-    lines += [f"    {old} --> {new}: {why}" for (old, new), why in TRANSITIONS.items()]
-    return "\n".join(lines)
-
-
 class Prompt(Struct, frozen=True):
     """One prompt on its way into a leg.
 
@@ -132,6 +126,8 @@ class Turn(Struct):
     fuel_given: the fuel of the setting, and what a person added
     is_fuel_set: a handler said how much is left: nobody is asked for more
     more_continuations: what a person allowed beyond the setting
+    called_user: the running leg ended with call_user
+    has_answered: the agent was told once that nobody can answer its question
     """
 
     id: str
@@ -147,6 +143,8 @@ class Turn(Struct):
     fuel_given: int = 0
     is_fuel_set: bool = False
     more_continuations: int = 0
+    called_user: bool = False
+    has_answered: bool = False
 
     def take_fuel(self, fuel: int) -> None:
         """What a handler left of it."""
@@ -154,8 +152,11 @@ class Turn(Struct):
         self.fuel = fuel
 
 
+DONE = TurnOutcome("done")
+
+
 class LegResult(Struct, frozen=True):
-    """How a leg ended.
+    """How a leg ended. Of the last leg of a turn, `outcome` says how the turn did.
 
     response: the text of its last reply
     ref: the log entry of its prompt
@@ -177,20 +178,46 @@ class LegResult(Struct, frozen=True):
     code: int = 0
     recurse: str | None = None
     usage: UsageTotals = UsageTotals()
+    outcome: TurnOutcome = DONE
+
+    def __post_init__(self) -> None:
+        if self.cause != "done" and self.outcome is DONE:
+            kind: OutcomeKind = "interrupted" if self.cause == "interrupted" else "failed"
+            force_setattr(self, "outcome", TurnOutcome(kind, self.reason or self.error))
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome.kind == "done"
+
+
+def end_turn(result: LegResult, outcome: TurnOutcome) -> LegResult:
+    """The result of the last leg with the outcome of its turn. A turn that is not done counts as halted."""
+    if outcome.kind == "done":
+        return replace(result, outcome=outcome)
+    return replace(result, cause="halted", reason=outcome.reason, outcome=outcome)
 
 
 class TurnStopped(Exception):
-    """Ends a leg early with a cause."""
+    """Ends a leg early with a cause; `outcome`: of the turn, "failed" unless a limit or a handler says otherwise."""
 
-    def __init__(self, cause: Cause, reason: str = "") -> None:
+    def __init__(self, cause: Cause, reason: str = "", outcome: TurnOutcome | OutcomeKind = "failed") -> None:
         super().__init__(reason)
         self.cause: Cause = cause
         self.reason = reason
+        self.outcome = TurnOutcome(outcome, reason) if isinstance(outcome, str) else outcome
 
 
 def stop_for(answer: Answer, what: str) -> TurnStopped:
     """The end of the leg that a cancel or halt means."""
-    return TurnStopped("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")
+    cause: Cause = "halted" if answer.halt else "cancelled"
+    reason = answer.reason or f"{what} was {cause}"
+    return TurnStopped(cause, reason, outcome_of(answer, reason))
+
+
+def outcome_of(answer: Answer, reason: str) -> TurnOutcome:
+    """The outcome that an answer which stops the turn gives it; "failed" if the answer names none."""
+    outcome = answer.outcome or TurnOutcome("failed")
+    return outcome if outcome.reason else replace(outcome, reason=reason)
 
 
 class PromptQueue:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from cru.core.base.values.errors import CruError
 from cru.core.compose import FaceSettings, SessionBundle, Start, build
 from cru.core.conversations import ContextHeld, LogLost
+from cru.core.conversations.inbox import read_inbox
 from cru.core.events.calling import describe_error
 from cru.core.events.payloads import ToolFailed
 from cru.core.events.stream import AgentCallFailed, CommandSaid, Notice, Published
@@ -270,7 +271,7 @@ async def _turn_once(session: Session, request: PromptRequest) -> LegResult:
 async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:
     """A turn about the messages that wait; none if another run has taken them."""
     with session.locked():
-        if not session.parts.store.peek_inbox():
+        if not read_inbox(session.parts.store.folder)[0]:
             return LegResult("done")
         session.submit(request.text, source=request.source, literal=request.literal)
         return await run_to_end(session) or LegResult("done")
@@ -351,6 +352,8 @@ def exit_status(result: LegResult) -> int:
     """The exit status that a leg's end means."""
     if result.cause == "error":
         return result.code or ExitStatus.ERROR
+    if result.outcome.kind == "done":
+        return ExitStatus.DONE
     return EXIT_STATUSES[result.cause]
 
 

@@ -35,7 +35,7 @@ from cru.core.events.stream import (
     StatusChanged,
     ToolDrew,
 )
-from cru.core.turn.turn import LegResult
+from cru.core.turn.turn import DONE, LegResult
 from cru.faces.cli.answer_writer import AnswerWriter
 from cru.faces.cli.console import one_line, print_above_prompt, say, show, write_error
 
@@ -139,20 +139,20 @@ class TextFace:
         return "" if self._statuses is None else self._statuses.text()
 
     def result(self, result: LegResult, code: int, resume: str = "") -> None:
-        """The last word: what went wrong, if anything did, and how to go on with an unfinished turn."""
+        """Print the last lines: how the turn ended, if there is something to say, and how to resume an unfinished turn."""
         if result.cause == "interrupted":
             self._forget_questions()  # whatever became of them
         if self._defer(lambda: self.result(result, code, resume)):
             return
-        self._end_thought()
-        self._answer.end()
-        self._is_streamed = False
+        self._end_reply()
         self._count_repeats()
         if result.cause == "error":
             self.say("\n  ".join([f"cru: {result.error}", *result.hint.splitlines()]))
-        elif result.cause != "done":
-            why = f": {result.reason}" if result.reason not in ("", result.cause) else ""
-            self.say(f"cru: {result.cause}{why}")
+        elif result.outcome is not DONE:
+            from cru.core.turn.outcomes import describe_end
+
+            if line := describe_end(result):
+                self.say(f"cru: {line}")
         if resume:
             self.say(f"resume with: {resume}")
 

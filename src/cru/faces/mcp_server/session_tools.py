@@ -13,6 +13,7 @@ from cru.core.base.values.messages import ToolSpec
 from cru.core.conversations.home import Home
 from cru.core.tools.arguments import check_arguments
 from cru.core.tools.protocol import Access, Kind, Tool, ToolContext, ToolError, ToolResult, ToolServices
+from cru.core.turn.outcomes import describe_end
 from cru.core.turn.turn import LegResult
 
 Some = Annotated[str, Meta(min_length=1)]
@@ -101,14 +102,14 @@ class SendPromptTool(_SessionTool):
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         async with self._alone:
             result = await self._run_turn(str(args["context"]), str(args["prompt"]))
-        if result.cause == "done":
+        if result.is_done:
             return ToolResult(result.response)
         raise ToolError(_failure(result), result.response)
 
 
 def _failure(result: LegResult) -> str:
-    why = result.error or result.reason
-    return f"the turn ended otherwise than done: {result.cause}{f': {why}' if why else ''}"
+    why = f"error: {result.error}" if result.error else describe_end(result)
+    return f"the turn is not done: {why}"
 
 
 class SessionTools:

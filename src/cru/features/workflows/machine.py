@@ -10,7 +10,8 @@ import msgspec
 from cru.core.api.host import Host, NamespaceError
 from cru.core.api.session_view import SessionView
 from cru.core.base.config.closest import did_you_mean
-from cru.core.events.payloads import Custom
+from cru.core.events.answers import OutcomeKind, TurnOutcome
+from cru.core.events.payloads import Custom, TurnComplete
 from cru.core.events.stream import StatusChanged
 from cru.features.workflows import guard, texts
 from cru.features.workflows.definition import Definition, Limits, WorkflowState
@@ -156,46 +157,54 @@ class WorkflowMachine:
             self.record.rounds += 1
             self.record.total_rounds += 1
 
-    async def round_over(self) -> tuple[str, str]:
-        """A round with tool calls is over: (what to read in a new state, why everything stops); both are "" as a rule."""
+    async def round_over(self) -> tuple[str, TurnOutcome | None]:
+        """Count a round with tool calls. Return what the agent reads in a new state, and how the turn ends if a limit is reached."""
         if self.record is None or self.here is None:
-            return "", ""
+            return "", None
         save_record(self.owner, self.name, self.record)
         return await self._apply_limits()
 
-    async def leg_over(self, done: bool, stuck: int, goes_on: bool) -> tuple[str, str]:
-        """A leg is over: (what makes the agent go on, why it gives up); both are "" if it is to wait, or `goes_on` by itself. `stuck`: legs
-        without progress."""
+    async def leg_over(self, over: TurnComplete) -> tuple[str, TurnOutcome | None]:
+        """Count a leg. Return the text with which the agent continues, and how the turn ends if it ends here; "" and None if the workflow
+        waits, or if the agent goes on by itself."""
         record, state = self.record, self.here
         if record is None or state is None:
-            return "", ""
+            return "", None
         record.legs += 1
         record.total_legs += 1
         save_record(self.owner, self.name, record)
-        if not done or self.is_paused:
-            return "", ""
-        text, stops = await self._apply_limits()
-        if text or stops or goes_on:
-            return text, stops
-        if stuck >= STUCK:
+        if over.cause != "done" or self.is_paused:
+            return "", None
+        if over.called_user:
+            return "", self._end("needs_person", over.response or "the agent called for you")
+        text, end = await self._apply_limits()
+        if text or end is not None or over.recurse is not None:
+            return text, end
+        if over.no_progress >= STUCK:
             self.is_paused = True
-            where = f"workflow {self.name} waits in the state {state.name}"
-            return "", f"{where}: {stuck} legs without progress; your next prompt goes on with it"
-        return texts.continuation(self.definition, state, record), ""
+            why = f"{over.no_progress} legs without progress; your next prompt goes on with it"
+            return "", self._end("gave_up", f"workflow {self.name} waits in the state {state.name}: {why}")
+        return texts.continuation(self.definition, state, record), None
 
     # ------------------------------------------------------------------------------------------------------------------------------
 
-    async def _apply_limits(self) -> tuple[str, str]:
+    def _end(self, kind: OutcomeKind, why: str) -> TurnOutcome:
+        """How the turn ends while the workflow is not done."""
+        state = self.record.state if self.record is not None else ""
+        return TurnOutcome(kind, why, (f"workflow {self.name} in the state {state}",))
+
+    async def _apply_limits(self) -> tuple[str, TurnOutcome | None]:
         over = self._reached_limit()
         if over is None:
-            return "", ""
+            return "", None
         what, then = over
         if not then:
             self.stop(what)
-            return "", f"workflow {self.name} is stopped: {what}; `/{self.name}` goes on and counts anew"
+            why = f"workflow {self.name} is stopped: {what}; `/{self.name}` goes on and counts anew"
+            return "", self._end("out_of_budget", why)
         state = await self.put(then, what, "limit")
         self.warn(f"workflow {self.name}: {what}; it goes on in the state {then}")
-        return f"[workflow {self.name}: {what}]\n{texts.entry_text(self.definition, state)}", ""
+        return f"[workflow {self.name}: {what}]\n{texts.entry_text(self.definition, state)}", None
 
     def _reached_limit(self) -> tuple[str, str] | None:
         """The limit that is reached, and the state that it leads to."""

@@ -6,14 +6,16 @@ calls, by a handler that denies when it fails.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
+
+from msgspec.structs import replace
 
 from cru.core.agents.record import MAIN
 from cru.core.api.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.files.glob import compile_identifier_glob
 from cru.core.events import payloads
-from cru.core.events.answers import PASS, Answer, Inject, cancel, halt
+from cru.core.events.answers import PASS, Answer, Inject, TurnOutcome, add, cancel, halt
 from cru.core.events.registry import HandlerFunction
 from cru.core.events.stamp import Event
 from cru.core.tools.builtin import ToolRegistry as Tools
@@ -60,7 +62,6 @@ class Workflows:
     is_model_informed: whether the model knows the states as they are
     _is_in_leg: whether the agent is at work
     _moving: the agents that have asked for a move in the batch that runs
-    _has_called_user: whether the agent handed over to the user in this leg
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -71,7 +72,7 @@ class Workflows:
         self._cru = Host(PluginSession(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
         self._warned: set[str] = set()
         self._ids: list[int] = []
-        self._is_in_leg = self._has_called_user = False
+        self._is_in_leg = False
         self._moving: set[str] = set()
 
     def running(self) -> list[WorkflowMachine]:
@@ -86,7 +87,6 @@ class Workflows:
             "leg:started": (self._started, {}),
             "message:before_send": (self._before_send, {"scope": "main"}),
             "tool:before_call": (self._judge_call, {"priority": 0}),
-            "tool:completed": (self._user_called, {"pattern": "call_user", "scope": "main"}),
             "tool:batch_completed": (self._batch_over, {"scope": "tree"}),
             "session:compacted": (self._compacted, {}),
             "turn:complete": (self._leg_over, {"scope": "tree"}),
@@ -162,7 +162,7 @@ class Workflows:
 
     def _started(self, _event: Event) -> Answer:
         self._refresh()
-        self._is_in_leg, self._has_called_user = True, False
+        self._is_in_leg = True
         return PASS
 
     def _refresh(self) -> None:
@@ -205,11 +205,9 @@ class Workflows:
             return PASS
         if event.stamp.agent_id in self._moving and call.origin == "model":
             return cancel(AFTER_MOVE)
-        if self.lost and call.name != "call_user":
-            return cancel("; ".join(self.lost.values()))
+        if call.name != "call_user" and (broken := self._find_broken()):
+            return cancel("; ".join(broken))
         for machine in self.running():
-            if machine.here is None and machine.record is not None and call.name != "call_user":
-                return cancel(texts.unknown_state(machine.definition, machine.record, machine.problem))
             if (
                 machine.here is not None
                 and call.name not in texts.ALWAYS_ALLOWED
@@ -227,22 +225,29 @@ class Workflows:
             return self._is_in_leg and not event.stamp.parent_seq and not guard.inside_guard()
         return origin == "model"
 
-    def _user_called(self, _event: Event) -> Answer:
-        self._has_called_user = True
-        return PASS
-
     async def _batch_over(self, event: Event) -> Answer:
         self._moving.discard(event.stamp.agent_id)
         if event.stamp.is_sub_agent:
             return PASS
-        notes, stops = [], []
+        notes, ends = [], []
         for machine in self.running():
-            text, stop = await machine.round_over()
+            text, end = await machine.round_over()
             notes += [text] if text else []
-            stops += [stop] if stop else []
-        if stops:
-            return halt("; ".join(stops))
+            ends += [end] if end is not None else []
+        if ends:
+            return _halt(ends)
         return Answer(context=tuple(notes)) if notes else PASS
+
+    def _find_broken(self) -> list[str]:
+        """Return why runs cannot continue: nobody defines them, or their state is gone."""
+        return [
+            *self.lost.values(),
+            *(
+                texts.unknown_state(machine.definition, machine.record, machine.problem)
+                for machine in self.running()
+                if machine.here is None and machine.record is not None
+            ),
+        ]
 
     def _compacted(self, _event: Event) -> Answer:
         self.is_model_informed = False
@@ -253,17 +258,20 @@ class Workflows:
         if event.stamp.is_sub_agent:
             return PASS
         over = event.payload
-        done = over.cause == "done" and not self._has_called_user
-        self._is_in_leg = self._has_called_user = False
-        notes, gives_up = [], []
+        self._is_in_leg = False
+        notes, ends = [], []
         for machine in self.running():
-            text, why = await machine.leg_over(done, over.no_progress, over.recurse is not None)
+            text, end = await machine.leg_over(over)
             notes += [text] if text else []
-            gives_up += [why] if why else []
-        if gives_up and not notes and not over.queued:
-            return halt("; ".join(gives_up))
-        for why in gives_up:
-            self._parts.bus.stream.warn(why)
+            ends += [end] if end is not None else []
+        if over.cause == "done":
+            ends += [TurnOutcome("failed", why) for why in self._find_broken()]
+        if over.called_user and ends:
+            return reduce(add, [Answer(outcome=end) for end in ends])
+        if ends and not notes and not over.queued:
+            return _halt(ends)
+        for end in ends:
+            self._parts.bus.stream.warn(end.reason)
         return Answer(inject=Inject("\n\n".join(notes))) if notes else PASS
 
     def _stop(self, _event: Event) -> Answer:
@@ -271,6 +279,10 @@ class Workflows:
         for machine in self.machines.values():
             machine.is_paused = True
         return PASS
+
+
+def _halt(ends: list[TurnOutcome]) -> Answer:
+    return reduce(add, [replace(halt(end.reason), outcome=end) for end in ends])
 
 
 def _warn_unknown_tools(machine: WorkflowMachine, tools: Tools) -> None:

@@ -48,7 +48,9 @@ class Surroundings:
         self.process = subprocess.Popen(["sleep", "600"], env={**self.here.env, "SECRET": SECRET})
         self.server = socket.create_server(("127.0.0.1", 0))
         self.abstract = folder.name
-        self.socket_file = f"/tmp/{folder.name}.sock"  # the name of a process comes again, and a killed run leaves its file
+        self.socket_file = (
+            f"/tmp/{folder.name}.sock"  # the name of a process comes again, and a killed run leaves its file
+        )
         self.unix = [self._listen(f"\0{self.abstract}"), self._listen(self.socket_file)]
 
     def _listen(self, address: str) -> socket.socket:

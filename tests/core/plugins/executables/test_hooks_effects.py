@@ -179,7 +179,7 @@ def test_the_system_prompt_and_tools_of_a_body_are_left_alone(home: HomeDir) -> 
 def test_fuel_is_set(home: HomeDir, hook: str) -> None:
     model(home, 'call: bash {"command": "true"}\nrepeat: 9\n')
     plugin(home, {hook: {"fuel": 0 if hook == "post_tool_batch" else 1}})
-    assert "out of fuel" in ask(home, code=3).err
+    assert "out of budget: " in ask(home, code=3).err
     assert len(results(home)) == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cru.core.api.answers.values import ADDING, BESIDE, DECIDING, REFUSING
+from cru.core.api.answers.values import ADDING, BESIDE, DECIDING, OUTCOME, REFUSING
 from cru.core.api.event_table.lazy import raw_items
 from cru.core.api.event_table.table import alias_of, field_of
 from cru.core.base.config.closest import closest
@@ -49,6 +49,7 @@ def find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], unknown
         words = [
             *sorted(writable_keys(name, row)),
             *(DECIDING if value is True else ADDING),
+            *([OUTCOME] if row.outcome else ()),
             *(BESIDE if has_words else ()),
         ]
         match = closest(key, words)

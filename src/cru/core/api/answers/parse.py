@@ -15,12 +15,14 @@ from cru.core.api.answers.values import (
     CANCEL,
     DECIDING,
     LISTED,
+    OUTCOME,
     REFUSING,
     WORDS,
     check_true,
     describe_type,
     limit_texts,
     read_inject,
+    read_outcome,
     read_text,
 )
 from cru.core.api.event_table.lazy import Lazy, LazyDict, raw_items
@@ -71,11 +73,11 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
         changes = _changed_event(row, raw, sent) if isinstance(raw, LazyDict) else _changed_fields(row, raw, sent)
         if changes is not None:
             return ParsedAnswer(Answer(changes=changes)) if changes else NO_ANSWER
-    words = _words_of(raw, sent)
+    words = _words_of(row, raw, sent)
     try:
         flat = _merge_payload(raw, sent)
         if flat is not raw:
-            words = _words_of(flat, sent)
+            words = _words_of(row, flat, sent)
         return _parse_table(name, row, flat, sent, words)
     except BadArgument as error:
         raise BadAnswer(error.message, error.hint, refuses=_refuses(row, words)) from error
@@ -125,20 +127,21 @@ def _make_change(field: str, value: object) -> Change:
     return Change(field, "merge" if field == "env" else "set", value)
 
 
-def _words_of(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
+def _words_of(row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
     """The words of an answer that are not absent. In an event that came back, what it has a field for is that field."""
     fields = sent if "type" in raw else ()
+    known = {*WORDS, OUTCOME} if OUTCOME in raw and (row.outcome or raw.get("halt")) else WORDS
     return {
         key: value
         for key, value in raw_items(raw)
-        if key in WORDS and value is not None and value is not False and key not in fields
+        if key in known and value is not None and value is not False and key not in fields
     }
 
 
 def _parse_table(
     name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], words: dict[str, object]
 ) -> ParsedAnswer:
-    warnings = _find_misspelled(name, row, raw, sent)
+    warnings = _find_misspelled(name, row, raw, sent, words)
     _check_decides(name, row, raw, sent, warnings)
     if words:
         _check_partners(name, row, sent, words)
@@ -148,15 +151,17 @@ def _parse_table(
     else:
         changes = _changes(name, row, raw, sent, words)
         answer = Answer(changes=changes) if changes else PASS
-    added = _added(row, raw, sent)
+    added = _added(row, raw, sent, words)
     return ParsedAnswer(answer, warnings, added) if warnings or added or answer is not PASS else NO_ANSWER
 
 
-def _added(row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
+def _added(
+    row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], words: Container[str]
+) -> dict[str, object]:
     """What the handler put beside the fields of the event, as far as it is data."""
     added: dict[str, object] = {}
     for key, value in raw_items(raw):
-        if key in sent or key in KNOWN or key in row.writable or type(value) not in _DATA:
+        if key in sent or key in KNOWN or key in words or key in row.writable or type(value) not in _DATA:
             continue
         with suppress(BadArgument):  # it holds what no other language can be given: it stays the handler's own
             check_data(key, value)
@@ -202,10 +207,13 @@ def _merge_payload(raw: Mapping[str, object], sent: Mapping[str, object]) -> Map
     return {**added, **dict(raw_items(raw))} if added else raw
 
 
-def _find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, str]:
+def _find_misspelled(
+    name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], words: Container[str]
+) -> dict[str, str]:
     """Keys that mean nothing and were probably meant to. Where the event guards something, or where it was a no that a gate would have
     heard, that is the handler's failure: raises BadAnswer."""
-    unknown = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
+    known = (sent, KNOWN, row.writable, words)
+    unknown = [key for key in raw if not any(key in names for names in known)]
     if not unknown:
         return {}
     from cru.core.api.answers.misspelled_keys import find_misspelled
@@ -268,6 +276,7 @@ def _from_words(name: str, row: EventRow, words: Mapping[str, object], warnings:
         context=(read_text("context", words["context"]),) if "context" in words else (),
         inject=read_inject(words["inject"], words.get("position"), words.get("model")) if "inject" in words else None,
         result=_result(row, words) if "handled" in words else None,
+        outcome=read_outcome(words[OUTCOME], words.get("reason")) if OUTCOME in words else None,
     )
 
 

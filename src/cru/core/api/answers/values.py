@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from cru.core.api.host import BadArgument
 from cru.core.base.config.closest import did_you_mean
-from cru.core.events.answers import Answer, Inject, Position
+from cru.core.events.answers import HANDLER_OUTCOMES, Answer, Inject, Position, TurnOutcome
 
 DECIDING = ("cancel", "deny", "cancelled", "allow", "ask", "halt", "handled")
 ADDING = ("inject", "context")
+OUTCOME = "outcome"
+"""A word on events that say how a turn ends, and beside a halt; elsewhere a plugin may use it for data of its own."""
 BESIDE = {"reason": "", "result": "handled", "terminate": "handled", "model": "inject", "position": "inject"}
 """Those that are true, those that hold what is added, and those that mean something beside another one ("": beside any)."""
 
@@ -28,9 +30,13 @@ LISTED = {"notes:select": "results"}
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
 INJECT_KEYS = ("content", "position", "model")
+OUTCOME_KEYS = ("kind", "reason", "open", "evidence")
 
 LONGEST = 1 << 20
 """Characters of an inject, a context or a result; the rest is left out."""
+
+MOST_ITEMS, LONGEST_ITEM = 100, 500
+"""Open items, and pieces of evidence, of an outcome, and characters of each; the rest is left out."""
 
 _KINDS: tuple[tuple[Any, str], ...] = (
     (bool, "a boolean"), (str, "a text"), ((int, float), "a number"), (Mapping, "a table"), (list, "a list"),
@@ -89,6 +95,33 @@ def _check_inject_keys(value: Mapping[str, object]) -> None:
     for key in unknown:
         if near := did_you_mean(key, INJECT_KEYS):
             raise BadArgument(f"inject: `{key}` means nothing", near)
+
+
+def read_outcome(value: object, reason: object) -> TurnOutcome:
+    """Read a kind of outcome, or a table {kind, reason?, open?, evidence?}; `reason` is the one beside it. Raises BadArgument."""
+    table = value if isinstance(value, Mapping) else {"kind": value}
+    for key in table:
+        if key not in OUTCOME_KEYS:
+            raise BadArgument(
+                f"outcome: `{key}` means nothing",
+                did_you_mean(str(key), OUTCOME_KEYS) or f"one of {', '.join(OUTCOME_KEYS)}",
+            )
+    kind = read_text("outcome", table.get("kind"))
+    if kind not in HANDLER_OUTCOMES:
+        raise BadArgument(
+            f"outcome: unknown {kind!r}",
+            did_you_mean(kind, HANDLER_OUTCOMES) or f"one of {', '.join(HANDLER_OUTCOMES)}",
+        )
+    texts = {key: _read_texts(f"outcome.{key}", table.get(key)) for key in ("open", "evidence")}
+    return TurnOutcome(kind, read_text("reason", table.get("reason") or reason), **texts)
+
+
+def _read_texts(word: str, value: object) -> tuple[str, ...]:
+    """Read a text or a list of texts; Lua's empty table is an empty list."""
+    if value is None or value == {}:
+        return ()
+    texts = value if isinstance(value, list | tuple) else [value]
+    return tuple(read_text(word, text)[:LONGEST_ITEM] for text in texts[:MOST_ITEMS])
 
 
 def limit_texts(answer: Answer) -> Answer:

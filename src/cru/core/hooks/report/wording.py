@@ -81,7 +81,9 @@ def describe_answer(decision: str, reason: str, effects: tuple[str, ...]) -> str
     """What an answer did, in words."""
     parts = [SAYS[decision] + (f": {reason}" if reason else "")] if decision in SAYS else []
     additions = [
-        name for name in effects if name in ("context", "context_files", "inject", "result", "permission_updates")
+        name
+        for name in effects
+        if name in ("context", "context_files", "inject", "outcome", "result", "permission_updates")
     ]
     changes = [name for name in effects if name not in additions]
     if changes:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.core.base.values.messages import ToolCall
+from cru.core.events.answers import Answer
 from cru.core.events.payloads import FailureKind, ToolBatchCompleted
 from cru.core.tools.builtin import ToolRegistry as Tools
 from cru.core.turn import log_writer
@@ -18,7 +20,7 @@ from cru.core.turn.calls.tool_call import FinishedCall
 from cru.core.turn.loop_guard import CallKey
 from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import PendingContext, context_texts
-from cru.core.turn.turn import Turn, TurnStopped
+from cru.core.turn.turn import Turn, stop_for
 
 T = TypeVar("T")
 NOT_RUN = "not run: halted by {by}"
@@ -26,10 +28,14 @@ _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class Halt(Struct, frozen=True):
-    """What ends a batch before its last call: who halted, and why."""
+    """What ends a batch before its last call: who halted, with which answer."""
 
     by: str
-    reason: str
+    answer: Answer
+
+
+def _make_halt(by: str, answer: Answer) -> Halt:
+    return Halt(by, answer if answer.reason else replace(answer, reason=f"halted by {by}"))
 
 
 async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext) -> list[FinishedCall]:
@@ -43,7 +49,7 @@ async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: Pe
             for call in group:
                 _log_not_run(parts, call, halt.by)
     if halt is not None and not outcomes:
-        raise TurnStopped("halted", halt.reason)
+        raise stop_for(halt.answer, "the turn")
     for outcome in outcomes:
         pending.injects.extend(outcome.injects)
     turn.results += len(outcomes)
@@ -52,8 +58,10 @@ async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: Pe
     turn.fallback = completed.payload.fallback
     answer = completed.answer
     pending.add(context_texts(parts, answer), answer.inject)
-    if answer.halt or halt is not None:
-        raise TurnStopped("halted", answer.reason or (halt.reason if halt is not None else ""))
+    if answer.halt and (answer.reason or halt is None):
+        raise stop_for(answer, "the turn")
+    if halt is not None:
+        raise stop_for(halt.answer, "the turn")
     last = outcomes[-1].call
     await limits.check_calls(parts, turn, pending, _keys(outcomes), f"{last.name} {last.arguments}")
     return outcomes
@@ -82,8 +90,7 @@ async def _play(parts: Parts, calls: Sequence[ToolCall], outcomes: list[Finished
         batch.append(decided)
         if decided.answer.halt:
             await _finish_halted(parts, calls, batch)
-            by = decided.by or "a hook"
-            return Halt(by, decided.answer.reason or f"halted by {by}")
+            return _make_halt(decided.by or "a hook", decided.answer)
     return await _run_all(parts, batch, outcomes)
 
 
@@ -119,7 +126,7 @@ async def _run_all(parts: Parts, batch: list[DecidedCall], outcomes: list[Finish
         outcomes += new
         for outcome in new:
             if outcome.answer.halt and halt is None:
-                halt = Halt(outcome.halted_by, outcome.answer.reason or f"halted by {outcome.halted_by}")
+                halt = _make_halt(outcome.halted_by, outcome.answer)
     return halt
 
 

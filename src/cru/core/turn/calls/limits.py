@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cru.core.base.values.errors import CruError
-from cru.core.conversations.inbox import deliver, make_message
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.turn.calls import permission
 from cru.core.turn.loop_guard import CallKey, LoopGuard, LoopStep
@@ -20,12 +19,12 @@ NUDGE = (
     "Do not repeat them: change the approach, or say what blocks you."
 )
 OUT_OF_FUEL = (
-    "out of fuel: this prompt has cost {cost} tool batches and continuations; a new prompt (`go on`) may cost as many again, and the "
+    "this prompt has cost {cost} tool batches and continuations, all of its fuel; a new prompt (`go on`) may cost as many again, and the "
     "setting `fuel` (-s fuel=N) allows more for one"
 )
-AGENT_OUT_OF_FUEL = "out of fuel: this task has cost {cost} tool batches and continuations; {where} allows more"
+AGENT_OUT_OF_FUEL = "this task has cost {cost} tool batches and continuations, all of its fuel; {where} allows more"
 FROM_USER = "[The user, asked whether to go on: {words}]"
-OUT_OF_GIVEN_FUEL = "out of fuel: a handler set how many tool batches and continuations were left, and none is"
+OUT_OF_GIVEN_FUEL = "a handler set how much fuel (tool batches and continuations) was left, and none is"
 
 
 async def check_calls(parts: Parts, turn: Turn, pending: PendingContext, calls: Iterable[CallKey], latest: str) -> None:
@@ -43,12 +42,12 @@ async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
     if turn.fuel != 0:
         return
     if turn.is_fuel_set:
-        raise TurnStopped("halted", OUT_OF_GIVEN_FUEL)
+        raise _out_of_budget(OUT_OF_GIVEN_FUEL)
     more = parts.settings.fuel
     cost = f"this prompt has cost {turn.fuel_given} tool batches and continuations"
     if not await _allows(parts, pending, "fuel", f"{cost}; go on for {more} more?"):
         text = AGENT_OUT_OF_FUEL if parts.services.tasks.fuel_limit else OUT_OF_FUEL
-        raise TurnStopped("halted", text.format(cost=turn.fuel_given, where=parts.services.tasks.fuel_limit))
+        raise _out_of_budget(text.format(cost=turn.fuel_given, where=parts.services.tasks.fuel_limit))
     turn.fuel = more
     turn.fuel_given += more
 
@@ -60,8 +59,12 @@ async def check_continuations(parts: Parts, turn: Turn, pending: PendingContext)
         return
     cost = f"this prompt has cost {turn.continuations} continuations"
     if not await _allows(parts, pending, "max_continuations", f"{cost}; go on for {most} more?"):
-        raise TurnStopped("halted", f"{turn.continuations} continuations for one prompt (setting max_continuations)")
+        raise _out_of_budget(f"{turn.continuations} continuations for one prompt (setting max_continuations)")
     turn.more_continuations += most
+
+
+def _out_of_budget(reason: str) -> TurnStopped:
+    return TurnStopped("halted", reason, "out_of_budget")
 
 
 def _guard(settings: EngineSettings, turn: Turn) -> LoopGuard:
@@ -74,7 +77,7 @@ async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep
     guard = _guard(parts.settings, turn)
     why = f"{guard.rounds} rounds brought nothing new"
     if step is LoopStep.STOP:
-        raise TurnStopped("halted", f"loop: {why} (setting max_idle_rounds)")
+        raise TurnStopped("halted", f"{why} (setting max_idle_rounds)", "gave_up")
     if step is LoopStep.NUDGE:
         pending.context.append(NUDGE.format(count=guard.rounds))
         parts.bus.stream.warn(f"{why}; the model is told")
@@ -83,7 +86,7 @@ async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep
         if reply is None:
             parts.bus.stream.warn(f"{why}; nobody can be asked")
         elif reply.choice == "no":
-            raise TurnStopped("halted", f"loop: {why}")
+            raise TurnStopped("halted", why, "gave_up")
         else:
             guard.forgive()
 
@@ -101,7 +104,7 @@ async def check_budget(parts: Parts, pending: PendingContext) -> None:
         )
         if not is_allowed:
             reached.scope.refused = True
-            raise TurnStopped("halted", f"budget: {cost}; {_raise_hint(reached)}")
+            raise _out_of_budget(f"{cost}; {_raise_hint(reached)}")
         ledger.extend(reached)
 
 
@@ -161,6 +164,8 @@ def _pass_on(parts: Parts, pending: PendingContext, reply: PermissionReply) -> N
     if reply.choice != "no":
         pending.context.append(words)
         return
+    from cru.core.conversations.inbox import deliver, make_message
+
     try:
         deliver(parts.store.folder, make_message(parts.prompt.username, parts.store.name, words))
     except (CruError, OSError) as error:

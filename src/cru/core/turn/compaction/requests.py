@@ -11,7 +11,7 @@ from cru.core.turn import NothingToCompact
 from cru.core.turn.fallback import ask_beside
 from cru.core.turn.parts import Parts, ResolvedModel
 from cru.core.turn.round import ModelReply, adapt_request, announce_request, send_request
-from cru.core.turn.turn import TurnStopped
+from cru.core.turn.turn import stop_for
 
 TEXTS = ("goals", "todos")
 BROKEN_OFF = {
@@ -42,7 +42,7 @@ async def _ask(parts: Parts, resolved: ResolvedModel, system: Span, text: str) -
     request = Request(resolved.model.name, (system,), (Message("user", text),), (), resolved.parameters)
     announced = await announce_request(parts.bus, request, "", 0)
     if announced.answer.halt:
-        raise TurnStopped("halted", announced.answer.reason)
+        raise stop_for(announced.answer, "the compaction")
     if announced.answer.stops:
         raise NothingToCompact(f"the request was cancelled: {announced.answer.reason}")
     request, reply = announced.request, ModelReply()

@@ -15,7 +15,7 @@ from cru.core.turn.compaction.choice import choose
 from cru.core.turn.compaction.units import Offer, leaving, offer
 from cru.core.turn.history import History
 from cru.core.turn.parts import Parts, ResolvedModel
-from cru.core.turn.turn import TurnStopped
+from cru.core.turn.turn import stop_for
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")
@@ -47,7 +47,7 @@ async def compact(
         )
     )  # fmt: skip
     if outcome.answer.halt:
-        raise TurnStopped("halted", outcome.answer.reason)
+        raise stop_for(outcome.answer, "the compaction")
     offered = None if outcome.answer.stops else _offer(parts, _strategy(parts.bus, outcome, strategy), ref)
     if offered is None:
         return False
@@ -63,7 +63,7 @@ async def compact(
     done = SessionCompacted(summary, len(dropped), len(left), trigger, _messages(left), _messages(dropped))
     after = await parts.bus.dispatch(done)
     if after.answer.halt:
-        raise TurnStopped("halted", after.answer.reason)
+        raise stop_for(after.answer, "the turn")
     return True
 
 

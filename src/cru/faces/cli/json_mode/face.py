@@ -123,6 +123,8 @@ class JsonFace:
             line["stamp"] = item.stamp
         if item.answer.decision != "none" or item.answer.halt or item.answer.note:
             line["answer"] = {"decision": item.answer.decision, "halt": item.answer.halt, "reason": item.answer.reason}
+        if item.answer.outcome is not None:
+            line["outcome"] = item.answer.outcome
         self._write(line)
 
     def _bounded(self, piece: ToolOutput) -> ToolOutput | None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.errors import CruError
+from cru.core.conversations import ContextError
+from cru.core.conversations.inbox import read_inbox
+from cru.core.events.payloads import ContextSwitched
 from cru.faces.cli.console import say
 from cru.faces.cli.terminal.keyboard import ask_line
 
@@ -18,16 +22,12 @@ class NotConfirmed(CruError):
 
 
 def use_once(run: FlagRun, _name: str) -> None:
-    from cru.core.events.payloads import ContextSwitched
-
     if run.name != run.home.current:
         run.events.append(ContextSwitched(run.home.current, run.name, transient=True))
     run.say(f"context {run.name}")
 
 
 def switch(run: FlagRun, name: str) -> None:
-    from cru.core.events.payloads import ContextSwitched
-
     new = run.name if run.parsed.last("transient-context") is None else run.home.resolve(name)
     old = run.home.current
     run.home.open(new)
@@ -128,10 +128,8 @@ def _confirmed_delete(run: FlagRun, name: str, what: str, sure: bool) -> None:
 
 def _unread(run: FlagRun, name: str) -> str:
     """What its inbox holds, "" if nothing."""
-    from cru.core.conversations import ContextError
-
     try:
-        count = len(run.home.read_inbox(name)[0])
+        count = len(read_inbox(run.home.folder_of(name))[0])
     except ContextError:
         return "an inbox that cannot be read"
     return "" if not count else "1 unread message" if count == 1 else f"{count} unread messages"
@@ -139,8 +137,6 @@ def _unread(run: FlagRun, name: str) -> str:
 
 def _nothing_to_delete(run: FlagRun, name: str) -> None:
     """No error, as in chibi; a program (--json-config) is to know. Raises NoSuchContext."""
-    from cru.core.base.config.closest import did_you_mean
-
     near = did_you_mean(name, run.home.names())
     if run.parsed.has("json-config"):
         from cru.core.conversations import NoSuchContext

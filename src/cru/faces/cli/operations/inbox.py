@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cru.core.base.values.errors import CruError
 from cru.core.conversations import ContextHeld
-from cru.core.conversations.inbox import InboxMessage
+from cru.core.conversations.inbox import InboxMessage, read_inbox
 from cru.faces.cli.console import ExitStatus, complain, say
 from cru.faces.cli.event_loop import SignalInterrupt
 from cru.faces.cli.operations.flag_run import FlagRun
@@ -61,7 +61,7 @@ def _without_links(run: FlagRun, names: Iterable[str]) -> list[str]:
 def _read_waiting(run: FlagRun, name: str) -> list[InboxMessage]:
     """The messages in an inbox; what is wrong with it is told and does not stop anything."""
     try:
-        messages, problems = run.home.read_inbox(name)
+        messages, problems = read_inbox(run.home.folder_of(name))
     except CruError as error:
         complain(error.message, error.hint)
         run.code = max(run.code, error.code)

@@ -10,6 +10,7 @@ from cru.core.base.values.visible import set_in
 from cru.core.conversations import ContextError
 from cru.core.conversations.entries import ANCHORS, summary_of
 from cru.core.conversations.home import Home
+from cru.core.conversations.inbox import read_inbox
 from cru.core.conversations.store import FileContext
 from cru.core.undo.call_outcomes import why_not_run
 from cru.faces.cli.console import one_line
@@ -43,7 +44,7 @@ def _render_name(home: Home, name: str, current: bool) -> str:
 def inbox_summary(home: Home, name: str) -> str:
     """How many messages from other contexts wait: "2 messages wait"; "" if none do."""
     try:
-        count = len(home.read_inbox(name)[0])
+        count = len(read_inbox(home.folder_of(name))[0])
     except ContextError as error:
         return error.message
     return count_waiting(count) if count else ""
@@ -151,7 +152,10 @@ def inspect_context(home: Home, store: FileContext, thing: str, settings: Callab
     if thing == "home":
         return str(home.path)
     if thing == "inbox":
-        return "\n".join(f"[{_name(m.from_)}]: {set_in(m.content)}" for m in store.peek_inbox()) or "(no messages wait)"
+        return (
+            "\n".join(f"[{_name(m.from_)}]: {set_in(m.content)}" for m in read_inbox(store.folder)[0])
+            or "(no messages wait)"
+        )
     from cru.faces.cli.operations import setting_values
 
     texts = ("system_prompt", "reflection", "todos", "goals", "home", "inbox")

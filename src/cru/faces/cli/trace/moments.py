@@ -111,6 +111,7 @@ def _answer_words(answer: Answer) -> list[str]:
     words += [repr(answer.reason)] if answer.reason else []
     words += [f"{change.op} {change.field}" for change in answer.changes]
     words += [key for key in ("inject", "result") if getattr(answer, key)]
+    words += [f"outcome {answer.outcome.kind} {answer.outcome.reason!r}"] if answer.outcome is not None else []
     if answer.context:
         size = sum(len(text.encode()) for text in answer.context)
         words.append(f"context, about {-(-size // 4)} tokens")

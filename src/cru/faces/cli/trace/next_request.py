@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cru.core.compose import Start, build
+from cru.core.conversations.inbox import read_inbox
 from cru.core.conversations.store import ContextStore
 from cru.core.records.trace import last_request
 from cru.core.turn.history import BYTES_PER_TOKEN, History, weight
@@ -57,7 +58,7 @@ def _rows(parts: Parts) -> list[dict[str, Any]]:
     for message in History(parts.store.visible()).messages():
         first = message.content.strip().split("\n", 1)[0][:40] or ", ".join(c.name for c in message.calls)
         rows.append(_row("message", f"{message.role}: {first}", f"log entry {message.ref}", weight(message), False))
-    for letter in parts.store.peek_inbox():
+    for letter in read_inbox(parts.store.folder)[0]:
         rows.append(_row("inbox", letter.content[:40], f"from {letter.from_}", len(letter.content.encode()), False))
     return rows
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from cru.core.base.config.closest import did_you_mean
-from cru.core.events.answers import PASS, Answer, Change, Inject, add
+from cru.core.events.answers import HANDLER_OUTCOMES, PASS, Answer, Change, Inject, OutcomeKind, TurnOutcome, add
 from cru.core.events.catalog import EventRow
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.parsing import common
@@ -39,6 +40,7 @@ class CruOutput(Struct):
 
     changes: edits {field, op, value}, or a table field → new value
     message: words for the person
+    outcome: how the turn ends: a kind, with `reason` beside it, or {kind, reason, open, evidence}
     """
 
     decision: str | None = None
@@ -53,6 +55,7 @@ class CruOutput(Struct):
     inject: str | Inject | None = None
     result: Any | UnsetType = UNSET
     message: str | None = None
+    outcome: str | TurnOutcome | None = None
     note: str | None = None
 
 
@@ -127,8 +130,19 @@ def _answer(out: CruOutput, row: EventRow, warnings: list[str]) -> Answer:
         context=tuple(text for text in texts if text), context_files=tuple(out.context_files or ()),
         inject=Inject(out.inject) if isinstance(out.inject, str) else out.inject,
         result=None if out.result is UNSET else "" if out.result is None else out.result, note=out.note or "",
+        outcome=_outcome(out),
     )  # fmt: skip
     return PASS if answer == PASS else answer
+
+
+def _outcome(out: CruOutput) -> TurnOutcome | None:
+    """The outcome. Raises _BadOutput for a kind that handlers may not name."""
+    if out.outcome is None:
+        return None
+    outcome = TurnOutcome(cast(OutcomeKind, out.outcome)) if isinstance(out.outcome, str) else out.outcome
+    if outcome.kind not in HANDLER_OUTCOMES:
+        raise _BadOutput(f"`outcome` is {outcome.kind!r}, not one of {', '.join(HANDLER_OUTCOMES)}")
+    return outcome if outcome.reason else replace(outcome, reason=out.reason or "")
 
 
 def _changes(out: CruOutput, row: EventRow, warnings: list[str]) -> list[Change]:

@@ -98,6 +98,14 @@ local function finish(loop, why)
   cru.toast(("ralph-loop: %s after %d of %d turns"):format(why, loop.iteration, loop.max))
 end
 
+--- The end of the loop as the answer of a turn's end.
+local function ending(loop, kind, why, evidence)
+  cru.state.clear(KEY)
+  local reason = ("ralph-loop: %s after %d of %d turns"):format(why, loop.iteration, loop.max)
+  local open = kind ~= "done" and { loop.prompt } or {}
+  return { outcome = { kind = kind, reason = reason, open = open, evidence = evidence } }
+end
+
 --- Start a loop; the prompt that begins it, for `return {inject = …}`. opts: max, tag.
 function M.start(prompt, opts)
   cru.check.string(prompt, "prompt")
@@ -149,12 +157,15 @@ function M.on_turn_complete(ctx, event)
   if fresh and ctx.is_continuation then return nil end   -- a prompt of the user goes on at once
   interrupted = nil
   loop.iteration = loop.iteration + 1
-  if M.complete(event.response, loop) then return finish(loop, "complete") end
-  if loop.iteration >= loop.max then return finish(loop, "stopped: the limit is reached") end
-  if event.no_progress >= settings.no_progress then return finish(loop, "stopped: no progress") end
+  if M.complete(event.response, loop) then return ending(loop, "done", "complete", { "the agent said " .. loop.tag }) end
+  if loop.iteration >= loop.max then return ending(loop, "out_of_budget", "the limit is reached") end
+  if event.no_progress >= settings.no_progress then return ending(loop, "gave_up", "no progress") end
   if ctx.is_continuation then loop.failed = 0 end
   keep(loop)
   if event.queued > 0 then return nil end
+  if event.called_user then
+    return { outcome = { kind = "needs_person", reason = "ralph-loop: the agent asks: " .. event.response, open = { loop.prompt } } }
+  end
   counting = true
   wait(loop)
   counting = false

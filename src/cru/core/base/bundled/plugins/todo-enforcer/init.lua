@@ -14,6 +14,7 @@ local M, settings = {}, defaults
 
 local reminded, same, last = 0, 0, ""   -- since the user's last prompt
 local stopped, compacted = false, false
+local outcome = nil                     -- how it gave up, until the user's next prompt
 local failed = 0                        -- continuations in a row that ended with an error
 
 function M.setup(given)
@@ -56,21 +57,27 @@ local function wait()
   end
 end
 
-local function stop(why)
-  stopped = true
-  cru.toast("todo-enforcer: stopped: " .. why)
+--- The last line of a reply: its question.
+local function question(response)
+  return response:match("([^\n]*)%s*$"):match("^%s*(.-)%s*$")
 end
 
---- Why the agent is not to go on by itself now; nil if it is.
-local function leave(ctx, event)
-  return stopped or event.cause ~= "done" or event.queued > 0 or cru.get_session().mode == "plan"
-    or (settings.questions and M.asks(event.response)) or nil
+--- Stop reminding: the answer of this turn's end, and of each later one, while todos are open.
+local function give_up(kind, why)
+  outcome = { kind = kind, reason = "todo-enforcer: " .. why }
+end
+
+--- The outcome with what is open now.
+local function ending(open)
+  local items = {}
+  for line in open:gmatch("[^\n]+") do items[#items + 1] = line:sub(#"- [ ] " + 1) end
+  return { outcome = { kind = outcome.kind, reason = outcome.reason, open = items } }
 end
 
 --- A new prompt of the user: everything is counted anew.
 -- @handler event="message:received"
 function M.on_prompt(ctx, event)
-  if not ctx.is_continuation then reminded, same, last, stopped = 0, 0, "", false end
+  if not ctx.is_continuation then reminded, same, last, stopped, outcome = 0, 0, "", false, nil end
 end
 
 --- Go on while todos are open.
@@ -79,16 +86,29 @@ function M.on_turn_complete(ctx, event)
   if ctx.is_continuation then
     if event.cause == "error" then failed = failed + 1 elseif event.cause == "done" then failed = 0 end
   end
-  if leave(ctx, event) then return nil end
+  if stopped or event.cause ~= "done" or event.queued > 0 or cru.get_session().mode == "plan" then return nil end
   local open, done, count = M.open(ctx.session.todos)
-  if open == "" then return nil end
+  if open == "" then
+    if count > 0 then return { outcome = { kind = "done", evidence = { ("%d of %d todos are done"):format(done, count) } } } end
+    return nil
+  end
+  if outcome then return ending(open) end
+  if event.called_user or (settings.questions and M.asks(event.response)) then
+    give_up("needs_person", "the agent asks: " .. question(event.response))
+    local asked = ending(open)
+    outcome = nil   -- an answer lets it go on
+    return asked
+  end
   same = open == last and same + 1 or 1
   last = open
-  if failed >= settings.failures then return stop(("%d turns in a row failed"):format(failed)) end
-  if reminded >= settings.max then return stop(("%d continuations, %d of %d todos done"):format(reminded, done, count)) end
-  if same > settings.no_progress then
-    return stop(("no progress: the same todos are open after %d reminders"):format(settings.no_progress))
+  if failed >= settings.failures then
+    give_up("failed", ("%d turns in a row failed"):format(failed))
+  elseif reminded >= settings.max then
+    give_up("out_of_budget", ("%d continuations, %d of %d todos done"):format(reminded, done, count))
+  elseif same > settings.no_progress then
+    give_up("gave_up", ("no progress: the same todos are open after %d reminders"):format(settings.no_progress))
   end
+  if outcome then return ending(open) end
   reminded = reminded + 1
   wait()
   if stopped then return nil end

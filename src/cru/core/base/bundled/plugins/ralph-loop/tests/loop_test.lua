@@ -19,14 +19,16 @@ describe("ralph-loop", function()
     assert.truthy(ralph.command { input = "port the parser" }.inject:find("port the parser", 1, true))
     assert.truthy(complete("one").inject:find("Turn 2 of 100", 1, true))
     assert.truthy(complete("two").inject:find(TAG, 1, true))
-    assert.is_nil(complete("All is well. " .. TAG))
+    local over = complete("All is well. " .. TAG).outcome
+    assert.deep_equal({ "done", "ralph-loop: complete after 3 of 100 turns", {}, { "the agent said " .. TAG } },
+      { over.kind, over.reason, over.open, over.evidence })
     assert.is_nil(cru.state.get("ralph-loop"))
   end)
 
   it("takes a tag as plain text", function()
     ralph.start("go", { tag = "100% (a.b)" })
     assert.truthy(complete("100x (aXb)"))
-    assert.is_nil(complete("that is 100% (a.b)"))
+    assert.equal("done", complete("that is 100% (a.b)").outcome.kind)
   end)
 
   it("does not take a quotation for a promise", function()
@@ -52,11 +54,19 @@ describe("ralph-loop", function()
   it("ends at its limit, and without progress", function()
     ralph.start("go", { max = 2 })
     assert.truthy(complete("one"))
-    assert.is_nil(complete("two"))
+    local over = complete("two").outcome
+    assert.deep_equal({ "out_of_budget", { "go" } }, { over.kind, over.open })
     assert.is_nil(ralph.loop())
     ralph.start("go")
-    assert.is_nil(complete("same", { no_progress = 3 }))
+    assert.equal("gave_up", complete("same", { no_progress = 3 }).outcome.kind)
     assert.is_nil(ralph.loop())
+  end)
+
+  it("asks for a person when the agent does, and goes on after the answer", function()
+    ralph.start("go")
+    local over = complete("Which one", { called_user = true }).outcome
+    assert.deep_equal({ "needs_person", "ralph-loop: the agent asks: Which one", { "go" } }, { over.kind, over.reason, over.open })
+    assert.truthy(complete("this one").inject)
   end)
 
   it("leaves the turn to prompts that wait, and goes on later", function()

@@ -29,15 +29,23 @@ describe("todo-enforcer", function()
 
   it("is silent when nothing is open", function()
     assert.is_nil(todos.on_turn_complete(ctx(false, {}), done("…")))
-    assert.is_nil(todos.on_turn_complete(ctx(false, { { text = "a", done = true } }), done("…")))
+    local over = todos.on_turn_complete(ctx(false, { { text = "a", done = true } }), done("…"))
+    assert.deep_equal({ outcome = { kind = "done", evidence = { "1 of 1 todos are done" } } }, over)
   end)
 
-  it("leaves turns that did not end well, have prompts behind them, or ask", function()
+  it("leaves turns that did not end well, or have prompts behind them", function()
     for _, cause in ipairs { "error", "interrupted", "halted", "cancelled" } do
       assert.is_nil(todos.on_turn_complete(ctx(false, OPEN), done("…", { cause = cause })))
     end
     assert.is_nil(todos.on_turn_complete(ctx(false, OPEN), done("…", { queued = 1 })))
-    assert.is_nil(todos.on_turn_complete(ctx(false, OPEN), done("Which of the two?**\n")))
+  end)
+
+  it("takes a question for one, and a call of call_user", function()
+    local function outcome(response, more) return todos.on_turn_complete(ctx(false, OPEN), done(response, more)).outcome end
+    local asked = { kind = "needs_person", reason = "todo-enforcer: the agent asks: Which of the two?**", open = { "write it" } }
+    assert.deep_equal(asked, outcome("I see.\nWhich of the two?**\n"))
+    assert.equal("needs_person", outcome("Tell me the name", { called_user = true }).kind)
+    assert.truthy(todos.on_turn_complete(ctx(true, OPEN), done("I assumed the first.")).inject)
     assert.truthy(todos.asks("どれ？ "))
     assert.falsy(todos.asks("Why? Because."))
     todos.setup { questions = false }
@@ -54,15 +62,19 @@ describe("todo-enforcer", function()
 
   it("stops without progress, until the next prompt", function()
     for _ = 1, 3 do assert.truthy(todos.on_turn_complete(ctx(true, OPEN), done("…"))) end
-    assert.is_nil(todos.on_turn_complete(ctx(true, OPEN), done("…")))
+    local why = "todo-enforcer: no progress: the same todos are open after 3 reminders"
+    local gave_up = { outcome = { kind = "gave_up", reason = why, open = { "write it" } } }
+    for _ = 1, 2 do assert.deep_equal(gave_up, todos.on_turn_complete(ctx(true, OPEN), done("…"))) end   -- and says so at each end
+    assert.equal("done", todos.on_turn_complete(ctx(true, { { text = "write it", done = true } }), done("…")).outcome.kind)
     todos.on_prompt(ctx(false, {}), {})
-    assert.truthy(todos.on_turn_complete(ctx(false, OPEN), done("…")))
+    assert.truthy(todos.on_turn_complete(ctx(false, OPEN), done("…")).inject)
   end)
 
   it("stops at its limit even if there is progress", function()
     todos.setup { max = 2 }
     for at = 1, 2 do assert.truthy(todos.on_turn_complete(ctx(true, { { text = "step " .. at, done = false } }), done("…"))) end
-    assert.is_nil(todos.on_turn_complete(ctx(true, { { text = "step 3", done = false } }), done("…")))
+    local over = todos.on_turn_complete(ctx(true, { { text = "step 3", done = false } }), done("…"))
+    assert.deep_equal({ "out_of_budget", { "step 3" } }, { over.outcome.kind, over.outcome.open })
   end)
 
   it("stops at /stop", function()
@@ -86,7 +98,7 @@ describe("todo-enforcer", function()
     local answer = todos.on_turn_complete(ctx(false, OPEN), done("…"))
     cru.timer.sleep = sleep
     assert.deep_equal({ 5.0, 10.0, 20.0, 40.0 }, slept)
-    assert.is_nil(answer)
+    assert.equal("failed", answer.outcome.kind)
   end)
 
   it("gives the list again after a compaction, once", function()

@@ -1,0 +1,22 @@
+"""Describe to people how a turn ended (docs/turn.md, "Outcomes")."""
+
+from __future__ import annotations
+
+from cru.core.turn.turn import LegResult
+
+LABELS = {"gave_up": "gave up", "out_of_budget": "out of budget", "needs_person": "needs a person"}
+SHOWN_OPEN = 3
+"""Open items that the line about an outcome names; the rest is counted."""
+
+
+def describe_end(result: LegResult) -> str:
+    """How a turn ended, in one line for people; "" for one that is done and has nothing to say."""
+    outcome = result.outcome
+    if outcome.kind == "done" and not outcome.reason:
+        return ""
+    why = outcome.reason if outcome.reason != result.cause else ""
+    line = ": ".join(filter(None, (LABELS.get(outcome.kind, result.cause), " ".join(why.split()))))
+    if not outcome.open:
+        return line
+    more = f" and {len(outcome.open) - SHOWN_OPEN} more" if len(outcome.open) > SHOWN_OPEN else ""
+    return f"{line}; open: {', '.join(outcome.open[:SHOWN_OPEN])}{more}"
