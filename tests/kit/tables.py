@@ -8,10 +8,10 @@ from inspect import iscoroutinefunction
 
 from tests.core.api.examples import docs, example
 from tests.kit.program_facts import read_meanings
+from tests.kit.settings_table import markdown
 
 from cru.core.api.event_table.table import ALIASES
 from cru.core.api.names import ABSENT, INDEXED, NAMES
-from cru.core.base.config.reference import markdown
 from cru.core.command_table import COMMANDS, GROUPS, load_target
 from cru.core.compose.start import every_struct
 from cru.core.events.catalog import ALIASES as OWN_ALIASES

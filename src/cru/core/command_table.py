@@ -183,7 +183,7 @@ _COMMANDS = (
     CommandRow("tools", "tools", "list what the model may call, and where each tool is from", chat="session:tools", reads=True),
     CommandRow(
         "plugin", "tools", "list, reload, create and test plugins", "[list | reload [name] | enable name | disable name]",
-        chat="plugins:plugin", shell="plugin.command", verbs="list new test health types enable disable adopt-chibi",
+        chat="plugins:plugin", shell="plugin.command", verbs="list new test health types enable disable",
     ),
     CommandRow("view", "the chat", "list the views of plugins, or open one", "[name]", chat="views:view", reads=True, shape=r"\S+"),
     CommandRow(

@@ -14,7 +14,6 @@ from cru.core.plugins.manager import Extensions
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.plugin.chibi_link import make_link, remove_link
 from cru.faces.cli.plugin.health import check_health
 from cru.faces.cli.plugin.plugins import find_plugins, unknown_plugin, with_plugins
 from cru.faces.cli.plugin.scaffold import create_plugin
@@ -31,16 +30,15 @@ cru plugin new NAME --executable [bash|python]   a program in any language, to b
 cru plugin test DIR | NAME    run tests/*_test.lua (.fnl), *_test.lua and tests/test_*.py of a plugin
 cru plugin health [NAME]      run the checks that plugins bring (health.lua); --json for programs
 cru plugin types [FOLDER]     write types of all names for editors (Python and Lua) into FOLDER/typings, else ./typings
-cru plugin adopt-chibi        let ~/.chibi lead to the home folder, for plugins that look there (--undo: no more)
 """
 SWITCHES: dict[str, tuple[str, ...]] = {
     "list": ("--json",), "new": ("--lua", "--python", "--executable"), "test": (), "health": ("--json",), "enable": (), "disable": (),
-    "types": (), "adopt-chibi": ("--undo",),
+    "types": (),
 }  # fmt: skip
 """What follows each verb."""
 NAMES: dict[str, tuple[int, int]] = {
     "list": (0, 0), "new": (1, 2), "test": (1, 1), "health": (0, 1), "enable": (1, 1), "disable": (1, 1),
-    "types": (0, 1), "adopt-chibi": (0, 0),
+    "types": (0, 1),
 }  # fmt: skip
 """How many words follow it, at least and at most."""
 
@@ -64,8 +62,6 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 def _run(parsed: Parsed, args: CommandArguments, verb: str, names: list[str]) -> int:
     if verb == "new":
         return _new(parsed, args, *names)
-    if verb == "adopt-chibi":
-        return (remove_link if args.has("--undo") else make_link)(home_path(parsed))
     if verb == "test":
         return run_tests(parsed, names[0])
     if verb == "health":

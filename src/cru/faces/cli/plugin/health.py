@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
 
 from cru.core.api.host import PluginSession
 from cru.core.compose import SessionBundle
-from cru.core.plugins.loaded_plugin import LoadedPlugin
 from cru.core.plugins.manager import Extensions
 from cru.core.plugins.testing.health import HealthCheck, check
 from cru.core.tools.secret_variables import masked
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.plugin.chibi_link import check_link
 from cru.faces.cli.plugin.plugins import unknown_plugin, with_plugins
 
 if TYPE_CHECKING:
@@ -64,8 +61,8 @@ def check_health(parsed: Parsed, name: str, as_json: bool) -> int:
             reports.append(report)
             if not as_json:
                 _show_report(report)
-        if not as_json:
-            _show_end(extensions, chosen)
+        if not as_json and not chosen:
+            show("there are no plugins")
         return reports
 
     notices: list[Notice] | None = [] if as_json else None
@@ -74,16 +71,6 @@ def check_health(parsed: Parsed, name: str, as_json: bool) -> int:
         rows = [HealthNotice(notice.owner, notice.text) for notice in notices or ()]
         show(masked(json.encode(PluginHealthList(reports, rows)).decode()))
     return 1 if any(health.level == "error" for report in reports for health in report.checks or ()) else 0
-
-
-def _show_end(extensions: Extensions, chosen: Sequence[LoadedPlugin]) -> None:
-    if not chosen:
-        show("there are no plugins")
-    link = check_link(
-        extensions.home, [plugin.discovered.files[0] for plugin in chosen if plugin.discovered.kind == "executable"]
-    )
-    if link:
-        show(one_line(link))
 
 
 def _show_report(report: PluginHealth) -> None:

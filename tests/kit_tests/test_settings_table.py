@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from msgspec import Meta, Struct
+from tests.kit.settings_table import markdown
 
 from cru.core.base.config.layers import ConfigError
-from cru.core.base.config.reference import markdown
 
 
 class Alias(Struct, frozen=True):
