@@ -57,3 +57,13 @@ def test_continuations_beyond_a_limit_end_a_run_like_any_limit(home: HomeDir) ->
             home.configure(url=model.url)
             run = cru(*extra, "go", home=home)
         assert (run.code, run.err.count("no progress")) == (3, 1) and f"cru: {reason}" in run.err
+
+
+def test_a_test_runner_with_a_clock_ends_a_run_and_its_polls_are_told(home: HomeDir) -> None:
+    runner = Reply(calls=[Call("bash", {"command": 'echo "1 failed in 0.$(date +%N)s"'})])
+    with server(lambda _request: runner) as model:
+        home.configure('mode = "trust"\npoll_backoff = 0.01\n', url=model.url)
+        run = cru("go", home=home)
+    assert run.code == 3 and len(model.requests) <= 40, (run, len(model.requests))
+    assert run.err.count("equal polls are up to 0.01 s apart (setting poll_backoff)") == 1
+    assert "cru: gave up: " in run.err and "rounds brought nothing new (setting max_idle_rounds)" in run.err

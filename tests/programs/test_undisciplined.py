@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from cru.core.turn.parts import ResolvedModel
 
 SEED = int(os.environ.get("CRU_TEST_SEED", "0")) or Random().randrange(1, 1 << 31)
 MOST_REQUESTS = 40
-RUNS = 100
+RUNS = 200
 """For each discipline."""
 DISCIPLINES: dict[str, tuple[str, ...]] = {
     "none": (), "todo-enforcer": ("todo-enforcer",), "ralph-loop": ("ralph-loop",), "plan-mode": ("plan-mode",),
@@ -41,8 +42,18 @@ ACTIONS: tuple[tuple[Delta, ...], ...] = (
 """What such a model does: calls that give the same again, are refused or fail; nothing at all; words."""
 
 
+def vary(random: Random) -> tuple[Delta, ...]:
+    """Return what such a model does with words that it never said before, and with results that hold a clock."""
+    word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=12))
+    return random.choice((
+        call("run", '{"command": "make test"}'), call("run", f'{{"command": "make {word}"}}'), call("echo", f'{{"text": "{word}"}}'),
+        call("update_todos", f'{{"content": "- [x] read\\n- [ ] {word}\\n"}}'), (Text(f"I will look at {word} next."),),
+        (Text(f"- [ ] {word}"),), (Text(f"Shall I look at {word}?"),), call("call_user", f'{{"message": "{word}"}}'),
+    ))  # fmt: skip
+
+
 class Undisciplined:
-    """A model that does a few of these, at random or round in circles."""
+    """A model that does a few of these, at random or round in circles, or that never says the same twice."""
 
     provider, name, tools_by_default = "test", "undisciplined", True
 
@@ -54,6 +65,7 @@ class Undisciplined:
         self._random = random
         self._habits: Sequence[tuple[Delta, ...]] = random.sample(ACTIONS, random.randint(1, 5))
         self._in_order = random.random() < 0.5
+        self._varies = random.random() < 0.5
 
     def encode(self, request: Request) -> RequestBody:
         return RequestBody((b"{}",))
@@ -61,7 +73,8 @@ class Undisciplined:
     async def stream(self, body: RequestBody) -> AsyncIterator[Delta]:
         self.requests += 1
         at = self.requests % len(self._habits) if self._in_order else self._random.randrange(len(self._habits))
-        for delta in self._habits[at]:
+        does = vary(self._random) if self._varies and self._random.random() < 0.8 else self._habits[at]
+        for delta in does:
             yield delta
         yield End("stop")
 
@@ -70,7 +83,7 @@ class Undisciplined:
 
 
 def world_of(tmp_path: Path, plugins: tuple[str, ...], model: Undisciplined, done: list[str]) -> World:
-    config = 'mode = "trust"\n[permissions]\ndeny = ["forbidden"]\n'
+    config = 'mode = "trust"\npoll_backoff = 0\n[permissions]\ndeny = ["forbidden"]\n'
     for name in plugins:
         config += f"[plugins.{name}]\nenabled = true\n" + ("backoff = 0\n" if name in WAITING else "")
     (tmp_path / "home").mkdir()
@@ -80,6 +93,11 @@ def world_of(tmp_path: Path, plugins: tuple[str, ...], model: Undisciplined, don
     parts.tools.add(MadeTool("note", lambda _args: "noted"))
     parts.tools.add(MadeTool("fail", lambda _args: ToolResult("no", is_error=True)))
     parts.tools.add(MadeTool("forbidden", lambda _args: done.append("forbidden")))
+    clock = itertools.count()
+    parts.tools.add(
+        MadeTool("run", lambda _args: f"FAILED test_parser\n1 failed in {next(clock) / 7:.3f}s", kind="shell")
+    )
+    parts.tools.add(MadeTool("echo", lambda args: str(args["text"]), kind="shell"))
 
     async def choose(name: str) -> ResolvedModel:
         return ResolvedModel(model, {})

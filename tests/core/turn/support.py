@@ -69,9 +69,11 @@ class MadeTool:
 
     source = "test"
 
-    def __init__(self, name: str, work: Callable[[dict[str, Any]], Any], *, parallel: bool = False) -> None:
+    def __init__(
+        self, name: str, work: Callable[[dict[str, Any]], Any], *, parallel: bool = False, kind: str = "flow"
+    ) -> None:
         self.spec = ToolSpec(name, f"the tool {name}", {"type": "object"})
-        self.kind: Any = "flow"
+        self.kind: Any = kind
         self.parallel = parallel
         self._work = work
 

@@ -11,7 +11,7 @@ from tests.core.turn.support import Ext, MadeTool, Person, World, always, payloa
 from cru.core.conversations.inbox import read_inbox
 from cru.core.events.answers import Answer, Inject, cancel, transform
 from cru.core.guard.rules.gate import PermissionReply
-from cru.core.turn.loop_guard import LoopGuard, LoopStep
+from cru.core.turn.loop_guard import CountedCall, LoopGuard, LoopStep
 from cru.core.turn.turn import LegResult
 
 A, B, C, D = (f'call: a {{"n": {n}}}' for n in range(4))
@@ -26,7 +26,8 @@ def play(
     """The replies over and over, with a tool `a` that always gives the same result."""
     script = "loop: yes\nby: order\n" + "\n---\n".join(replies) + "\n"
     world = World(tmp_path, script, *extensions, asker=person, settings=settings)
-    world.tools(MadeTool("a", lambda _args: "done"), MadeTool("forbidden", lambda _args: "done"))
+    change = MadeTool("change", lambda _args: "done", kind="tool")
+    world.tools(MadeTool("a", lambda _args: "done"), MadeTool("forbidden", lambda _args: "done"), change)
     return world, world.run("go")
 
 
@@ -90,7 +91,8 @@ def test_a_person_decides_before_it_is_stopped(
 
 def test_what_gives_something_new_is_no_circle(tmp_path: Path) -> None:
     """A test that is run again after every change, and a call that is waited for until its result changes."""
-    world, result = play(tmp_path, *(line for n in range(4, 34) for line in (A, f'call: a {{"n": {n}}}')), "text: end")
+    changes = (line for n in range(4, 34) for line in (A, f'call: change {{"n": {n}}}'))
+    world, result = play(tmp_path, *changes, "text: end", mode="trust")
     assert (result.cause, logged(world, "Do not repeat")) == ("done", 0)
     counts = iter(range(99))
     (tmp_path / "2").mkdir()
@@ -128,12 +130,15 @@ def test_a_wait_for_the_same_result_may_be_as_long_as_a_person_sets(tmp_path: Pa
 
 def test_after_a_compaction_everything_is_new_again() -> None:
     guard = LoopGuard(15)
-    keys = [("read", str(n), 0) for n in range(9)]
-    for key in keys:
-        guard.take_calls([key])
+    calls = [
+        CountedCall("read", str(n), word, "read")
+        for n, word in enumerate(("one", "two", "three", "four", "five", "six"))
+    ]
+    for call in calls:
+        guard.take_calls([call])
     guard.forget()
-    assert {guard.take_calls([key]) for key in keys} == {LoopStep.GO_ON}
-    assert LoopStep.NUDGE in {guard.take_calls([key]) for key in keys}
+    assert {guard.take_calls([call]) for call in calls} == {LoopStep.GO_ON}
+    assert LoopStep.NUDGE in {guard.take_calls([call]) for call in calls}
 
 
 def test_fuel_is_told_at_its_end_and_a_person_can_give_more(tmp_path: Path) -> None:

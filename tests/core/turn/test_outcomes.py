@@ -55,7 +55,7 @@ ENDS: dict[str, tuple[str, dict[str, Any], dict[str, Any], tuple[str, str], int]
     "an error": ("error: 400 broken\n", {}, {}, ("failed", ""), 1),
     "fuel": ("loop: yes\ncall: ls {}\n", {}, {"fuel": 1}, ("out_of_budget", "this prompt has cost 1 "), 3),
     "continuations": (LOOP, {"turn:complete": always(inject("more"))}, {"max_continuations": 1}, ("out_of_budget", "1 continuations"), 3),
-    "a circle": ("loop: yes\ncall: ls {}\n", {}, {"max_idle_rounds": 2}, ("gave_up", "10 rounds brought nothing new"), 3),
+    "a circle": ("loop: yes\ncall: ls {}\n", {}, {"max_idle_rounds": 2}, ("gave_up", "2 rounds brought nothing new"), 3),
     "a budget": (
         "loop: yes\nusage: input=9\ncall: ls {}\n", {}, {"budget": {"max_tokens": 1}}, ("out_of_budget", "this prompt has used"), 3,
     ),

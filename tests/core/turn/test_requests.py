@@ -149,7 +149,9 @@ def test_requests_before_and_after_compactions_can_be_rebuilt(tmp_path: Path, st
 def test_the_trace_of_a_round_does_not_grow_with_the_history(tmp_path: Path) -> None:
     script = "call: say {}\nrepeat: 200\n---\ntext: done\n"
     counts = iter(range(999))
-    world = World(tmp_path, script, settings={"fuel": 0}).tools(MadeTool("say", lambda _a: f"number {next(counts)}"))
+    world = World(tmp_path, script, settings={"fuel": 0, "max_idle_rounds": 0}).tools(
+        MadeTool("say", lambda _a: f"number {next(counts)}")
+    )
     world.run("go")
     assert len(world.sent) == 201
     lines = (world.built.store.folder / "trace.jsonl").read_bytes().splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -57,6 +57,8 @@ class RevisionStore:
         self._reading = Lock()
         self._known: dict[str, FileChange] = {}
         self._known_file = (0, 0, 0)  # device, inode, and how much of it was read
+        self._states: set[tuple[str, FileKind, str]] = set()
+        self.new_states = 0
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -133,6 +135,16 @@ class RevisionStore:
         if changes:
             self._append(CHANGES, encode_records(changes))
             unsynced.add(os.fspath(self.folder / CHANGES))
+            self._count_states(changes)
+
+    def _count_states(self, changes: Sequence[FileChange]) -> None:
+        """Count the states of files that were not there before in this session: what a model writes twice changes nothing."""
+        for change in changes:
+            before, after = ((change.path, state.kind, state.sha) for state in (change.before, change.after))
+            self._states.add(before)
+            if change.after.kind is not FileKind.UNKNOWN and after not in self._states:
+                self._states.add(after)
+                self.new_states += 1
 
     def record_looks(self, *looks: CommandLook) -> None:
         """Inside of `writing`."""

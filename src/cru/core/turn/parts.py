@@ -321,7 +321,8 @@ class EngineSettings(Struct, frozen=True):
     RANGES: ClassVar[dict[str, tuple[float, float]]] = {
         "context_window_limit": (0, inf), "warn_threshold_percent": (0, 100), "auto_compact_threshold": (0, 100),
         "rolling_compact_drop_percentage": (0, 100), "max_recursion_depth": (0, inf), "fuel": (0, inf),
-        "max_continuations": (0, inf), "max_idle_rounds": (0, inf), "max_nested_runs": (0, inf), **BudgetSettings.RANGES,
+        "max_continuations": (0, inf), "max_idle_rounds": (0, inf), "poll_backoff": (0, 600), "max_nested_runs": (0, inf),
+        **BudgetSettings.RANGES,
     }  # fmt: skip
 
     context_window_limit: int = 0
@@ -334,6 +335,7 @@ class EngineSettings(Struct, frozen=True):
     fuel: int = 250
     max_continuations: int = 100
     max_idle_rounds: int = 15
+    poll_backoff: float = 30.0
     no_tool_calls: bool = False
     max_nested_runs: int = 5
     on_interrupted: Literal["ask-model", "retry", "fail"] = "ask-model"
@@ -351,7 +353,8 @@ DOCS: dict[str, str] = {
     "max_recursion_depth": "How often a turn may go on by a call of `recurse`.",
     "fuel": "Tool batches and continuations a user prompt may cost before a person is asked, or the run stops; 0 = no limit.",
     "max_continuations": "How often hooks may make the agent go on after one user prompt, likewise; 0 = no limit.",
-    "max_idle_rounds": "Rounds that bring nothing new, in one prompt, after which it is halted; 0 = no limit. Waiting counts, too.",
+    "max_idle_rounds": "Rounds that change nothing, in one prompt, after which it ends; 0 = no limit.",
+    "poll_backoff": "The most seconds between two equal calls with which the model waits for something; 0 = it is never slowed down.",
     "no_tool_calls": "Offer the model no tools: requests carry none, and calls that it makes all the same are refused.",
     "on_interrupted": "What --resume does with calls that were running when a run was killed: tell the model that they may have run, run "
     "them again, or fail. Tools that only read run again in any case.",

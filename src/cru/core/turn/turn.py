@@ -128,6 +128,7 @@ class Turn(Struct):
     more_continuations: what a person allowed beyond the setting
     called_user: the running leg ended with call_user
     has_answered: the agent was told once that nobody can answer its question
+    has_told_polling: a person was told that polls are slowed down
     """
 
     id: str
@@ -145,6 +146,7 @@ class Turn(Struct):
     more_continuations: int = 0
     called_user: bool = False
     has_answered: bool = False
+    has_told_polling: bool = False
 
     def take_fuel(self, fuel: int) -> None:
         """What a handler left of it."""

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from cru.core.base.values.errors import CruError
 from cru.core.compose import FaceSettings, SessionBundle, Start, build
 from cru.core.conversations import ContextHeld, LogLost
-from cru.core.conversations.inbox import read_inbox
 from cru.core.events.calling import describe_error
 from cru.core.events.payloads import ToolFailed
 from cru.core.events.stream import AgentCallFailed, CommandSaid, Notice, Published
@@ -270,6 +269,8 @@ async def _turn_once(session: Session, request: PromptRequest) -> LegResult:
 
 async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:
     """A turn about the messages that wait; none if another run has taken them."""
+    from cru.core.conversations.inbox import read_inbox
+
     with session.locked():
         if not read_inbox(session.parts.store.folder)[0]:
             return LegResult("done")

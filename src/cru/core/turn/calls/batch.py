@@ -17,7 +17,7 @@ from cru.core.turn import log_writer
 from cru.core.turn.calls import limits, permission, tool_call
 from cru.core.turn.calls.permission import DecidedCall
 from cru.core.turn.calls.tool_call import FinishedCall
-from cru.core.turn.loop_guard import CallKey
+from cru.core.turn.loop_guard import CountedCall
 from cru.core.turn.parts import Parts
 from cru.core.turn.prompts import PendingContext, context_texts
 from cru.core.turn.turn import Turn, stop_for
@@ -63,7 +63,7 @@ async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: Pe
     if halt is not None:
         raise stop_for(halt.answer, "the turn")
     last = outcomes[-1].call
-    await limits.check_calls(parts, turn, pending, _keys(outcomes), f"{last.name} {last.arguments}")
+    await limits.check_calls(parts, turn, pending, _counted(outcomes), f"{last.name} {last.arguments}")
     return outcomes
 
 
@@ -172,10 +172,10 @@ async def _gather(tasks: list[asyncio.Task[FinishedCall]]) -> list[FinishedCall]
         raise
 
 
-def _keys(outcomes: list[FinishedCall]) -> list[CallKey]:
-    """Of the calls that came to something: they ran, or a handler did them."""
+def _counted(outcomes: list[FinishedCall]) -> list[CountedCall]:
+    """Return the calls that came to something: they ran, or a handler did them."""
     return [
-        (outcome.call.name, outcome.call.arguments, hash(outcome.result.content))
-        for outcome in outcomes
+        CountedCall(call.name, call.arguments, outcome.result.content, outcome.decided.request.kind, outcome.is_error)
+        for outcome, call in ((outcome, outcome.call) for outcome in outcomes)
         if outcome.decided.state == "granted" or outcome.failure_kind is None
     ]

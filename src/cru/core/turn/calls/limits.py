@@ -3,12 +3,13 @@ more."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from cru.core.base.values.errors import CruError
 from cru.core.guard.rules.gate import PermissionReply, PermissionSubject
 from cru.core.turn.calls import permission
-from cru.core.turn.loop_guard import CallKey, LoopGuard, LoopStep
+from cru.core.turn.loop_guard import CountedCall, LoopGuard, LoopStep
 from cru.core.turn.parts import EngineSettings, Parts
 from cru.core.turn.prompts import PendingContext
 from cru.core.turn.spending import BudgetKind, BudgetReached, ScopeKind, format_cost
@@ -27,9 +28,23 @@ FROM_USER = "[The user, asked whether to go on: {words}]"
 OUT_OF_GIVEN_FUEL = "a handler set how much fuel (tool batches and continuations) was left, and none is"
 
 
-async def check_calls(parts: Parts, turn: Turn, pending: PendingContext, calls: Iterable[CallKey], latest: str) -> None:
-    """Count a round, as LoopGuard.take_calls does. Raises TurnStopped("halted") if the turn goes round in circles."""
-    await _act(parts, turn, pending, _guard(parts.settings, turn).take_calls(calls), latest)
+async def check_calls(
+    parts: Parts, turn: Turn, pending: PendingContext, calls: Iterable[CountedCall], latest: str
+) -> None:
+    """Count a round, as LoopGuard.take_calls does, and wait if the model polls. Raises TurnStopped if nothing new comes any more."""
+    guard, keeper = _guard(parts.settings, turn), parts.services.changes.known
+    await _act(
+        parts, turn, pending, guard.take_calls(calls, keeper.store.new_states if keeper is not None else 0), latest
+    )
+    if not guard.wait:
+        return
+    if not turn.has_told_polling:
+        turn.has_told_polling = True
+        most = parts.settings.poll_backoff
+        parts.bus.stream.warn(
+            f"the model polls `{latest[:80]}`: equal polls are up to {most:g} s apart (setting poll_backoff)"
+        )
+    await asyncio.sleep(guard.wait)
 
 
 async def check_reply(parts: Parts, turn: Turn, pending: PendingContext, text: str) -> None:
@@ -69,7 +84,7 @@ def _out_of_budget(reason: str) -> TurnStopped:
 
 def _guard(settings: EngineSettings, turn: Turn) -> LoopGuard:
     if turn.guard is None:
-        turn.guard = LoopGuard(settings.max_idle_rounds)
+        turn.guard = LoopGuard(settings.max_idle_rounds, settings.poll_backoff)
     return turn.guard
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cru.core.base.config.closest import did_you_mean
 from cru.core.base.values.errors import CruError
-from cru.core.conversations import ContextError
+from cru.core.conversations import ContextError, NoSuchContext
 from cru.core.conversations.inbox import read_inbox
 from cru.core.events.payloads import ContextSwitched
 from cru.faces.cli.console import say
@@ -139,8 +139,6 @@ def _nothing_to_delete(run: FlagRun, name: str) -> None:
     """No error, as in chibi; a program (--json-config) is to know. Raises NoSuchContext."""
     near = did_you_mean(name, run.home.names())
     if run.parsed.has("json-config"):
-        from cru.core.conversations import NoSuchContext
-
         raise NoSuchContext(f"there is no context '{name}'", near)
     run.show(f"There is no context {name}")
     if near:
