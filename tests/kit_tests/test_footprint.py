@@ -10,7 +10,7 @@ from tests.kit.sandbox import needs_sandbox
 LIMITS = [
     pytest.param(Setting.BARE, 51, 224, id="a call"),
     pytest.param(Setting.USUAL, 94, 452, id="a call as people have it", marks=needs_sandbox),
-    pytest.param(Setting.ANSWER, 77, 621, id="a run"),
+    pytest.param(Setting.ANSWER, 77, 622, id="a run"),
 ]
 """Files and functions. The aim is 70 and 280 for a call as people have it, 60 and 450 for a run."""
 

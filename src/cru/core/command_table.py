@@ -280,6 +280,7 @@ FEATURES = (
                        verbs="list status show reset"),
         ),
     ),
+    Feature("verify", settings={"verify": ":VerifyTable"}, part="session:find_verification"),
     Feature(
         "fleet",
         commands=(

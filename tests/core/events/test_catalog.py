@@ -68,7 +68,7 @@ def test_context_lands_where_the_design_says(row: EventRow) -> None:
         lands = "after the tool result"
     elif row.name == "system_prompt:build":
         lands = "a section"
-    elif row.name in ("agent:responded", "tool:batch_completed", "turn:complete"):
+    elif row.name in ("agent:responded", "tool:batch_completed", "turn:complete", "turn:ending"):
         lands = "the next request"
     else:
         lands = ""

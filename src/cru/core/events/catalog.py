@@ -243,6 +243,16 @@ CATALOG: tuple[EventRow, ...] = (
         outcome=True,
         ident="cause",
     ),
+    _row(
+        "turn:ending",
+        p.TurnEnding,
+        "gate",
+        "a turn is about to end as done: the last word on whether it is",
+        cancel="no continuation",
+        context=_NEXT,
+        inject=True,
+        outcome=True,
+    ),
     _row("injection_pending", p.InjectionPending, "observe", "an inject was accepted"),
     _row(
         "inbox:sending",

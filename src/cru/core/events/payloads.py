@@ -1,5 +1,4 @@
-"""The payload of every event: one frozen record each, named as its row in the catalog (docs/events.md). Durations are milliseconds. A
-field that handlers may change is listed in the catalog, not here."""
+"""The payload of every event: one frozen record each. The catalog says which fields handlers may change. Durations are milliseconds."""
 
 from __future__ import annotations
 
@@ -155,8 +154,7 @@ class PermissionRequested(Struct, frozen=True):
 
 
 class PermissionResolved(Struct, frozen=True):
-    """decision: allow or deny. by: policy (a rule, a mode, nobody to ask), human (a person was asked), timeout (nobody answered in
-    time), error (a handler or the question failed), user (they ran the call themselves, not the model), or a handler's owner."""
+    """decision: allow or deny; by: policy, human, timeout, error, user (who ran the call themselves), or a handler's owner"""
 
     tool: str
     kind: str
@@ -234,9 +232,7 @@ class ToolBatchCompleted(Struct, frozen=True):
 
 
 class ContextOverflow(Struct, frozen=True):
-    """Sizes in estimated tokens; strategy: rolling or full; trigger: auto, manual, or none (nothing is compacted, unless a handler gives
-    the summary); messages: how many there are now; summary: the one so far; instructions: what a person said (`/compact WORDS`),
-    which summary_prompt ends with."""
+    """Sizes in estimated tokens; trigger: auto, manual, none; summary: the one so far; instructions: a person's, in summary_prompt, too"""
 
     used: int
     limit: int
@@ -261,8 +257,7 @@ class SessionCompacted(Struct, frozen=True):
 
 
 class TurnComplete(Struct, frozen=True):
-    """cause: done, cancelled, halted, interrupted or error; response is this leg's text; queued: what users typed that waits behind it;
-    fallback: who has the word after a final reply, call_user or call_agent; called_user: the agent ended the leg with call_user."""
+    """cause: done, cancelled, halted, interrupted or error; queued: prompts that wait; called_user: whether call_user ended the leg"""
 
     cause: str
     response: str
@@ -275,6 +270,12 @@ class TurnComplete(Struct, frozen=True):
     queued: int = 0
     fallback: str = "call_user"
     called_user: bool = False
+
+
+class TurnEnding(Struct, frozen=True):
+    response: str
+    ref: str
+    evidence: tuple[str, ...] = ()
 
 
 class InjectionPending(Struct, frozen=True):
@@ -300,8 +301,7 @@ class InboxSent(Struct, frozen=True):
 
 
 class TaskSpawned(Struct, frozen=True):
-    """kind: subagent or bash; prompt: what is asked, or the command, as `command`; background: nobody waits for it.
-    tools: globs of those that the agent may call, None: as its card says."""
+    """kind: subagent or bash; prompt, command: what is asked, or run; tools: globs of what the agent may call, None: as its card says"""
 
     id: str
     kind: str

@@ -58,7 +58,7 @@ class RevisionStore:
         self._known: dict[str, FileChange] = {}
         self._known_file = (0, 0, 0)  # device, inode, and how much of it was read
         self._states: set[tuple[str, FileKind, str]] = set()
-        self.new_states = 0
+        self.new_states = self.changed = 0
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -138,12 +138,13 @@ class RevisionStore:
             self._count_states(changes)
 
     def _count_states(self, changes: Sequence[FileChange]) -> None:
-        """Count the states of files that were not there before in this session: what a model writes twice changes nothing."""
+        """Count changes, and the states of files that were not there before in this session: what a model writes twice is no progress."""
         for change in changes:
-            before, after = ((change.path, state.kind, state.sha) for state in (change.before, change.after))
-            self._states.add(before)
-            if change.after.kind is not FileKind.UNKNOWN and after not in self._states:
-                self._states.add(after)
+            self.changed += change.after.kind is not FileKind.UNKNOWN and not change.before.is_same(change.after)
+            state = change.after
+            self._states.add((change.path, change.before.kind, change.before.sha))
+            if state.kind is not FileKind.UNKNOWN and (change.path, state.kind, state.sha) not in self._states:
+                self._states.add((change.path, state.kind, state.sha))
                 self.new_states += 1
 
     def record_looks(self, *looks: CommandLook) -> None:

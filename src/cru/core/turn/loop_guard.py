@@ -80,10 +80,12 @@ class LoopGuard:
         files are known in this session."""
         self.wait = 0.0
         has_changed, self._changes = changes > self._changes, changes
-        weights = [self._weigh(call) for call in calls] or [IDLE]
-        weight = 0 if has_changed else min(weights)
-        if weight:
-            return self._count(weight)
+        weight = -1
+        for call in calls:
+            own = self._weigh(call)
+            weight = own if weight < 0 else min(weight, own)
+        if not has_changed and weight:
+            return self._count(weight if weight > 0 else IDLE)
         self._polls = 0
         self._progress()
         return LoopStep.GO_ON
@@ -108,10 +110,10 @@ class LoopGuard:
 
     def _progress(self) -> None:
         self._has_progressed = True
-        self._weight -= RECOVERY
-        self.rounds = max(self.rounds - RECOVERY // IDLE, 0)
-        if self._weight <= 0:
-            self.forgive()
+        if self._weight <= RECOVERY:
+            self.rounds, self._weight, self._step = 0, 0, LoopStep.GO_ON
+        else:
+            self.rounds, self._weight = max(self.rounds - RECOVERY // IDLE, 0), self._weight - RECOVERY
 
     def _weigh(self, call: CountedCall) -> int:
         """Return 0 for progress, else what the round counts if no other call of it made progress."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.events.answers import Answer, Inject, TurnOutcome
+from cru.core.events.answers import Answer, Inject, TurnOutcome, add
 from cru.core.events.bus import Outcome
-from cru.core.events.payloads import InjectionPending, TurnComplete
+from cru.core.events.payloads import InjectionPending, TurnComplete, TurnEnding
 from cru.core.events.stamp import Event
 from cru.core.guard.rules import NoAsker
 from cru.core.turn import log_writer
@@ -47,11 +47,11 @@ async def settle(
         keeper.begin_look()  # what handlers and the user do from here on is not the commands'
     try:
         outcome = await _complete(parts, result, turn, len(queue))
+        answer = await _last_word(parts, result, pending, outcome.answer, is_alone=not len(queue))
     except asyncio.CancelledError:  # the leg is over all the same
         log_writer.leg_ended(parts, result.ref, result.cause)
         pending.injects.clear()
         raise
-    answer = outcome.answer
     injects = [*pending.injects, *([answer.inject] if answer.inject is not None else [])]
     pending.injects.clear()
     pending.context.extend(context_texts(parts, answer))
@@ -78,6 +78,19 @@ async def settle(
         return Continuation(drained=stopped.reason if stopped is not None else "", outcome=ended)
     report = await report_background(parts, turn, pending, result.response)
     return report if report.prompt is not None or report.outcome is not None else Continuation(outcome=ended)
+
+
+async def _last_word(
+    parts: Parts, result: LegResult, pending: PendingContext, answer: Answer, is_alone: bool
+) -> Answer:
+    """Ask once more where the turn would end as done, since nothing continues it; the answers to both events together."""
+    goes_on = not is_alone or bool(pending.injects) or answer.inject is not None
+    is_done = answer.outcome is None or answer.outcome.kind == "done"
+    if result.cause != "done" or answer.halt or goes_on or not is_done:
+        return answer
+    evidence = answer.outcome.evidence if answer.outcome is not None else ()
+    ending = await parts.bus.dispatch(TurnEnding(result.response, result.ref, evidence))
+    return add(answer, ending.answer)
 
 
 def _stop(parts: Parts, result: LegResult, answer: Answer) -> Continuation:

@@ -52,6 +52,7 @@ TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
     ("fuel",): ("decides how long the model may go on by itself", _always),
     ("max_continuations",): ("decides how long the model may go on by itself", _always),
     ("max_idle_rounds",): ("decides how long the model may go on by itself", _always),
+    ("verify", "command"): ("runs in the sandbox at the end of turns that changed files", bool),
 }
 
 

@@ -175,7 +175,8 @@ async def _gather(tasks: list[asyncio.Task[FinishedCall]]) -> list[FinishedCall]
 def _counted(outcomes: list[FinishedCall]) -> list[CountedCall]:
     """Return the calls that came to something: they ran, or a handler did them."""
     return [
-        CountedCall(call.name, call.arguments, outcome.result.content, outcome.decided.request.kind, outcome.is_error)
-        for outcome, call in ((outcome, outcome.call) for outcome in outcomes)
+        CountedCall(asked.call.name, asked.call.arguments, outcome.result.content, asked.kind, outcome.result.is_error)
+        for outcome in outcomes
+        for asked in (outcome.decided.request,)
         if outcome.decided.state == "granted" or outcome.failure_kind is None
     ]
