@@ -21,6 +21,7 @@ BUNDLED = Path(__file__).parents[2] / "src/cru/core/base/bundled" / "plugins"
 NAMES = ("auto-title", "context-monitor", "plan-mode", "ralph-loop", "todo-enforcer")
 TAG = "<promise>DONE</promise>"
 LIST = Call("update_todos", {"content": "- [x] read\n- [ ] write\n"})
+WORK = Call("ls", {})
 NOBODY = "[Nobody can answer. Decide for yourself and continue, and say what you assumed.]"
 DONE_LIST = Call("update_todos", {"content": "- [x] read\n- [x] write\n"})
 
@@ -131,9 +132,9 @@ ENFORCER = on("todo-enforcer")
 
 
 def test_the_enforcer_goes_on_until_the_list_is_done(tmp_path: Path) -> None:
-    steps = [Reply(calls=[LIST]), Reply("half of it"), Reply(calls=[DONE_LIST]), Reply("all of it")]
+    steps = [Reply(calls=[LIST]), Reply("half of it"), Reply(calls=[WORK]), Reply(calls=[DONE_LIST]), Reply("all of it")]
     done, _, requests = run(tmp_path, steps, ENFORCER)
-    assert (done.code, done.out, len(requests)) == (0, "half of it\nall of it\n", 4)
+    assert (done.code, done.out, len(requests)) == (0, "half of it\nall of it\n", 5)
     assert "1 of 2 done" in said(requests[2])
     assert "- [ ] write" in said(requests[2])
     assert "- [ ] read" not in said(requests[2])
@@ -176,6 +177,35 @@ def test_the_enforcer_leaves_plans_and_errors_alone(
     assert [e for e in here.log() if e.get("metadata", {}).get("source") == "continuation"] == []
 
 
+EMPTY_LIST = Call("update_todos", {"content": ""})
+
+
+@pytest.mark.parametrize("claim", [DONE_LIST, EMPTY_LIST], ids=["ticked", "emptied"])
+def test_a_list_that_is_done_without_work_is_refused_once_and_then_given_up(tmp_path: Path, claim: Call) -> None:
+    steps = [Reply(calls=[LIST]), Reply(calls=[claim]), Reply(calls=[claim]), Reply("all of it")]
+    done, here, requests = run(tmp_path, steps, ENFORCER)
+    refused, taken = [entry["content"] for entry in here.log() if entry["entry_type"] == "tool_result"][1:]
+    assert "nothing was done in this turn: do the work first" in refused and "refused" not in taken
+    assert (done.code, len(requests)) == (3, 4)
+    why = "gave up: todo-enforcer: todos were ticked off or removed, but nothing was done in this turn"
+    assert done.err.splitlines()[-1] == f"cru: {why}"
+
+
+def test_a_reply_that_ticks_what_it_did_not_do_is_asked_once(tmp_path: Path) -> None:
+    claim = Reply("- [x] port it")
+    done, _, requests = run(tmp_path, [Reply("- [ ] port it"), claim, claim], ENFORCER)
+    assert (done.code, len(requests)) == (3, 3) and "nothing was done in this turn" in said(requests[2])
+    (tmp_path / "2").mkdir()
+    done, _, requests = run(tmp_path / "2", [Reply("- [ ] port it"), claim, Reply(calls=[WORK]), claim], ENFORCER)
+    assert (done.code, len(requests), done.err) == (0, 4, "")
+
+
+def test_work_before_a_list_lets_it_be_ticked(tmp_path: Path) -> None:
+    steps = [Reply(calls=[LIST]), Reply(calls=[WORK]), Reply(calls=[DONE_LIST]), Reply("all of it")]
+    done, _, requests = run(tmp_path, steps, ENFORCER)
+    assert (done.code, done.err, len(requests)) == (0, "", 4)
+
+
 def test_a_question_that_nobody_can_answer_is_answered_once(tmp_path: Path) -> None:
     steps = [Reply("- [ ] port it\nWhich way?"), Reply("- [ ] port it\nI take the left one. Is that well?")]
     done, here, requests = run(tmp_path, steps, ENFORCER)
@@ -188,9 +218,9 @@ def test_a_question_that_nobody_can_answer_is_answered_once(tmp_path: Path) -> N
 
 
 def test_after_an_assumption_the_work_goes_on_to_its_end(tmp_path: Path) -> None:
-    steps = [Reply("- [ ] port it\nWhich way?"), Reply("I took the left one.\n- [x] port it")]
+    steps = [Reply("- [ ] port it\nWhich way?"), Reply(calls=[WORK]), Reply("I took the left one.\n- [x] port it")]
     done, _, requests = run(tmp_path, steps, ENFORCER)
-    assert (done.code, len(requests), done.err) == (0, 2, "")
+    assert (done.code, len(requests), done.err) == (0, 3, "")
 
 
 @pytest.mark.slow
@@ -250,7 +280,7 @@ def test_ctrl_c_in_the_countdown_of_a_single_run_ends_it_with_the_log_whole(tmp_
 
 # ralph-loop -----------------------------------------------------------------------------------------------------------------------
 
-RALPH = on("ralph-loop")
+RALPH = on("ralph-loop", "evidence = false")  # its models only talk
 STARTER = """
 cru.once("session:started", function() require("ralph-loop").start("port the parser", { max = 5 }) end)
 """
@@ -266,6 +296,17 @@ def test_the_loop_goes_on_until_the_tag_is_said_for_real(tmp_path: Path) -> None
     assert "Turn 2 of 100" in said(requests[1])
     assert "ralph-loop: complete after 4 of 100 turns" in done.err
     assert state(here, "ralph-loop") is None
+
+
+def test_a_promise_counts_only_after_something_was_done(tmp_path: Path) -> None:
+    config = on("ralph-loop")
+    done, _, requests = run(tmp_path, [Reply(TAG), Reply(TAG)], config, "/ralph port the parser")
+    assert (done.code, len(requests)) == (3, 2) and "but nothing was done yet" in said(requests[1])
+    why = "gave up: ralph-loop: the agent said twice that it is done, and did nothing after 2 of 100 turns; open: port the parser"
+    assert done.err.splitlines()[-1] == f"cru: {why}"
+    (tmp_path / "2").mkdir()
+    done, _, requests = run(tmp_path / "2", [Reply(TAG), Reply(calls=[WORK]), Reply(TAG)], config, "/ralph port it")
+    assert (done.code, len(requests)) == (0, 3) and "complete after 2 of 100 turns" in done.err
 
 
 def test_other_plugins_may_start_the_loop(tmp_path: Path) -> None:
@@ -326,7 +367,7 @@ def test_a_killed_loop_goes_on_with_resume(tmp_path: Path) -> None:
 
 def test_a_loop_that_was_killed_in_its_countdown_goes_on_with_resume(tmp_path: Path) -> None:
     with server([Reply("one"), Reply(TAG)]) as model:
-        here = at(tmp_path, model.url, on("ralph-loop", "countdown = 10"))
+        here = at(tmp_path, model.url, on("ralph-loop", "countdown = 10", "evidence = false"))
         with pty("/ralph port the parser", home=here) as terminal:
             terminal.expect("goes on in 10 s")
             os.kill(terminal.pid, signal.SIGKILL)
@@ -375,7 +416,7 @@ def test_what_an_old_or_broken_loop_left_is_cleared_with_a_notice(tmp_path: Path
 
 
 def test_a_turn_that_fails_pauses_the_loop(tmp_path: Path) -> None:
-    config = on("ralph-loop", "backoff = 0.01")
+    config = on("ralph-loop", "backoff = 0.01", "evidence = false")
     with server([Status(400), Reply("well"), Reply(TAG)]) as model:
         here = at(tmp_path, model.url, config)
         failed = cru("/ralph port the parser", home=here)
@@ -398,7 +439,7 @@ def test_five_failures_end_the_loop(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_in_the_countdown_pauses_the_loop_and_stop_ends_it(tmp_path: Path) -> None:
-    config = on("ralph-loop", "countdown = 10")
+    config = on("ralph-loop", "countdown = 10", "evidence = false")
     with server([Reply("one"), Reply("hello to you")]) as model:
         here = at(tmp_path, model.url, config)
         with pty(home=here) as terminal:

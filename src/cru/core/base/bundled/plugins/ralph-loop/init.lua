@@ -7,12 +7,14 @@ local defaults = {
   countdown = 2,     -- seconds in which Ctrl-C pauses it; nobody at a terminal: none
   no_progress = 3,   -- ends when a reply was repeated so often without a new tool result
   strict = true,     -- a tag in a code block or a quotation does not count
+  evidence = true,   -- the tag counts only if something was done
   backoff = 5,       -- seconds before it goes on after a turn that failed, doubled with each
   failures = 5,      -- failed turns in a row
   keep_hours = 24,   -- a loop that an older run left behind is cleared after that time
 }
 local KEY, BACKOFF_MOST, AFTER_INTERRUPT = "ralph-loop", 40, 3
 local OPTIONS = { "max", "tag" }
+local LISTS = { update_todos = true, update_goals = true, update_reflection = true, call_user = true, recurse = true }
 local USAGE = "/ralph PROMPT [--max N] [--tag TEXT] | /ralph status | /ralph stop"
 local M, settings = {}, defaults
 local interrupted, counting, compacted = nil, false, false
@@ -157,7 +159,16 @@ function M.on_turn_complete(ctx, event)
   if fresh and ctx.is_continuation then return nil end   -- a prompt of the user goes on at once
   interrupted = nil
   loop.iteration = loop.iteration + 1
-  if M.complete(event.response, loop) then return ending(loop, "done", "complete", { "the agent said " .. loop.tag }) end
+  local is_complete = M.complete(event.response, loop)
+  if is_complete and settings.evidence and not loop.worked then
+    if loop.claimed then return ending(loop, "gave_up", "the agent said twice that it is done, and did nothing") end
+    loop.claimed, is_complete = true, false
+    if event.queued == 0 then
+      keep(loop)
+      return { inject = ("[You said %s, but nothing was done yet. Do the work, check it, then say it again.]"):format(loop.tag) }
+    end
+  end
+  if is_complete then return ending(loop, "done", "complete", { "the agent said " .. loop.tag }) end
   if loop.iteration >= loop.max then return ending(loop, "out_of_budget", "the limit is reached") end
   if event.no_progress >= settings.no_progress then return ending(loop, "gave_up", "no progress") end
   if ctx.is_continuation then loop.failed = 0 end
@@ -171,6 +182,17 @@ function M.on_turn_complete(ctx, event)
   counting = false
   if not M.loop() then return nil end
   return { inject = ("Go on: the task is not complete. %s Turn %d of %d."):format(instruction(loop), loop.iteration + 1, loop.max) }
+end
+
+--- Something was done in the loop.
+-- @handler event="tool:completed" scope="tree"
+function M.on_result(ctx, event)
+  if LISTS[event.name] then return nil end
+  local loop = M.loop()
+  if loop and not loop.worked then
+    loop.worked = true
+    keep(loop)
+  end
 end
 
 --- Ctrl-C in the countdown: say what becomes of the loop.

@@ -8,6 +8,7 @@ local defaults = {
   questions = true,  -- leave the turn to the user when the reply ends with a question
   backoff = 5,       -- seconds more after a continuation that failed, doubled with each
   failures = 5,      -- failed continuations in a row
+  evidence = true,   -- a todo is done only if something was done
 }
 local BACKOFF_MOST = 40
 local M, settings = {}, defaults
@@ -15,6 +16,9 @@ local M, settings = {}, defaults
 local reminded, same, last = 0, 0, ""   -- since the user's last prompt
 local stopped, compacted = false, false
 local outcome = nil                     -- how it gave up, until the user's next prompt
+local worked, claims = false, 0         -- whether a tool was used since that prompt; todos that were ticked without one
+local LISTS = { update_todos = true, update_goals = true, update_reflection = true, call_user = true, recurse = true }
+local CLAIM = "todos were ticked off or removed, but nothing was done in this turn"
 local failed = 0                        -- continuations in a row that ended with an error
 
 function M.setup(given)
@@ -77,7 +81,32 @@ end
 --- A new prompt of the user: everything is counted anew.
 -- @handler event="message:received"
 function M.on_prompt(ctx, event)
-  if not ctx.is_continuation then reminded, same, last, stopped, outcome = 0, 0, "", false, nil end
+  if ctx.is_continuation then return nil end
+  reminded, same, last, stopped, outcome = 0, 0, "", false, nil
+  worked, claims = false, 0
+end
+
+--- @handler event="tool:completed" scope="tree"
+function M.on_result(ctx, event)
+  if not LISTS[event.name] then worked = true end
+end
+
+--- Whether a todo that is open in the one list is done, or missing, in the other.
+function M.claims(before, after)
+  local still = {}
+  for text in ("\n" .. after):gmatch("\n%s*[-*+] %[ %] ([^\n]+)") do still[text:match("^%s*(.-)%s*$")] = true end
+  for _, todo in ipairs(before) do
+    if not todo.done and not still[todo.text] then return true end
+  end
+  return false
+end
+
+--- A todo is not ticked off, nor removed, before anything was done: once that is refused.
+-- @handler event="tool:before_call" pattern="update_todos"
+function M.on_update(ctx, event)
+  if not settings.evidence or worked or stopped or not M.claims(ctx.session.todos, tostring(event.args.content or "")) then return nil end
+  claims = claims + 1
+  if claims == 1 then return { cancel = true, reason = CLAIM .. ": do the work first, then tick it off" } end
 end
 
 --- Go on while todos are open.
@@ -88,6 +117,13 @@ function M.on_turn_complete(ctx, event)
   end
   if stopped or event.cause ~= "done" or event.queued > 0 or cru.get_session().mode == "plan" then return nil end
   local open, done, count = M.open(ctx.session.todos)
+  if open == "" and (claims > 1 or last ~= "") and settings.evidence and not worked then
+    if claims > 0 then
+      return { outcome = { kind = "gave_up", reason = "todo-enforcer: " .. CLAIM } }
+    end
+    claims = 1
+    return { inject = "[" .. CLAIM .. ". Do the work, or say what keeps you from it.]" }
+  end
   if open == "" then
     if count > 0 then return { outcome = { kind = "done", evidence = { ("%d of %d todos are done"):format(done, count) } } } end
     return nil

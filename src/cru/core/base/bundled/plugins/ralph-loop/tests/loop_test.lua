@@ -19,6 +19,7 @@ describe("ralph-loop", function()
     assert.truthy(ralph.command { input = "port the parser" }.inject:find("port the parser", 1, true))
     assert.truthy(complete("one").inject:find("Turn 2 of 100", 1, true))
     assert.truthy(complete("two").inject:find(TAG, 1, true))
+    ralph.on_result({}, { name = "bash" })
     local over = complete("All is well. " .. TAG).outcome
     assert.deep_equal({ "done", "ralph-loop: complete after 3 of 100 turns", {}, { "the agent said " .. TAG } },
       { over.kind, over.reason, over.open, over.evidence })
@@ -28,6 +29,7 @@ describe("ralph-loop", function()
   it("takes a tag as plain text", function()
     ralph.start("go", { tag = "100% (a.b)" })
     assert.truthy(complete("100x (aXb)"))
+    ralph.on_result({}, { name = "bash" })
     assert.equal("done", complete("that is 100% (a.b)").outcome.kind)
   end)
 
@@ -49,6 +51,17 @@ describe("ralph-loop", function()
     end
     ralph.setup { strict = false }
     assert.truthy(ralph.complete("```\nDONE\n```", loop))
+  end)
+
+  it("takes no promise before something was done, and gives up at the second one", function()
+    ralph.start("go")
+    ralph.on_result({}, { name = "update_todos" })   -- a list is no work
+    assert.truthy(complete(TAG).inject:find("nothing was done yet", 1, true))
+    local over = complete(TAG).outcome
+    assert.deep_equal({ "gave_up", { "go" } }, { over.kind, over.open })
+    ralph.setup { evidence = false }
+    ralph.start("go")
+    assert.equal("done", complete(TAG).outcome.kind)
   end)
 
   it("ends at its limit, and without progress", function()

@@ -52,6 +52,15 @@ describe("todo-enforcer", function()
     assert.truthy(todos.on_turn_complete(ctx(false, OPEN), done("Which of the two?")))
   end)
 
+  it("knows a claim: an open todo that is ticked, or is gone", function()
+    for after, is_claim in pairs {
+      ["- [x] write it"] = true, [""] = true, ["- [ ] write it\n- [ ] more"] = false, ["* [ ]  write it "] = false, ["- [ ] write"] = true,
+    } do
+      assert.equal(is_claim, todos.claims(OPEN, after))
+    end
+    assert.falsy(todos.claims({}, "- [x] done at once"))
+  end)
+
   it("does nothing in plan mode", function()
     local session = cru.get_session()
     session.mode = "plan"
@@ -65,7 +74,10 @@ describe("todo-enforcer", function()
     local why = "todo-enforcer: no progress: the same todos are open after 3 reminders"
     local gave_up = { outcome = { kind = "gave_up", reason = why, open = { "write it" } } }
     for _ = 1, 2 do assert.deep_equal(gave_up, todos.on_turn_complete(ctx(true, OPEN), done("…"))) end   -- and says so at each end
-    assert.equal("done", todos.on_turn_complete(ctx(true, { { text = "write it", done = true } }), done("…")).outcome.kind)
+    local ticked = { { text = "write it", done = true } }
+    assert.truthy(todos.on_turn_complete(ctx(true, ticked), done("…")).inject:find("nothing was done", 1, true))
+    todos.on_result({}, { name = "bash" })
+    assert.equal("done", todos.on_turn_complete(ctx(true, ticked), done("…")).outcome.kind)
     todos.on_prompt(ctx(false, {}), {})
     assert.truthy(todos.on_turn_complete(ctx(false, OPEN), done("…")).inject)
   end)
