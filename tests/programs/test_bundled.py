@@ -132,7 +132,13 @@ ENFORCER = on("todo-enforcer")
 
 
 def test_the_enforcer_goes_on_until_the_list_is_done(tmp_path: Path) -> None:
-    steps = [Reply(calls=[LIST]), Reply("half of it"), Reply(calls=[WORK]), Reply(calls=[DONE_LIST]), Reply("all of it")]
+    steps = [
+        Reply(calls=[LIST]),
+        Reply("half of it"),
+        Reply(calls=[WORK]),
+        Reply(calls=[DONE_LIST]),
+        Reply("all of it"),
+    ]
     done, _, requests = run(tmp_path, steps, ENFORCER)
     assert (done.code, done.out, len(requests)) == (0, "half of it\nall of it\n", 5)
     assert "1 of 2 done" in said(requests[2])
