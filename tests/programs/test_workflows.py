@@ -619,15 +619,72 @@ def test_deliver_does_not_get_past_failing_tests(tmp_path: Path) -> None:
         move("implement"), 'call: update_todos {"content": "- [ ] make the feature"}', move("implement"), move("test"),
         move("review"), "text: The tests pass, trust me.", move("implement"), 'call: bash {"command": "touch feature"}',
         move("test"), move("review"), 'call: edit {"file_path": "Makefile", "old_string": "", "new_string": "x"}',
+        move("done", note="made the feature"), 'call: update_todos {"content": "- [x] make the feature"}',
         move("done", note="made the feature"), "text: Made the feature.",
     ), "/deliver make the feature")  # fmt: skip
     results = [e["content"] for e in here.log() if e["entry_type"] == "tool_result"]
     assert "there is no plan yet" in results[0]
     assert "`make test` failed (exit status 2):\nlooking for it" in results[4]
     assert "state review of workflow deliver allows" in results[9]
+    assert "todos are open: make the feature" in results[10]
     assert results[-1].startswith("[workflow deliver: done, in the state done]")
     [went_on] = [e["content"] for e in here.log() if e.get("metadata", {}).get("source") == "continuation"]
     assert "the state test is not left yet" in went_on and "`make test` must succeed" in went_on
+
+
+PLAN = ('call: update_todos {"content": "- [ ] make the feature"}', move("implement"))
+TO_REVIEW = (
+    'call: bash {"command": "touch feature"}',
+    'call: update_todos {"content": "- [x] make the feature"}',
+    move("test"),
+    move("review"),
+)
+BREAK = 'call: bash {"command": "rm feature"}'
+MEND = 'call: bash {"command": "touch feature"}'
+GUT = 'call: write {"file_path": "Makefile", "content": "test:\\n\\ttrue\\n"}'
+NEW_TEST = 'call: write {"file_path": "tests/test_feature.py", "content": "def test_feature(): pass"}'
+LAST = "text: Made the feature."
+# what the agent tries → its replies, what the refusal says, and the state at the end
+CHEATS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "code is overwritten after the tests passed": (
+        (*PLAN, *TO_REVIEW, BREAK, move("done"), MEND, move("done"), LAST),
+        "the check of the state test is made again, since files may have changed after it passed: `make test` failed", "done",
+    ),
+    "the Makefile is gutted": (
+        (*PLAN, GUT, *TO_REVIEW, move("done", note="done"), 'call: call_user {"message": "stuck"}', 'call: call_user {"message": "stuck"}'),
+        "files that the checks consist of were changed: Makefile.", "review",
+    ),
+    "a new test is named in the note": (
+        (*PLAN, NEW_TEST, *TO_REVIEW, move("done", note="done"), move("done", note="tests/test_feature.py covers the feature"), LAST),
+        "files that the checks consist of were changed: tests/test_feature.py.", "done",
+    ),
+    "a protected file is put back": (
+        (
+            *PLAN, 'call: bash {"command": "cp Makefile kept; echo >> Makefile"}', *TO_REVIEW, move("done", note="done"),
+            'call: bash {"command": "cp kept Makefile"}', move("done", note="done"), LAST,
+        ),
+        "files that the checks consist of were changed: Makefile.", "done",
+    ),
+    "a protected file is deleted": (
+        (
+            *PLAN, 'call: bash {"command": "rm tests/test_old.py"}', *TO_REVIEW, move("done", note="x"),
+            move("done", note="test_old.py: gone"), LAST,
+        ),
+        "files that the checks consist of were changed: tests/test_old.py.", "done",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHEATS)
+def test_deliver_is_closed(tmp_path: Path, what: str) -> None:
+    replies, refusal, state = CHEATS[what]
+    here = home(tmp_path)
+    (here.project / "Makefile").write_text("test:\n\t@test -e feature\n")
+    (here.project / "tests").mkdir()
+    (here.project / "tests" / "test_old.py").write_text("def test_old(): pass\n")
+    deliver(here, replies, "/deliver make the feature", code=0 if state == "done" else 3)
+    assert any(refusal in entry["content"] for entry in here.log() if entry["entry_type"] == "tool_result")
+    assert json.loads(cru("fsm", "status", "--json", home=here).out)["deliver"]["state"] == state
 
 
 def test_deliver_is_off_until_it_is_wanted_and_takes_another_command(tmp_path: Path) -> None:

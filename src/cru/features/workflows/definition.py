@@ -12,14 +12,14 @@ from cru.core.api.arguments import function, lua_type, number, text, texts, tost
 from cru.core.api.callbacks import Callback, bind_callback
 from cru.core.api.host import BadArgument
 from cru.core.base.config.closest import did_you_mean
-from cru.core.base.files.glob import BadGlob, compile_identifier_glob
+from cru.core.base.files.glob import BadGlob, compile_identifier_glob, parse_path_glob
 
 WHERE = "cru.fsm.define"
 NAME = re.compile(r"[A-Za-z][\w-]*\Z", re.ASCII)
-MACHINE = ("name", "initial", "about", "states", "limits")
-STATE = ("instruction", "tools", "to", "back", "exit", "limits", "final", "about")
+MACHINE = ("name", "initial", "about", "states", "limits", "protect")
+STATE = ("instruction", "tools", "to", "back", "exit", "limits", "final", "about", "recheck")
 GUARD = ("shell", "call", "timeout", "about")
-FINAL_STATE = ("instruction", "final", "about")
+FINAL_STATE = ("instruction", "final", "about", "recheck")
 LEGS = 200
 SHELL_SECONDS = 600.0
 CALL_SECONDS = 60.0
@@ -63,6 +63,7 @@ class WorkflowState(Struct, frozen=True):
     to: where it goes on, through the guard
     back: where it may return to, without the guard
     final: the workflow is done in it
+    recheck: of a final state: states whose guards must let go once more before it is entered
     """
 
     name: str
@@ -74,6 +75,7 @@ class WorkflowState(Struct, frozen=True):
     guard: Guard | None = None
     limits: Limits = Limits()
     final: bool = False
+    recheck: tuple[str, ...] = ()
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -89,6 +91,7 @@ class Definition(Struct, frozen=True):
 
     states: by name, in the order in which they are reached from the initial one
     limits: of a whole run
+    protect: globs of the files that the checks consist of, from the project root
     """
 
     name: str
@@ -96,6 +99,7 @@ class Definition(Struct, frozen=True):
     states: dict[str, WorkflowState]
     about: str = ""
     limits: Limits = Limits(legs=LEGS)
+    protect: tuple[str, ...] = ()
 
 
 def read_definition(spec: object) -> Definition:
@@ -114,7 +118,18 @@ def read_definition(spec: object) -> Definition:
     limits = _read_limits(where, fields.get("limits"), ("legs", "rounds"), states)
     if not limits.legs:
         limits = Limits(LEGS, limits.rounds)
-    return Definition(name, initial, _by_distance(initial, states), _read_text(where, "about", fields), limits)
+    protect = _read_protect(where, fields.get("protect"))
+    return Definition(name, initial, _by_distance(initial, states), _read_text(where, "about", fields), limits, protect)
+
+
+def _read_protect(where: str, raw: Any) -> tuple[str, ...]:
+    globs = () if raw is None else tuple([raw] if isinstance(raw, str) else texts(WHERE, f"{where}: protect", raw))
+    for glob in globs:
+        try:
+            parse_path_glob(glob)
+        except BadGlob as error:
+            raise _error(f"{where}: protect: {error.message}", error.hint) from error
+    return globs
 
 
 def _read_state(where: str, name: object, raw: object, known: Collection[str]) -> WorkflowState:
@@ -137,7 +152,10 @@ def _read_state(where: str, name: object, raw: object, known: Collection[str]) -
         name, _read_text(where, "instruction", fields), _read_text(where, "about", fields), _read_tools(where, fields.get("tools")),
         _read_targets(where, "to", fields, name, known), _read_targets(where, "back", fields, name, known), guard,
         _read_limits(where, fields.get("limits"), ("legs", "rounds", "on_limit"), known), final,
+        _read_targets(where, "recheck", fields, name, known),
     )  # fmt: skip
+    if state.recheck and not final:
+        raise _error(f"{where}: recheck is for a final state", "an `exit` guards the way out of a state")
     if not final and not state.ways:
         raise _error(f"{where}: it leads nowhere", 'give `to = {"…"}`, or `final = true`')
     if guard is not None and not state.to:
@@ -157,6 +175,12 @@ def _check_states(where: str, initial: str, states: dict[str, WorkflowState]) ->
     if states[initial].final:
         raise _error(f"{where}: the initial state `{initial}` is final", "it would be over before it begins")
     for state in states.values():
+        unguarded = [name for name in state.recheck if states[name].guard is None]
+        if unguarded:
+            raise _error(
+                f"{where}, state {state.name}: recheck: state `{unguarded[0]}` has no `exit`",
+                "name a state that has one",
+            )
         if state.limits.on_limit in finals:
             raise _error(
                 f"{where}, state {state.name}: on_limit leads to the final state `{state.limits.on_limit}`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ from cru.core.events.payloads import Custom, TurnComplete
 from cru.core.events.stream import StatusChanged
 from cru.features.workflows import guard, texts
 from cru.features.workflows.definition import Definition, Limits, WorkflowState
+from cru.features.workflows.protected import describe_changes, digest_protected
 from cru.features.workflows.record import MAX_TRANSITIONS, By, Transition, WorkflowRecord, load_record, save_record
 
 STUCK = 3
@@ -79,7 +81,9 @@ class WorkflowMachine:
                 f"workflow {self.name} is in the middle of a run, in the state {self.record.state}",
                 f"a prompt without /{self.name} goes on with it; `/{self.name} reset` ends it, then it can be started anew",
             )
-        self._write(WorkflowRecord("", task=task))
+        root = self.owner.session.parts.place.root
+        protected = await asyncio.to_thread(digest_protected, root, self.definition.protect)
+        self._write(WorkflowRecord("", task=task, protected=protected))
         await self._enter(self.definition.states[self.definition.initial], task, by)
 
     async def put(self, to: str, note: str, by: By) -> WorkflowState:
@@ -141,9 +145,9 @@ class WorkflowMachine:
             return False, f"there is no way from {state.name} to {to}; {near}"
         why = ""
         if to in state.to and state.guard is not None:
-            why = await guard.check_guard(
-                state.guard, self._guard_facts(record, to, note), self.owner.session.parts, emit
-            )
+            why = await self._check(state, to, note, emit)
+        if not why and self.definition.states[to].final:
+            why = await self._check_end(self.definition.states[to], note, emit)
         if self.record is not record or record.state != state.name:
             return False, f"workflow {self.name} was moved meanwhile"
         if why:
@@ -151,6 +155,23 @@ class WorkflowMachine:
             return False, f"not moved, still in the state {state.name} of workflow {self.name}: {why}"
         await self._enter(self.definition.states[to], note, by)
         return True, texts.entry_text(self.definition, self.definition.states[to])
+
+    async def _check(self, state: WorkflowState, to: str, note: str, emit: Callable[[str], None] | None) -> str:
+        assert state.guard is not None and self.record is not None
+        facts = self._guard_facts(self.record, to, note)
+        return await guard.check_guard(state.guard, facts, self.owner.session.parts, emit)
+
+    async def _check_end(self, final: WorkflowState, note: str, emit: Callable[[str], None] | None) -> str:
+        """Return why the workflow cannot be done yet: a check that passed earlier fails now, or a file that checks consist of changed."""
+        for name in final.recheck:
+            if why := await self._check(self.definition.states[name], final.name, note, emit):
+                return (
+                    f"the check of the state {name} is made again, since files may have changed after it passed: {why}"
+                )
+        if not self.definition.protect or self.record is None:
+            return ""
+        now = await asyncio.to_thread(digest_protected, self.owner.session.parts.place.root, self.definition.protect)
+        return describe_changes(self.record.protected, now, note)
 
     def count_round(self) -> None:
         if self.running and self.record is not None:

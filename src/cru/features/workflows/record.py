@@ -38,6 +38,7 @@ class WorkflowRecord(Struct):
     total_legs, total_rounds: since it was started
     refused: what the guard said last, "" since the state was entered
     history: the last moves, the oldest first
+    protected: path → digest of the files that the checks consist of, as they were at the start
     """
 
     state: str
@@ -50,6 +51,7 @@ class WorkflowRecord(Struct):
     total_rounds: int = 0
     refused: str = ""
     history: list[Transition] = field(default_factory=list)
+    protected: dict[str, str] = {}
 
 
 def key(name: str) -> str:

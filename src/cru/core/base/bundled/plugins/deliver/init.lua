@@ -5,9 +5,11 @@
 --   test = "make test"      # the command that must succeed
 --   timeout = 600           # seconds it may take
 
+--   protect = ["Makefile", "tests/**"]   # globs of the files that the tests consist of
 local settings = cru.check.settings(cru.config.deliver, {
   test = "make test",
   timeout = 600,
+  protect = { "Makefile", "**/Makefile", "tests/**", "test/**", "spec/**", "**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*" },
 })
 
 local LOOKING = { "read", "ls", "glob", "grep", "fetch", "update_todos", "update_goals" }
@@ -17,6 +19,7 @@ cru.fsm.define {
   about = "carry a task through: plan, implement, test, review",
   initial = "plan",
   limits = { legs = 200 },
+  protect = settings.protect,
   states = {
     plan = {
       instruction = "Find out what is asked and what is there: read the code that matters, and the tests around it. Change nothing yet. "
@@ -57,14 +60,27 @@ cru.fsm.define {
       instruction = "Read the whole change as somebody who has never seen it: `git diff`, then each file that changed. Look for mistakes, "
         .. "cases that no test covers, leftovers, names and comments that no longer fit, and anything the task asked for that is "
         .. "missing. If you find something, go back to implement; what is found here is not mended here. "
-        .. "Otherwise go on, with a note that sums up the change in one sentence.",
+        .. "Otherwise go on, with a note that sums up the change in one sentence and names each test file and Makefile that was changed, "
+        .. "with the reason. The tests run once more before the work counts as done.",
       tools = { "read", "ls", "glob", "grep", "bash", "update_todos" },
       to = { "done" },
       back = { "implement" },
+      exit = {
+        about = "all todos must be done",
+        call = function(ctx)
+          local open = {}
+          for _, todo in ipairs(ctx.session.todos) do
+            if not todo.done then open[#open + 1] = todo.text end
+          end
+          if #open > 0 then return false, "todos are open: " .. table.concat(open, "; ") end
+          return true
+        end,
+      },
       limits = { legs = 20 },
     },
     done = {
       final = true,
+      recheck = { "test" },
       instruction = "Tell the user what was changed, how it was tested, and what is left to decide. Be brief.",
     },
   },
