@@ -185,6 +185,10 @@ _COMMANDS = (
         "plugin", "tools", "list, reload, create and test plugins", "[list | reload [name] | enable name | disable name]",
         chat="plugins:plugin", shell="plugin.command", verbs="list new test health types enable disable",
     ),
+    CommandRow(
+        "discipline", "tools", "show what keeps the agent at its work, or turn it on or off", "[name [off]]", chat="plugins:discipline",
+        only="chat", instead="use `cru --discipline NAME`, or `[discipline] use` in config.toml",
+    ),
     CommandRow("view", "the chat", "list the views of plugins, or open one", "[name]", chat="views:view", reads=True, shape=r"\S+"),
     CommandRow(
         "theme", "the chat", "list the colour themes of the chat, or use one", "[name]", chat="session:theme", reads=True, at_once=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cru.core.base.config.closest import did_you_mean
 from cru.core.commands.context import CommandContext
 from cru.core.commands.errors import BadCommand
+from cru.core.plugins import DISCIPLINES
 from cru.core.plugins.listing import format_row, plugin_rows
 from cru.core.plugins.manager import Extensions
 from cru.core.turn.commands import CommandResult
@@ -39,6 +40,31 @@ async def plugin(context: CommandContext, words: str) -> CommandResult:
     return CommandResult(
         f"the plugin {name} is {how} for this session only; `cru plugin {verb} {name}` does it for every later one"
     )
+
+
+async def discipline(context: CommandContext, words: str) -> CommandResult:
+    """Show the disciplines, or turn one on or off for this session. Raises BadCommand, and what `plugin` raises."""
+    name, _, switch = words.partition(" ")
+    extensions = context.extensions
+    if not name:
+        return CommandResult("\n".join(_describe_discipline(extensions, name) for name in DISCIPLINES))
+    if name not in DISCIPLINES or switch not in ("", "on", "off"):
+        hint = did_you_mean(name, DISCIPLINES) or f"one of {', '.join(DISCIPLINES)}, and `off`"
+        raise BadCommand(f"/discipline does not know `{words}`", hint)
+    if not DISCIPLINES[name]:
+        raise BadCommand(f"`{name}` is set in the configuration", f"set `[{name}] command` in config.toml")
+    if extensions is None:
+        raise BadCommand("no plugins are loaded in this session", f"start it with `cru --discipline {name}`")
+    await (extensions.disable if switch == "off" else extensions.enable)(DISCIPLINES[name])
+    return CommandResult(_describe_discipline(extensions, name))
+
+
+def _describe_discipline(extensions: Extensions | None, name: str) -> str:
+    plugin = DISCIPLINES[name]
+    if not plugin:
+        return f"{name}: [{name}] command in config.toml"
+    is_on = extensions is not None and any(loaded.name == plugin and loaded.is_active for loaded in extensions.plugins)
+    return f"{name}: {'on' if is_on else 'off'} ({plugin})"
 
 
 async def _reload(extensions: Extensions, names: list[str]) -> str:

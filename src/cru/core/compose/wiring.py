@@ -98,6 +98,8 @@ def add_extensions(
 def add_plugins(services: SessionServices, start: Start, settings: Settings) -> Extensions | None:
     """All plugins, if there may be any; they are loaded when the session opens."""
     chosen = settings.of(PluginSettings)
+    if "verify" in chosen.discipline.use and "verify" not in settings.as_dict():
+        raise CruError("[discipline] use: `verify` needs a command", 'set `[verify] command = "make test"`')
     is_configured = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
     folders = (start.home / "plugins", start.root / ".cru" / "plugins")
     has_own = any(map(os.path.lexists, (*folders, start.home / "init.lua")))  # what is none is told

@@ -2,7 +2,7 @@
 `[plugins] watch`, and `[plugins.NAME]`, free tables but for `enabled` and `required`."""
 
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -20,12 +20,29 @@ class LuaSettings(Struct, frozen=True):
             raise ValueError(f"`{self.fennel}` must be a full path, or begin with ~")
 
 
+DISCIPLINES = {
+    "todos": "todo-enforcer", "ralph": "ralph-loop", "plan": "plan-mode", "deliver": "deliver", "verify": "",
+}  # fmt: skip
+"""Name of a discipline → the plugin that comes with cru; "": it is no plugin, and has a table of its own."""
+
+
+class DisciplineSettings(Struct, frozen=True):
+    """`[discipline]`. use: names of DISCIPLINES"""
+
+    use: tuple[Literal["todos", "ralph", "plan", "deliver", "verify"], ...] = ()
+
+
 class PluginSettings(Struct, frozen=True):
+    """`discipline` turns plugins on, unless their own tables say otherwise."""
+
     plugins: dict[str, Any] = {}
     runtimepath: tuple[str, ...] = ()
     lua: LuaSettings = LuaSettings()
+    discipline: DisciplineSettings = DisciplineSettings()
 
     def __post_init__(self) -> None:
+        for name in filter(None, map(DISCIPLINES.get, self.discipline.use)):
+            self.plugins[name] = {"enabled": True, **self.plugins.get(name, {})}
         for folder in self.runtimepath:
             if not os.path.isabs(os.path.expanduser(folder)):
                 raise ValueError(f"`{folder}` must be a full path, or begin with ~")
@@ -49,6 +66,9 @@ DOCS: dict[str, str] = {
     "for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
     "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt; "
     "`setup_timeout = 10`: the seconds in which a plugin must be loaded",
+    "discipline": "which [disciplines](bundled-plugins.md) hold",
+    "discipline.use": "`todos` (todo-enforcer), `ralph` (ralph-loop), `plan` (plan-mode), `deliver`, and `verify`, which needs "
+    "`[verify] command`. `--discipline NAME` for one run, `/discipline NAME` for one chat",
     "lua": "settings of plugins in Lua",
     "lua.fennel": "path of the `fennel.lua` that compiles [plugins in Fennel](extensions.md#fennel); default: `fennel.lua` in cru's "
     "home folder, then among the system's modules of Lua",

@@ -72,6 +72,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--agent", ("NAME",), False, "answer as this agent card says: `cru agents` lists them", "option"),
     Flag("-s", "--set", ("KEY=VALUE",), False, "a setting for this run: api.temperature=0.2 (repeatable)", "option"),
     Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
+    Flag("", "--discipline", ("NAME",), False, "todos, ralph, plan, deliver or verify (repeatable)", "option"),
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
     Flag(
         "", "--sandbox", (), False, "confine commands and the project's programs strictly: no network, and nothing runs where that fails",

@@ -199,6 +199,9 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
             settings[key] = value
         elif flag.name in SANDBOX_FLAGS:
             settings["sandbox"] = {**settings.get("sandbox", {}), "mode": SANDBOX_FLAGS[flag.name]}
+        elif flag.name == "discipline":
+            use = settings.setdefault("discipline", {}).setdefault("use", [])
+            use.append(values[0])
         elif flag.name == "set":
             from cru.faces.cli.set_flag import add_setting
 

@@ -41,6 +41,7 @@ TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
     ("api_key",): ("is sent in the place of your key", _always),
     ("runtimepath",): (CODE, bool),
     ("lua", "fennel"): ("decides what the code of your plugins in Fennel is turned into", bool),
+    ("discipline", "use"): ("decides how long the model may go on by itself", bool),
     ("plugins", "*", "enabled"): ("switches a plugin on or off, one of yours too", _always),
     ("mcp", "servers", "*", "command"): (PROGRAM, _always),
     ("mcp", "servers", "*", "args"): (PROGRAM, bool),

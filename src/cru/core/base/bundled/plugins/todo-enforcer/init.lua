@@ -9,6 +9,7 @@ local defaults = {
   backoff = 5,       -- seconds more after a continuation that failed, doubled with each
   failures = 5,      -- failed continuations in a row
   evidence = true,   -- a todo is done only if something was done
+  ask_after = 6,     -- rounds with tools after which a model without a list is asked for one, once; 0: never
 }
 local BACKOFF_MOST = 40
 local M, settings = {}, defaults
@@ -16,6 +17,7 @@ local M, settings = {}, defaults
 local reminded, same, last = 0, 0, ""   -- since the user's last prompt
 local stopped, compacted = false, false
 local outcome = nil                     -- how it gave up, until the user's next prompt
+local batches = 0                       -- rounds with tools since that prompt
 local worked, claims = false, 0         -- whether a tool was used since that prompt; todos that were ticked without one
 local LISTS = { update_todos = true, update_goals = true, update_reflection = true, call_user = true, recurse = true }
 local CLAIM = "todos were ticked off or removed, but nothing was done in this turn"
@@ -83,7 +85,15 @@ end
 function M.on_prompt(ctx, event)
   if ctx.is_continuation then return nil end
   reminded, same, last, stopped, outcome = 0, 0, "", false, nil
-  worked, claims = false, 0
+  worked, claims, batches = false, 0, 0
+end
+
+--- A task of several steps needs a list.
+-- @handler event="tool:batch_completed"
+function M.on_batch(ctx)
+  batches = batches + 1
+  if stopped or batches ~= settings.ask_after or #ctx.session.todos > 0 or cru.get_session().mode == "plan" then return nil end
+  return { context = "[This task takes several steps. Write what is left to do as a todo list with update_todos, so that nothing is forgotten.]" }
 end
 
 --- @handler event="tool:completed" scope="tree"

@@ -52,6 +52,16 @@ describe("todo-enforcer", function()
     assert.truthy(todos.on_turn_complete(ctx(false, OPEN), done("Which of the two?")))
   end)
 
+  it("asks once for a list, if there is none after some rounds", function()
+    todos.setup { ask_after = 2 }
+    assert.is_nil(todos.on_batch(ctx(false, {})))
+    assert.truthy(todos.on_batch(ctx(false, {})).context:find("update_todos", 1, true))
+    assert.is_nil(todos.on_batch(ctx(false, {})))
+    todos.on_prompt(ctx(false, {}), {})
+    todos.on_batch(ctx(false, OPEN))
+    assert.is_nil(todos.on_batch(ctx(false, OPEN)))
+  end)
+
   it("knows a claim: an open todo that is ticked, or is gone", function()
     for after, is_claim in pairs {
       ["- [x] write it"] = true, [""] = true, ["- [ ] write it\n- [ ] more"] = false, ["* [ ]  write it "] = false, ["- [ ] write"] = true,
