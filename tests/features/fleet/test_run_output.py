@@ -41,7 +41,7 @@ def judged(result: bytes, status: int, *, ended: bool = False, timed_out: bool =
     return end.why or ("held" if end.is_held else "handed back")
 
 
-def line(cause: str, code: int, **more: str) -> bytes:
+def line(cause: str, code: int, **more: object) -> bytes:
     return (
         msgspec.json.encode({"v": 1, "type": "result", "code": code, "resume": "", "payload": {"cause": cause, **more}})
         + b"\n"
@@ -53,6 +53,9 @@ def line(cause: str, code: int, **more: str) -> bytes:
     [
         (judged(RESULT, 0), "done"),
         (judged(line("halted", 3, reason="no"), 3), "denied: no"),
+        (judged(line("halted", 3, reason="no", outcome={"kind": "gave_up"}), 3), "denied: gave up: no"),
+        (judged(line("halted", 3, reason="no", outcome={"kind": "failed"}), 3), "denied: no"),
+        (judged(line("halted", 0, reason="all", outcome={"kind": "done"}), 0), "done"),
         (judged(line("error", 1, error="broken"), 1), "failed: broken"),
         (judged(line("error", 5, error="no model"), 5), "failed: no model"),
         (judged(line("error", 4, error="held"), 4), "held"),

@@ -18,6 +18,7 @@ from cru.core.base.process.child import Child, Program
 from cru.core.base.process.errors import StartError
 from cru.core.base.process.run import end
 from cru.core.base.values.messages import ALWAYS_TOLD
+from cru.core.turn.outcomes import LABELS
 from cru.features.fleet.item_usage import count_usage, reported_usage
 from cru.features.fleet.records import QueuedTask, Setting, WorkResult, WorkStatus
 
@@ -200,8 +201,15 @@ class TaskRun:
             return RunEnd(is_held=True)
         if payload["cause"] == "interrupted":
             return RunEnd(is_ended=True) if self._is_ended else RunEnd(why="a signal ended it")
-        kind = STATUSES[payload["cause"]] if code or payload["cause"] == "done" else WorkStatus.FAILED
-        return RunEnd(self._result(output, kind, code, str(payload.get("error") or payload.get("reason") or "")))
+        outcome = payload.get("outcome", {}).get("kind", "")
+        if code or payload["cause"] == "done":
+            kind = STATUSES[payload["cause"]]
+        else:
+            kind = WorkStatus.DONE if outcome == "done" else WorkStatus.FAILED
+        why = "" if kind is WorkStatus.DONE else str(payload.get("error") or payload.get("reason") or "")
+        if outcome in LABELS:
+            why = f"{LABELS[outcome]}: {why}"
+        return RunEnd(self._result(output, kind, code, why))
 
     def _result(self, output: RunOutput, status: WorkStatus, code: int, error: str) -> WorkResult:
         payload: dict[str, Any] = output.result["payload"] if output.result is not None else {}
