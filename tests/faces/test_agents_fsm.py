@@ -22,9 +22,9 @@ def test_a_move_by_a_sub_agent_holds_up_no_calls_after_its_batch(tmp_path: Path)
     child = script(
         tmp_path, "child", 'call: workflow {"to": "rest"}\ncall: ls {}\n---\ncall: ls {}\n---\ntext: below\n'
     )
-    main = f'{call("general", child)}\n---\ncall: ls {{}}\n---\ncall: call_user {{"message": "so?"}}\n'
+    main = f'{call("general", child)}\n---\ncall: ls {{}}\n---\ncall: call_user {{"message": "so?"}}\nrepeat: 2\n'
     configure_scripts(here, tmp_path, script(tmp_path, "main", main))
-    assert cru("/ship x", home=here).code == 0
+    assert cru("/ship x", home=here).code == 3  # its question is answered once
     (log,) = here.context().glob("tasks/*/context.jsonl")
     results = [
         entry["content"]

@@ -278,9 +278,11 @@ def test_what_an_output_means(run: Any, answer: Answer) -> None:
         ({"decision": "maybe"}, "`decision` is 'maybe'"),
         (
             {"outcome": "gave up"},
-            "`outcome` is 'gave up', not one of done, gave_up, out_of_budget, needs_person, failed",
+            "`outcome`: the kind is 'gave up', not one of done, gave_up, out_of_budget, needs_person, failed",
         ),
-        ({"outcome": {"kind": "interrupted"}}, "`outcome` is 'interrupted', not one of"),
+        ({"outcome": {"kind": "interrupted"}}, "`outcome`: the kind is 'interrupted', not one of"),
+        ({"outcome": {"kind": "gave_up", "opne": []}}, "`outcome`: unknown key `opne` (did you mean `open`?)"),
+        ({"outcome": 5}, "`outcome` does not fit: Expected `object`, got `int`"),
         ({"outcome": {"open": []}}, "missing required field `kind`"),
         ({"halt": "yes"}, "Expected `bool`"),
         ({"updated_input": "x"}, "`updated_input` is no object"),
@@ -290,6 +292,11 @@ def test_what_an_output_means(run: Any, answer: Answer) -> None:
 )
 def test_what_fails(run: Any, told: str) -> None:
     assert told in said(CRU, "tool:before_call", CALL, run).failed
+
+
+def test_a_halt_holds_beside_an_outcome_that_means_nothing() -> None:
+    meant = said(CRU, "tool:before_call", CALL, {"halt": True, "reason": "no", "outcome": "finished"})
+    assert meant.answer == Answer(decision="deny", halt=True, reason="no") and "the kind is 'finished'" in meant.failed
 
 
 def test_what_has_no_effect_is_told() -> None:

@@ -72,6 +72,29 @@ def test_what_ends_a_turn_gives_it_its_outcome(tmp_path: Path, what: str) -> Non
         assert result.cause in ("halted", "cancelled")
 
 
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (cancel("not yet"), "failed"),
+        (halt("stop"), "failed"),
+        (over(GAVE_UP), "gave_up"),
+        (over(GAVE_UP, halt("stop")), "gave_up"),
+        (PASS, "done"),
+    ],
+)
+def test_a_handler_of_turn_ending_has_the_last_word(tmp_path: Path, answer: Answer, kind: str) -> None:
+    result = World(tmp_path, LOOP, Ext({"turn:ending": always(answer)})).run("go")
+    assert (result.outcome.kind, exit_status(result)) == (kind, 0 if kind == "done" else 3)
+    assert result.outcome.reason == {"failed": answer.reason, "gave_up": "no progress", "done": ""}[kind]
+
+
+def test_a_limit_keeps_what_a_discipline_says_is_open(tmp_path: Path) -> None:
+    more = over(TurnOutcome("gave_up", open=("port it",)), inject("more"))
+    result = World(tmp_path, LOOP, complete(more), settings={"max_continuations": 1}).run("go")
+    assert (result.outcome.kind, result.outcome.open) == ("out_of_budget", ("port it",))
+    assert result.outcome.reason.startswith("1 continuations")
+
+
 def test_the_outcome_keeps_what_is_open_and_the_evidence(tmp_path: Path) -> None:
     world = World(tmp_path, LOOP, complete(over(GAVE_UP)))
     assert world.run("go").outcome == GAVE_UP

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit import Call, HomeDir, Received, Reply, cru, server, start, trust_project
+from tests.kit import Call, HomeDir, Received, Reply, Status, cru, server, start, trust_project
 from tests.kit.waiting import wait_until
 
 CONFIG = 'mode = "trust"\n[verify]\ncommand = "./check"\nattempts = 2\n'
@@ -34,7 +34,7 @@ def runs(here: HomeDir) -> int:
 
 
 def play(
-    here: HomeDir, *replies: Reply, config: str = CONFIG, argv: tuple[str, ...] = ("--json", "go")
+    here: HomeDir, *replies: Reply | Status, config: str = CONFIG, argv: tuple[str, ...] = ("--json", "go")
 ) -> tuple[dict[str, Any], list[Received]]:
     """The result line of a run, and its requests."""
     with server([*replies]) as model:
@@ -68,6 +68,41 @@ def test_a_model_that_changes_nothing_after_the_failure_has_given_up(here: HomeD
         "kind": "gave_up", "reason": "verify: `./check` failed, and nothing was changed after that", "open": ["make `./check` pass"],
         "evidence": [],
     }  # fmt: skip
+
+
+def test_what_did_not_pass_is_verified_at_the_end_of_the_next_run_too(here: HomeDir) -> None:
+    result, _ = play(here, WRITE_BAD, Reply("done"), Reply("believe me"))
+    assert (result["code"], runs(here)) == (3, 1)
+    result, requests = play(here, Reply("it works"), Reply("it does"))
+    assert (result["code"], runs(here), len(requests)) == (3, 2, 2)
+    result, _ = play(here, WRITE_GOOD, Reply("done"))
+    assert (result["code"], runs(here)) == (0, 3)
+    result, _ = play(here, Reply("it works"))
+    assert (result["code"], runs(here)) == (0, 3)
+
+
+def test_what_an_error_left_is_verified_later(here: HomeDir) -> None:
+    result, _ = play(here, WRITE_BAD, Status(400))
+    assert (result["code"], runs(here)) == (1, 0)
+    result, _ = play(here, Reply("it works"), Reply("it does"))
+    assert (result["code"], runs(here)) == (3, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupted_verification_is_no_end(here: HomeDir, number: int) -> None:
+    good = (here.project / "check").read_text()
+    (here.project / "check").write_text("#!/bin/sh\ntouch began\nexec sleep 60\n")
+    with server([WRITE_BAD, Reply("done"), Reply("so")]) as model:
+        here.configure(CONFIG, url=model.url)
+        with start("--json", "--idempotency-key", "k", "go", home=here) as running:
+            wait_until((here.project / "began").exists)
+            running.signal(number)
+            done = running.wait()
+        result = json.loads(done.out.splitlines()[-1])
+        assert (done.code, result["payload"]["outcome"]["kind"]) == (128 + number, "interrupted")
+        (here.project / "check").write_text(good)
+        again = cru("--idempotency-key", "k", "go", home=here)
+    assert again.code == 3 and runs(here) == 1, again
 
 
 def test_attempts_are_bounded(here: HomeDir) -> None:

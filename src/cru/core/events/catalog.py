@@ -248,7 +248,7 @@ CATALOG: tuple[EventRow, ...] = (
         p.TurnEnding,
         "gate",
         "a turn is about to end as done: the last word on whether it is",
-        cancel="no continuation",
+        cancel="the turn ends as failed",
         context=_NEXT,
         inject=True,
         outcome=True,

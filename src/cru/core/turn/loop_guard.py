@@ -70,6 +70,7 @@ class LoopGuard:
         self._polled_at = 0.0
         self._has_progressed = True
         self._calls: dict[tuple[str, str], int] = {}
+        self._before = self._now = set[tuple[str, str]]()
         self._lines: set[str] = set()
         self._said: set[str] = set()
         self._done_items: set[str] = set()
@@ -79,6 +80,7 @@ class LoopGuard:
         """Count a round: its calls, without those that were refused. There are none in an empty reply. `changes`: how many new states of
         files are known in this session."""
         self.wait = 0.0
+        self._before, self._now = self._now, set[tuple[str, str]]()
         has_changed, self._changes = changes > self._changes, changes
         weight = -1
         for call in calls:
@@ -118,6 +120,7 @@ class LoopGuard:
     def _weigh(self, call: CountedCall) -> int:
         """Return 0 for progress, else what the round counts if no other call of it made progress."""
         key, result = (call.name, call.arguments), hash(call.result)
+        self._now.add(key)
         before = self._calls.get(key)
         self._calls[key] = result
         if call.name == "update_todos":
@@ -127,7 +130,7 @@ class LoopGuard:
             return 0
         if before == result:
             return IDLE
-        if before is not None and (call.kind in POLLING or call.name == "task_output"):
+        if key in self._before and (call.kind in POLLING or call.name == "task_output"):
             self._poll()
         return UNPROVEN
 

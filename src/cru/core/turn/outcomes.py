@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cru.core.turn.turn import LegResult
 
-LABELS = {"gave_up": "gave up", "out_of_budget": "out of budget", "needs_person": "needs a person"}
+LABELS = {"done": "done", "gave_up": "gave up", "out_of_budget": "out of budget", "needs_person": "needs a person"}
 SHOWN_OPEN = 3
 """Open items that the line about an outcome names; the rest is counted."""
 
@@ -19,4 +19,5 @@ def describe_end(result: LegResult) -> str:
     if not outcome.open:
         return line
     more = f" and {len(outcome.open) - SHOWN_OPEN} more" if len(outcome.open) > SHOWN_OPEN else ""
-    return f"{line}; open: {', '.join(outcome.open[:SHOWN_OPEN])}{more}"
+    items = ", ".join(" ".join(item.split()) for item in outcome.open[:SHOWN_OPEN])
+    return f"{line}; open: {items}{more}"

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry
+from cru.core.events.answers import TurnOutcome
 from cru.core.events.bus import purpose
 from cru.core.events.payloads import Attachment, Custom, InjectionPending, SessionEnded, SessionIdle, SessionStarted
 from cru.core.events.stream import CommandSaid, Notice, StateChanged
@@ -295,7 +296,9 @@ class Session:
             settled = settling.settle(parts, result, turn, self._pending, self._queue)
             continuation = await self._work.run(settled)
         except Interrupted:
-            continuation = settling.Continuation(drained="interrupted")
+            outcome = TurnOutcome("interrupted", "interrupted") if turn.is_ending else None
+            turn.is_ending = False
+            continuation = settling.Continuation(drained="interrupted", outcome=outcome)
         if continuation.drained or self._queue.closed:
             self._drop_queue(continuation.drained or "interrupted")
         if continuation.outcome is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.events.answers import Answer, Inject, TurnOutcome, add
+from cru.core.events.answers import PASS, Answer, Inject, TurnOutcome, add
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import InjectionPending, TurnComplete, TurnEnding
 from cru.core.events.stamp import Event
@@ -47,9 +47,9 @@ async def settle(
         keeper.begin_look()  # what handlers and the user do from here on is not the commands'
     try:
         outcome = await _complete(parts, result, turn, len(queue))
-        answer = await _last_word(parts, result, pending, outcome.answer, is_alone=not len(queue))
+        answer = await _last_word(parts, result, turn, pending, outcome.answer, is_alone=not len(queue))
     except asyncio.CancelledError:  # the leg is over all the same
-        log_writer.leg_ended(parts, result.ref, result.cause)
+        log_writer.leg_ended(parts, result.ref, "interrupted" if turn.is_ending else result.cause)
         pending.injects.clear()
         raise
     injects = [*pending.injects, *([answer.inject] if answer.inject is not None else [])]
@@ -72,7 +72,8 @@ async def settle(
     if injects and stopped is None:
         is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
         return await _continue(parts, result, turn, injects, is_recursion)
-    ended = stopped or ended
+    if stopped is not None:  # with what a discipline says is open
+        ended = add(Answer(outcome=stopped), Answer(outcome=ended)).outcome
     log_writer.leg_ended(parts, result.ref, result.cause, ended or result.outcome)
     if stopped is not None or result.cause != "done":
         return Continuation(drained=stopped.reason if stopped is not None else "", outcome=ended)
@@ -81,7 +82,7 @@ async def settle(
 
 
 async def _last_word(
-    parts: Parts, result: LegResult, pending: PendingContext, answer: Answer, is_alone: bool
+    parts: Parts, result: LegResult, turn: Turn, pending: PendingContext, answer: Answer, is_alone: bool
 ) -> Answer:
     """Ask once more where the turn would end as done, since nothing continues it; the answers to both events together."""
     goes_on = not is_alone or bool(pending.injects) or answer.inject is not None
@@ -89,8 +90,12 @@ async def _last_word(
     if result.cause != "done" or answer.halt or goes_on or not is_done:
         return answer
     evidence = answer.outcome.evidence if answer.outcome is not None else ()
-    ending = await parts.bus.dispatch(TurnEnding(result.response, result.ref, evidence))
-    return add(answer, ending.answer)
+    turn.is_ending = True  # an interruption from here on leaves it unfinished
+    ending = (await parts.bus.dispatch(TurnEnding(result.response, result.ref, evidence))).answer
+    turn.is_ending = False
+    if ending.decision == "deny":
+        ending = replace(ending, outcome=outcome_of(ending, ending.reason or "a handler of turn:ending said no"))
+    return answer if ending is PASS else add(answer, ending)
 
 
 def _stop(parts: Parts, result: LegResult, answer: Answer) -> Continuation:

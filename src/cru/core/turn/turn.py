@@ -128,6 +128,7 @@ class Turn(Struct):
     more_continuations: what a person allowed beyond the setting
     called_user: the running leg ended with call_user
     has_answered: the agent was told once that nobody can answer its question
+    is_ending: handlers are asked whether it ends as done
     has_told_polling: a person was told that polls are slowed down
     """
 
@@ -146,6 +147,7 @@ class Turn(Struct):
     more_continuations: int = 0
     called_user: bool = False
     has_answered: bool = False
+    is_ending: bool = False
     has_told_polling: bool = False
 
     def take_fuel(self, fuel: int) -> None:
@@ -196,7 +198,8 @@ def end_turn(result: LegResult, outcome: TurnOutcome) -> LegResult:
     """The result of the last leg with the outcome of its turn. A turn that is not done counts as halted."""
     if outcome.kind == "done":
         return replace(result, outcome=outcome)
-    return replace(result, cause="halted", reason=outcome.reason, outcome=outcome)
+    cause: Cause = "interrupted" if outcome.kind == "interrupted" else "halted"
+    return replace(result, cause=cause, reason=outcome.reason, outcome=outcome)
 
 
 class TurnStopped(Exception):

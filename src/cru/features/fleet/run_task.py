@@ -207,7 +207,7 @@ class TaskRun:
         else:
             kind = WorkStatus.DONE if outcome == "done" else WorkStatus.FAILED
         why = "" if kind is WorkStatus.DONE else str(payload.get("error") or payload.get("reason") or "")
-        if outcome in LABELS:
+        if why and outcome in LABELS:
             why = f"{LABELS[outcome]}: {why}"
         return RunEnd(self._result(output, kind, code, why))
 

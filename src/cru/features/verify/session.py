@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from cru.core.base.config.layers import Settings
 from cru.core.compose.start import Start
 from cru.core.events.answers import PASS, Answer, Inject, OutcomeKind, TurnOutcome
-from cru.core.events.payloads import MessageReceived, SessionStarted, ToolCompleted, ToolFailed, TurnEnding
+from cru.core.events.payloads import (
+    MessageReceived,
+    SessionStarted,
+    ToolCompleted,
+    ToolFailed,
+    TurnComplete,
+    TurnEnding,
+)
 from cru.core.events.stamp import Event
 from cru.core.events.stream import StatusChanged
 from cru.core.guard.shell.readers import only_reads
@@ -16,7 +23,8 @@ from cru.core.turn.parts import Parts
 from cru.core.turn.turn import TYPED_SOURCES
 from cru.features.verify import VerifySettings, VerifyTable
 
-OWNER = "verify"
+OWNER, PENDING = "verify", "verify-pending"
+"""The name of its handlers, and of the context's file that says that something is to be verified."""
 HAS_RUN = ("failed", "timeout", "interrupted")
 """Why a call failed that may have changed something."""
 FAILED = "[The work is not done: {why}\n\nFix the cause. `{command}` runs again when you end your turn.]"
@@ -47,6 +55,7 @@ class SessionVerification:
         registry.on("message:received", verification.begin, owner=OWNER, where=OWNER)
         registry.on("tool:completed", verification.note_call, owner=OWNER, where=OWNER, scope="tree")
         registry.on("tool:failed", verification.note_call, owner=OWNER, where=OWNER, scope="tree")
+        registry.on("turn:complete", verification.note_end, owner=OWNER, where=OWNER)
         registry.on("turn:ending", verification.verify, owner=OWNER, where=OWNER)
 
 
@@ -62,10 +71,11 @@ class Verification:
         self._settings = settings
         self._attempts = self._unseen = self._verified = 0
         self._failed_at = -1
+        self._is_kept = bool(parts.store.read_text(PENDING))
 
     def start(self, event: Event[SessionStarted]) -> Answer:
-        """What a run did that did not come to its end is not known."""
-        self._unseen += event.payload.source == "resume"
+        """What an earlier run changed, and did not see pass, is verified at the next end."""
+        self._unseen += event.payload.source == "resume" or bool(self._parts.store.read_text(PENDING))
         return PASS
 
     def begin(self, event: Event[MessageReceived]) -> Answer:
@@ -88,6 +98,16 @@ class Verification:
             self._unseen += keeper is None or kind == "tool"
         return PASS
 
+    async def note_end(self, event: Event[TurnComplete]) -> Answer:
+        """Keep that something is to be verified, whatever becomes of this turn, this process or this prompt."""
+        self._keep_pending(await self._count_changes() != self._verified)
+        return PASS
+
+    def _keep_pending(self, is_pending: bool) -> None:
+        if is_pending != self._is_kept:
+            self._parts.store.write_text(PENDING, "yes\n" if is_pending else "")
+            self._is_kept = is_pending
+
     async def verify(self, event: Event[TurnEnding]) -> Answer:
         """Run the command if it must; let the turn end, continue it with the output, or end it as failed."""
         changes = await self._count_changes()
@@ -99,16 +119,21 @@ class Verification:
         why = await self._run()
         if not why:
             self._verified, self._attempts = changes, 0
+            self._keep_pending(False)
             return Answer(outcome=TurnOutcome("done", evidence=(f"`{command}` passed",)))
         self._failed_at = changes
         self._attempts += 1
         if self._attempts > self._settings.attempts:
             return self._give_up("failed", f"`{command}` failed after {self._settings.attempts} attempts to fix it")
         self._parts.bus.stream.warn(f"verify: `{command}` failed; the model gets the output", OWNER)
-        return Answer(inject=Inject(FAILED.format(why=why, command=command)))
+        failed = self._outcome("failed", f"`{command}` failed")
+        return Answer(inject=Inject(FAILED.format(why=why, command=command)), outcome=failed)
 
     def _give_up(self, kind: OutcomeKind, why: str) -> Answer:
-        return Answer(outcome=TurnOutcome(kind, f"verify: {why}", (f"make `{self._settings.command}` pass",)))
+        return Answer(outcome=self._outcome(kind, why))
+
+    def _outcome(self, kind: OutcomeKind, why: str) -> TurnOutcome:
+        return TurnOutcome(kind, f"verify: {why}", (f"make `{self._settings.command}` pass",))
 
     async def _count_changes(self) -> int:
         """Return how many changes there were in this session, as far as anyone can tell."""

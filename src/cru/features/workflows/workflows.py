@@ -272,7 +272,13 @@ class Workflows:
             return _halt(ends)
         for end in ends:
             self._parts.bus.stream.warn(end.reason)
-        return Answer(inject=Inject("\n\n".join(notes))) if notes else PASS
+        if not notes:
+            return PASS
+        running = [machine for machine in self.running() if machine.record is not None]
+        unfinished = tuple(
+            f"workflow {machine.name} in the state {machine.record.state}" for machine in running if machine.record
+        )
+        return Answer(inject=Inject("\n\n".join(notes)), outcome=TurnOutcome("gave_up", open=unfinished))
 
     def _stop(self, _event: Event) -> Answer:
         """`/stop`: nothing goes on by itself until the user's next prompt."""

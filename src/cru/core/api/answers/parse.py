@@ -212,7 +212,7 @@ def _find_misspelled(
 ) -> dict[str, str]:
     """Keys that mean nothing and were probably meant to. Where the event guards something, or where it was a no that a gate would have
     heard, that is the handler's failure: raises BadAnswer."""
-    known = (sent, KNOWN, row.writable, words)
+    known = (sent, KNOWN, row.writable, words, (OUTCOME,) if row.outcome else ())
     unknown = [key for key in raw if not any(key in names for names in known)]
     if not unknown:
         return {}

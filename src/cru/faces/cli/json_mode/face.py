@@ -147,6 +147,8 @@ BY_ERROR = {
     "NotConfirmed": "permission_denied", "PermissionError": "permission_denied", "ConfigError": "invalid_data",
     "StoreUnreadable": "invalid_data", "MigrationFailed": "invalid_data",
 }  # fmt: skip
+GIVEN_UP = ("gave_up", "out_of_budget", "needs_person")
+"""Outcomes that are words of their own there; chibi has none for them."""
 BY_CODE = {
     ExitStatus.USAGE: "invalid_input",
     ExitStatus.DENIED: "permission_denied",
@@ -161,6 +163,8 @@ def report_outcome(code: int, error: BaseException | None) -> None:
         names = [kind.__name__ for kind in type(error).__mro__]
         word = next((BY_ERROR[name] for name in names if name in BY_ERROR), BY_CODE.get(code, "internal_error"))
         result = JsonFace.last
+        if result is not None and result.outcome.kind in GIVEN_UP:
+            word = result.outcome.kind
         reason = (result.error or result.reason) if result is not None else ""
         line |= {"code": word, "message": getattr(error, "message", "") or reason or f"exit status {code}"}
     try:

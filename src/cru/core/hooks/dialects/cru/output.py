@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from cru.core.base.config.closest import did_you_mean
-from cru.core.events.answers import HANDLER_OUTCOMES, PASS, Answer, Change, Inject, OutcomeKind, TurnOutcome, add
+from cru.core.events.answers import HANDLER_OUTCOMES, PASS, Answer, Change, Inject, TurnOutcome, add
 from cru.core.events.catalog import EventRow
 from cru.core.hooks.model.result import HookResult, HookRun
 from cru.core.hooks.parsing import common
@@ -55,7 +55,7 @@ class CruOutput(Struct):
     inject: str | Inject | None = None
     result: Any | UnsetType = UNSET
     message: str | None = None
-    outcome: str | TurnOutcome | None = None
+    outcome: Any = None
     note: str | None = None
 
 
@@ -90,8 +90,10 @@ def read_object(value: Mapping[str, object], row: EventRow) -> HookResult:
     try:
         if inner is not None and not isinstance(inner, Mapping):
             raise _BadOutput(f"`{NESTED}` is no object")
-        out = _output({key: field for key, field in value.items() if key in KEYS})
+        out = _output({key: field for key, field in value.items() if key in KEYS and key != "outcome"})
         answer = _answer(out, row, warnings)
+        if (outcome := _outcome(value.get("outcome"), answer.reason, strays)) is not None:
+            answer = replace(answer, outcome=outcome)
         if inner:
             strays += describe_unknown_keys(inner, (*INNER, "hookEventName"))
             nested = _output({ours: inner.get(foreign) for foreign, ours in INNER.items()})
@@ -130,19 +132,28 @@ def _answer(out: CruOutput, row: EventRow, warnings: list[str]) -> Answer:
         context=tuple(text for text in texts if text), context_files=tuple(out.context_files or ()),
         inject=Inject(out.inject) if isinstance(out.inject, str) else out.inject,
         result=None if out.result is UNSET else "" if out.result is None else out.result, note=out.note or "",
-        outcome=_outcome(out),
     )  # fmt: skip
     return PASS if answer == PASS else answer
 
 
-def _outcome(out: CruOutput) -> TurnOutcome | None:
-    """The outcome. Raises _BadOutput for a kind that handlers may not name."""
-    if out.outcome is None:
+def _outcome(value: object, reason: str, wrong: list[str]) -> TurnOutcome | None:
+    """The outcome. One that means nothing is added to `wrong`, and the rest of the answer counts: a halt beside it must hold."""
+    if value is None:
         return None
-    outcome = TurnOutcome(cast(OutcomeKind, out.outcome)) if isinstance(out.outcome, str) else out.outcome
-    if outcome.kind not in HANDLER_OUTCOMES:
-        raise _BadOutput(f"`outcome` is {outcome.kind!r}, not one of {', '.join(HANDLER_OUTCOMES)}")
-    return outcome if outcome.reason else replace(outcome, reason=out.reason or "")
+    table = {"kind": value} if isinstance(value, str) else value
+    if isinstance(table, Mapping):
+        strays = describe_unknown_keys(table, TurnOutcome.__struct_encode_fields__)
+        kind = table.get("kind")
+        if isinstance(kind, str) and kind not in HANDLER_OUTCOMES:
+            strays.append(f"the kind is {kind!r}, not one of {', '.join(HANDLER_OUTCOMES)}")
+        if strays:
+            wrong += [f"`outcome`: {stray}" for stray in strays]
+            return None
+    try:
+        return msgspec.convert({"reason": reason, **table} if isinstance(table, Mapping) else table, TurnOutcome)
+    except msgspec.ValidationError as error:
+        wrong.append(f"`outcome` does not fit: {error}")
+        return None
 
 
 def _changes(out: CruOutput, row: EventRow, warnings: list[str]) -> list[Change]:

@@ -181,7 +181,10 @@ function M.on_turn_complete(ctx, event)
   wait(loop)
   counting = false
   if not M.loop() then return nil end
-  return { inject = ("Go on: the task is not complete. %s Turn %d of %d."):format(instruction(loop), loop.iteration + 1, loop.max) }
+  return {
+    inject = ("Go on: the task is not complete. %s Turn %d of %d."):format(instruction(loop), loop.iteration + 1, loop.max),
+    outcome = { kind = "gave_up", open = { loop.prompt } },   -- if a limit keeps it from going on
+  }
 end
 
 --- Something was done in the loop.

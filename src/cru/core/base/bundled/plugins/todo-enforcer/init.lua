@@ -73,12 +73,14 @@ local function give_up(kind, why)
   outcome = { kind = kind, reason = "todo-enforcer: " .. why }
 end
 
---- The outcome with what is open now.
-local function ending(open)
+--- The outcome with what is open now, for an answer.
+local function with_open(kind, reason, open)
   local items = {}
   for line in open:gmatch("[^\n]+") do items[#items + 1] = line:sub(#"- [ ] " + 1) end
-  return { outcome = { kind = outcome.kind, reason = outcome.reason, open = items } }
+  return { kind = kind, reason = reason, open = items }
 end
+
+local function ending(open) return { outcome = with_open(outcome.kind, outcome.reason, open) } end
 
 --- A new prompt of the user: everything is counted anew.
 -- @handler event="message:received"
@@ -158,7 +160,7 @@ function M.on_turn_complete(ctx, event)
   reminded = reminded + 1
   wait()
   if stopped then return nil end
-  return { inject = reminder(open, done, count) }
+  return { inject = reminder(open, done, count), outcome = with_open("gave_up", nil, open) }   -- if a limit keeps it from going on
 end
 
 --- A summary may have lost the list: the next request gets it again.
