@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.kit import Done, HomeDir, cru, home
+from tests.kit import Done, HomeDir, cru, home, pty
 
 SOURCE = """
 cru.fsm.define { name = "ship", initial = "work", about = "work, then check", limits = { legs = 50, rounds = 900 }, states = {
@@ -45,16 +45,22 @@ def ran(here: HomeDir, *words: str) -> Done:
     return done
 
 
+def begin(here: HomeDir, words: str) -> None:
+    """Start the workflow; its agent asks the user, who sits at the terminal."""
+    with pty(words, home=here) as terminal:
+        assert terminal.wait() == 3
+
+
 def test_it_is_drawn_with_the_current_state(here: HomeDir) -> None:
     assert ran(here, "fsm", "show", "ship").out == DRAWN.format(" ", " ")
-    ran(here, "/ship x")
+    begin(here, "/ship x")
     assert ran(here, "fsm", "show", "ship").out == DRAWN.format("*", " ")
     cru("/ship to code-check", home=here)
     assert ran(here, "fsm", "show", "ship").out == DRAWN.format(" ", "*")
 
 
 def test_it_is_drawn_as_mermaid(here: HomeDir) -> None:
-    ran(here, "/ship x")
+    begin(here, "/ship x")
     assert (
         ran(here, "fsm", "show", "ship", "--mermaid").out
         == """\
@@ -91,7 +97,7 @@ def test_list_and_status_say_where_it_stands(here: HomeDir) -> None:
 
 
 def test_of_a_run_state_task_counts_and_moves_are_told(here: HomeDir) -> None:
-    ran(here, "/ship build a boat")
+    begin(here, "/ship build a boat")
     assert ran(here, "fsm", "list").out.split()[:3] == ["/ship", "running,", "work"]
     assert ran(here, "fsm", "status").out == (
         "ship: running in the state work\n  task: build a boat\n  in this state: 1 leg, 1 round; in all: 1 leg\n"
@@ -103,7 +109,7 @@ def test_of_a_run_state_task_counts_and_moves_are_told(here: HomeDir) -> None:
 
 
 def test_what_nobody_defines_any_more_is_told(here: HomeDir) -> None:
-    ran(here, "/ship x")
+    begin(here, "/ship x")
     (here.cru / "plugins" / "ships.lua").unlink()
     assert (
         ran(here, "fsm", "status").out
@@ -139,7 +145,7 @@ def test_a_wrong_line_says_what_would_do(here: HomeDir, what: str) -> None:
 
 
 def test_a_broken_plugin_and_a_corrupt_file_are_told(here: HomeDir) -> None:
-    ran(here, "/ship x")
+    begin(here, "/ship x")
     (here.context() / "plugin-state.json").write_text("{")
     (here.cru / "plugins" / "bad.lua").write_text("cru.fsm.define { name = 'x' }")
     done = cru("fsm", "list", home=here)

@@ -138,5 +138,5 @@ def test_every_live_gate_of_the_catalog_is_a_column() -> None:
     conformance(len(CELLS), len(ALL) + len(later) * len(GATES) * len(DIALECTS))
     from cru.core.events.catalog import CATALOG
 
-    # task:spawned: tests/core/agents and tests/roads/test_sub_agents.py
-    assert {*GATES, "task:spawned"} == {row.name for row in CATALOG if row.kind == "gate" and row.live}
+    # task:spawned: tests/core/agents and tests/roads/test_sub_agents.py; turn:ending: tests/core/turn/test_outcomes.py
+    assert {*GATES, "task:spawned", "turn:ending"} == {row.name for row in CATALOG if row.kind == "gate" and row.live}

@@ -233,6 +233,8 @@ class Chat:
             self._screen.end_turn()
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
+            if result.outcome.kind == "needs_person":  # the question stands above, and the person reads it
+                result = replace(result, cause="done", outcome=DONE)
             self._face.result(replace(result, hint=spell_in_chat(result.hint)) if result.hint else result, 0)
             if self.unfinished and find_unanswered(self._store.visible()) is not None:
                 self._face.say(
