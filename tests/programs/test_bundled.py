@@ -635,3 +635,17 @@ def test_the_monitor_speaks_within_a_turn(tmp_path: Path) -> None:
 def test_the_monitor_is_silent_where_the_window_is_not_known(tmp_path: Path) -> None:
     done, *_ = run(tmp_path, [Reply("ok", usage=Usage(input=900_000, output=1))], on("context-monitor"))
     assert (done.code, done.err) == (0, "")
+
+
+def test_in_a_chat_a_question_is_left_to_the_person_without_another_word(tmp_path: Path) -> None:
+    with server([Reply("- [ ] port it\nWhich way?"), Reply("- [x] port it")]) as model:
+        with pty(home=at(tmp_path, model.url, on("todo-enforcer", "evidence = false", "countdown = 0"))) as terminal:
+            terminal.expect("> ")
+            terminal.line("go")
+            terminal.expect("Which way?")
+            terminal.expect("> ")
+            terminal.line("left")
+            terminal.expect("[x] port it")
+            assert terminal.eof() == 0
+            assert "needs a person" not in terminal.text
+    assert len(model.requests) == 2

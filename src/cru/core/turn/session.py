@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from cru.core.base.values.errors import CruError
 from cru.core.base.values.messages import Entry
-from cru.core.events.answers import TurnOutcome
 from cru.core.events.bus import purpose
 from cru.core.events.payloads import Attachment, Custom, InjectionPending, SessionEnded, SessionIdle, SessionStarted
 from cru.core.events.stream import CommandSaid, Notice, StateChanged
@@ -296,9 +295,7 @@ class Session:
             settled = settling.settle(parts, result, turn, self._pending, self._queue)
             continuation = await self._work.run(settled)
         except Interrupted:
-            outcome = TurnOutcome("interrupted", "interrupted") if turn.is_ending else None
-            turn.is_ending = False
-            continuation = settling.Continuation(drained="interrupted", outcome=outcome)
+            continuation = settling.interrupted(turn)
         if continuation.drained or self._queue.closed:
             self._drop_queue(continuation.drained or "interrupted")
         if continuation.outcome is not None:

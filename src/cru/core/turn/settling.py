@@ -52,7 +52,7 @@ async def settle(
         log_writer.leg_ended(parts, result.ref, "interrupted" if turn.is_ending else result.cause)
         pending.injects.clear()
         raise
-    injects = [*pending.injects, *([answer.inject] if answer.inject is not None else [])]
+    injects = [*pending.injects, *filter(None, (answer.inject,))]
     pending.injects.clear()
     pending.context.extend(context_texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
@@ -72,13 +72,19 @@ async def settle(
     if injects and stopped is None:
         is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
         return await _continue(parts, result, turn, injects, is_recursion)
-    if stopped is not None:  # with what a discipline says is open
-        ended = add(Answer(outcome=stopped), Answer(outcome=ended)).outcome
+    if stopped is not None:
+        return _stop_at_limit(parts, result, stopped, ended)
     log_writer.leg_ended(parts, result.ref, result.cause, ended or result.outcome)
-    if stopped is not None or result.cause != "done":
-        return Continuation(drained=stopped.reason if stopped is not None else "", outcome=ended)
-    report = await report_background(parts, turn, pending, result.response)
-    return report if report.prompt is not None or report.outcome is not None else Continuation(outcome=ended)
+    if result.cause != "done":
+        return Continuation()
+    return await report_background(parts, turn, pending, result.response) or Continuation(outcome=ended)
+
+
+def interrupted(turn: Turn) -> Continuation:
+    """What follows a leg whose settling was interrupted: it is unfinished if handlers were asked whether it ends as done."""
+    outcome = TurnOutcome("interrupted", "interrupted") if turn.is_ending else None
+    turn.is_ending = False
+    return Continuation(drained="interrupted", outcome=outcome)
 
 
 async def _last_word(
@@ -96,6 +102,13 @@ async def _last_word(
     if ending.decision == "deny":
         ending = replace(ending, outcome=outcome_of(ending, ending.reason or "a handler of turn:ending said no"))
     return answer if ending is PASS else add(answer, ending)
+
+
+def _stop_at_limit(parts: Parts, result: LegResult, stopped: TurnOutcome, ended: TurnOutcome | None) -> Continuation:
+    """The end of a turn that a limit keeps from continuing, with what a discipline says is open."""
+    outcome = add(Answer(outcome=stopped), Answer(outcome=ended)).outcome
+    log_writer.leg_ended(parts, result.ref, result.cause, outcome)
+    return Continuation(drained=stopped.reason, outcome=outcome)
 
 
 def _stop(parts: Parts, result: LegResult, answer: Answer) -> Continuation:
@@ -116,22 +129,24 @@ def _answer_for_person(parts: Parts, turn: Turn, injects: list[Inject]) -> list[
     return [Inject(NOBODY_TEXT), *injects]
 
 
-async def report_background(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> Continuation:
-    """A leg about what ended in the background, and what woke the agent; none if nothing did. It counts as a continuation."""
+async def report_background(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> Continuation | None:
+    """A leg about what ended in the background, and what woke the agent; None if nothing did. It counts as a continuation."""
     if not any(waker.has_report() for waker in wakers(parts.services)):
-        return Continuation()
+        return None
     stopped = await why_not_continue(parts, turn, pending, response)
     if stopped is not None:
         return Continuation(drained=stopped.reason, outcome=stopped)
     reports = [report for waker in wakers(parts.services) if (report := waker.take_report())]
     work = parts.services.tasks.background
     tasks = work.take_reported() if work is not None else ()
-    return Continuation(Prompt("\n\n".join(reports), "task", tasks=tasks) if reports else None)
+    return Continuation(Prompt("\n\n".join(reports), "task", tasks=tasks)) if reports else None
 
 
 async def wake(parts: Parts, turn: Turn, pending: PendingContext) -> Prompt | None:
     """The same while the agent is idle: it counts for the turn that there was last."""
     report = await report_background(parts, turn, pending, turn.last_response or "")
+    if report is None:
+        return None
     if report.outcome is not None:
         parts.bus.stream.warn(f"what ended in the background waits for your next prompt: {report.drained}")
     return report.prompt

@@ -19,6 +19,7 @@ from cru.core.turn.attachments import may_name_image
 from cru.core.turn.background import has_report, wait_for_report
 from cru.core.turn.commands import CommandResult, split_command
 from cru.core.turn.prompts import find_unanswered
+from cru.core.turn.turn import DONE
 from cru.faces.cli.chat.first_prompt import FirstPrompt
 from cru.faces.cli.chat.lines import LineScreen
 from cru.faces.cli.chat.status import StatusLine
