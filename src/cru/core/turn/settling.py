@@ -75,9 +75,8 @@ async def settle(
     if stopped is not None:
         return _stop_at_limit(parts, result, stopped, ended)
     log_writer.leg_ended(parts, result.ref, result.cause, ended or result.outcome)
-    if result.cause != "done":
-        return Continuation()
-    return await report_background(parts, turn, pending, result.response) or Continuation(outcome=ended)
+    report = await report_background(parts, turn, pending, result.response) if result.cause == "done" else None
+    return report or Continuation(outcome=ended)
 
 
 def interrupted(turn: Turn) -> Continuation:
