@@ -69,6 +69,10 @@ def test_a_prompt_in_the_place_of_a_context_says_what_to_type(home: HomeDir) -> 
         ("undo", True), ("undo 2", True), ("undo --leave", True), ("undo 2 --leave", True), ("undo the last change", False),
         ("mode plan", True), ("mode of transport", False), ("model m --all", True), ("model list gpt", True), ("model the data", False),
         ("clear", True), ("clear the cache", False), ("new", True), ("new features please", False), ("export out.md", True),
+        ("new parser", True), ("new parser for dates, please write it", False), ("new parser, please", False), ("new -", False),
+        ("resume garden", True), ("resume -", True), ("resume writing the tests", False), ("resume, please", False),
+        ("compact keep the names", True), ("compact keep", False), ("compact the vectors in index.py", False), ("theme light", True),
+        ("theme of the book", False), ("exit codes of cru", False),
         ("export the data", False), ("status of the build", False), ("config base_url", True), ("hello", False), ("diff all", True),
     ],
 )  # fmt: skip
@@ -99,7 +103,7 @@ def test_a_prompt_that_begins_as_a_command_is_asked(home: HomeDir) -> None:
     with server([Reply("answer"), Reply("answer")]) as model:
         home.configure(url=model.url)
         assert cru("undo", "what", "you", "did", home=home).out == "answer\n"
-        assert cru("help", "me", "with", "this", home=home).out == "answer\n"
+        assert cru("help me with this", home=home).out == "answer\n"
 
 
 def test_the_overview_fits_on_a_screen_and_has_every_command() -> None:
@@ -118,6 +122,34 @@ def test_help_explains(home: HomeDir, topic: str, text: str) -> None:
     assert run.code == 0 and text in run.out and run.err == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("help mcp add", "cru mcp add"), ("help models list", "cru models"), ("help undo redo", "in the chat: /undo"),
+        ("help flags of cru", "--strict-hooks"), ("help /undo 2", "in the chat: /undo"), ("/help undo 2", "/undo [N]"),
+    ],
+)  # fmt: skip
+def test_help_explains_the_first_of_several_words(home: HomeDir, line: str, text: str) -> None:
+    run = cru(*line.split(), home=home, input="more")
+    assert (run.code, run.err) == (0, "") and text in run.out
+
+
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [
+        ("help zzz", ""),
+        ("help git push", ""),
+        ("help udno it", "did you mean: cru help undo"),
+        ("help me with this", ""),
+    ],
+)
+def test_help_never_asks_the_model(home: HomeDir, line: str, near: str) -> None:
+    run = cru(*line.split(), home=home, input="more")
+    assert (run.code, run.out) == (2, "") and f"there is no command {line.split()[1]}" in run.err
+    assert near in run.err and "conversations  new sessions resume" in run.err
+    assert f"as a prompt: cru -- {line}" in run.err
+
+
 def test_help_on_what_is_not_there_says_so(home: HomeDir) -> None:
     run = cru("help", "nonsense", home=home)
     assert run.code == 2 and "no command nonsense" in run.err and run.out == ""
@@ -126,12 +158,15 @@ def test_help_on_what_is_not_there_says_so(home: HomeDir) -> None:
 @pytest.mark.parametrize(
     ("line", "near"),
     [
-        ("udno", "undo"), ("Undoo", "undo"), ("rewind", "undo"), ("usage", "cost"), ("quitt", "quit"), ("hook list", "hooks"),
-        ("continue", ""), ("/undo", ""), ("hello", ""), ("hook lost", ""),
+        ("udno", "undo"), ("Undoo", "undo"), ("rewind", "undo"), ("usage", "cost"), ("quitt", "quit"), ("hook list", "hooks list"),
+        ("continue", "resume"), ("/undo", ""), ("hello", ""), ("hook lost", ""), ("delete", "sessions delete"), ("list", "sessions list"),
+        ("ls", "sessions"), ("keys", "login"), ("auth", "login"), ("plan", "mode"), ("bashes", "tasks"), ("stats", "status"),
+        ("list the files", ""), ("delete main.c", ""), ("list open issues", ""),
+        ("delete list entries", ""), ("continue with it", ""), ("tests", ""), ("chats delete", "sessions delete"),
     ],
 )  # fmt: skip
 def test_a_word_that_is_nearly_a_command_is_no_prompt(line: str, near: str) -> None:
-    assert nearest_command(line.split()) == near
+    assert " ".join(nearest_command(line.split())) == near
 
 
 @pytest.mark.parametrize(

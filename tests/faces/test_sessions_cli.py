@@ -258,3 +258,46 @@ def test_leaving_the_list_changes_nothing(desk: HomeDir) -> None:
         terminal.key("esc")
         assert terminal.wait() == 0
     assert cru("-L", home=desk).out == "* apples\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text", "left"),
+    [
+        (("delete", "apples"), 0, "Deleted apples", "* default  pears"),
+        (("delete", "aples"), 1, "there is no context 'aples'", ""),
+        (("delete",), 2, "`cru sessions delete` needs NAME", ""),
+        (("delete", "the", "cache"), 2, "`cru sessions delete` needs NAME", ""),
+        (("rename", "apples", "figs"), 0, "Renamed apples to figs", "* default  figs  pears"),
+        (("rename", "apples"), 2, "`cru sessions rename` needs OLD NEW", ""),
+        (("rename", "apples", "pears"), 1, "there is a context 'pears' already", ""),
+        (("fork", "apples"), 0, "apples is forked behind turn 1: apples-fork", "apples  apples-fork * default  pears"),
+        (("fork", "apples", "1", "copy"), 0, "apples is forked behind turn 1: copy", "apples  copy * default  pears"),
+        (("fork", "apples", "7"), 1, "apples has no turn 7", ""),
+        (("fork", "nobody"), 1, "there is no context 'nobody'", ""),
+        (("open", "nobody"), 1, "there is no context 'nobody'", ""),
+        (("open", "pears"), 0, "pears is the current conversation now", "apples  default * pears"),
+        (("list",), 0, "apples", ""),
+        (("search", "about", "pears"), 0, "pears", ""),
+        (("about", "pears"), 0, "pears", ""),
+        (("delete", "--json"), 2, "does not take --json", ""),
+        (("plums", "delete"), 1, "no conversation has these words: plums, delete", ""),
+        (("--all", "plums"), 1, "no conversation has these words: plums", ""),
+    ],
+)
+def test_the_verbs_of_sessions(desk: HomeDir, words: tuple[str, ...], code: int, text: str, left: str) -> None:
+    for name in ("apples", "pears"):
+        assert cru("-C", name, f"about {name}", home=desk).code == 0
+    assert cru("one", home=desk).code == 0
+    done = cru("sessions", *words, home=desk)
+    assert done.code == code and text in f"{done.out}{done.err}"
+    assert " ".join(cru("-L", home=desk).out.split()) == " ".join((left or "apples * default pears").split())
+
+
+def test_on_a_terminal_deleting_asks(desk: HomeDir) -> None:
+    assert cru("-C", "apples", "about apples", home=desk).code == 0
+    for answer, end in (("n", "Aborted"), ("y", "Deleted apples")):
+        with pty("sessions", "delete", "apples", home=desk) as terminal:
+            terminal.expect("Delete apples with all its files? [y/N]")
+            terminal.line(answer)
+            terminal.expect(end)
+            assert terminal.wait() == 0

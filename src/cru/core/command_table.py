@@ -47,6 +47,7 @@ class CommandRow:
     shell: the module below faces/cli whose function `command(parsed, words) -> exit status`, or the one behind a colon, runs `cru NAME`;
         "": the shell runs the chat's command in a session of one turn
     option: the flag that `cru NAME` stands for
+    named: as `shell`, but the function runs `cru NAME WORD` only: `function(parsed, word) -> exit status`
     shape: a regular expression for the words behind `cru NAME` that belong to the chat's command; other words make it a prompt
     aliases: other names of it
     foreign: names that other agents have for it; they are suggested, never run
@@ -64,11 +65,12 @@ class CommandRow:
 
     def __init__(
         self, name: str, group: str, about: str, hint: str = "", *, chat: str = "", shell: str = "", option: str = "",
-        shape: str = "", aliases: str = "", foreign: str = "", only: str = "", instead: str = "", reads: bool = False,
+        named: str = "", shape: str = "", aliases: str = "", foreign: str = "", only: str = "", instead: str = "", reads: bool = False,
         at_once: bool = False, complete: str = "", verbs: str = "", flags: str = "", shows_runs: bool = False, alone: str = "",
     ) -> None:  # fmt: skip
         self.name, self.group, self.about, self.hint = name, group, about, hint
-        self.chat, self.shell, self.option, self.shape, self.complete = chat, shell, option, shape, complete
+        self.chat, self.shell, self.option, self.named = chat, shell, option, named
+        self.shape, self.complete = shape, complete
         self.aliases, self.foreign, self.verbs, self.flags = map(str.split, (aliases, foreign, verbs, flags))
         self.only, self.instead, self.reads, self.at_once = only, instead, reads, at_once
         self.shows_runs, self.alone = shows_runs, alone
@@ -84,7 +86,7 @@ _COMMANDS = (
     CommandRow("doctor", "start", "check the installation, and say how to fix what is wrong", shell="doctor.command", shows_runs=True),
     CommandRow(
         "login", "start", "keep the key of a provider, or of a server at a URL", "[provider]", chat="session:login", shell="setup.login",
-        reads=True,
+        reads=True, foreign="auth setup-token keys signin",
     ),
     CommandRow("logout", "start", "delete a key that login has kept", shell="setup.login:logout"),
     CommandRow("models", "start", "list providers and models, or download the embedded model", shell="models", verbs="list pull"),
@@ -94,7 +96,7 @@ _COMMANDS = (
     ),
     CommandRow(
         "mode", "start", "show what is permitted without a question, or switch to another mode", "[name]", chat="mode:mode", at_once=True,
-        complete="mode:complete", shape=r"\w+",
+        complete="mode:complete", shape=r"\w+", foreign="plan",
     ),
     CommandRow("trust", "start", "show what this project's files would run, and accept it", shell="trust"),
     CommandRow(
@@ -105,15 +107,16 @@ _COMMANDS = (
         verbs="commands flags chibi"),
     CommandRow(
         "new", "conversations", "start a new conversation; this one is kept", "[name]", chat="session:new",
-        option="--switch-context new", reads=True, only="chat", instead="use `cru new`",
+        option="--switch-context new", named="sessions.named:create", shape=r"\w[\w-]*", reads=True, only="chat", instead="use `cru new`",
     ),
     CommandRow(
         "sessions", "conversations", "list, search, open, fork, rename and delete conversations", shell="sessions.command",
-        alone="--list", foreign="session",
+        alone="--list", verbs="list search open fork rename delete", foreign="session chats conversations list ls delete",
     ),
     CommandRow(
         "resume", "conversations", "continue an interrupted turn, or another conversation", "[conversation]", chat="session:resume",
-        option="--resume", reads=True, only="chat", instead="use `cru resume`", foreign="continue",
+        option="--resume", named="sessions.named:resume", shape=r"-|\w[\w-]*", reads=True, only="chat", instead="use `cru resume`",
+        foreign="continue",
     ),
     CommandRow(
         "fork", "conversations", "copy this conversation, up to turn TURN", "[TURN] [NAME]", chat="forks:make_fork", shell="sessions.fork",
@@ -128,8 +131,8 @@ _COMMANDS = (
         "clear", "conversations", "start this conversation from scratch; the log keeps every line", chat="session:clear", foreign="reset",
     ),
     CommandRow(
-        "compact", "conversations", "replace this conversation by a summary; words say what it must keep", "[words]",
-        chat="session:compact",
+        "compact", "conversations", "replace this conversation by a summary; words say what it must keep", "[keep words]",
+        chat="session:compact", shape="keep .+", foreign="compress summarize",
     ),
     CommandRow(
         "export", "conversations", "write this conversation to a new Markdown file", "[file]", chat="conversation:export", reads=True,
@@ -170,7 +173,7 @@ _COMMANDS = (
     CommandRow(
         "permissions", "rules", "list the rules in force, test a call, or revoke an answer", "[test tool detail | revoke rule]",
         chat="permissions:permissions", shell="permissions.command", reads=True, at_once=True, verbs="test revoke", shows_runs=True,
-        foreign="approvals",
+        foreign="approvals allowed-tools",
     ),
     CommandRow(
         "hooks", "rules", "list, review and test command hooks", shell="hooks.command",
@@ -192,7 +195,7 @@ _COMMANDS = (
     CommandRow("view", "the chat", "list the views of plugins, or open one", "[name]", chat="views:view", reads=True, shape=r"\S+"),
     CommandRow(
         "theme", "the chat", "list the colour themes of the chat, or use one", "[name]", chat="session:theme", reads=True, at_once=True,
-        complete="session:complete_theme", only="chat", instead='set it for good in config.toml: theme = "light"',
+        complete="session:complete_theme", shape=r"\w+", only="chat", instead='set it for good in config.toml: theme = "light"',
     ),
     CommandRow("lua", "tools", "run Lua with the whole `cru` namespace", shell="lua"),
     CommandRow("init", "more work", "have the model write AGENTS.md for this project", chat="conversation:init"),
@@ -202,7 +205,7 @@ _COMMANDS = (
     ),
     CommandRow(
         "tasks", "more work", "list sub-agents and background commands, or cancel one", "[cancel id]", chat="tasks:tasks",
-        shell="tasks.command", at_once=True, verbs="list show follow cancel",
+        shell="tasks.command", at_once=True, verbs="list show follow cancel", foreign="bashes jobs ps",
     ),
 )  # fmt: skip
 

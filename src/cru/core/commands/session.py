@@ -74,10 +74,10 @@ async def leave(context: CommandContext, _words: str) -> CommandResult:
 
 
 async def help(context: CommandContext, words: str) -> CommandResult:
-    """All commands, those of plugins too; with a name that one. Raises UnknownCommand."""
+    """All commands, those of plugins too; with a name that one (further words say nothing more). Raises UnknownCommand."""
     commands = context.session.parts.services.commands
     if words:
-        return CommandResult(_render_command(commands.find(words.removeprefix("/"))))
+        return CommandResult(_render_command(commands.find(words.split()[0].removeprefix("/"))))
     columns = context.face.columns
     lines = [_render_row(_call(command), _description(command), columns) for command in commands.all()]
     return CommandResult("\n".join([*lines, *(["", context.face.keys] if context.face.keys else [])]))

@@ -187,23 +187,30 @@ def _is_typed() -> bool:
 
 def _run_command(parsed: Parsed) -> int | None:
     """Run a command of the shell, whose name is the first word. Return its exit status; None: it is none."""
-    if parsed.literal or not parsed.words:
+    words = parsed.words
+    if parsed.literal or not words:
         return None
     from cru.core.command_table import COMMANDS
 
-    words = parsed.words
     row = COMMANDS.get(words[0])
-    if row is not None and row.shell and (row.name != "help" or len(words) < 3):
+    if row is None:
+        if (
+            "exec" in words or any([words[1] in known.verbs for known in COMMANDS.values()])
+            if words[1:]
+            else _is_typed()
+        ):
+            from cru.faces.cli.flag_places import refuse_misprint
+
+            refuse_misprint(words)
+    elif row.named:
+        from cru.faces.cli.flag_places import run_named
+
+        return run_named(parsed)
+    elif row.shell:
         if parsed.flags:
             from cru.faces.cli.flag_places import refuse_before_command
 
             refuse_before_command(parsed)
         end_startup()
         return row.run(parsed, words[1:])
-    if row is None and (
-        _is_typed() if len(words) == 1 else any([words[1] in known.verbs for known in COMMANDS.values()])
-    ):
-        from cru.faces.cli.flag_places import refuse_misprint
-
-        refuse_misprint(words)
     return None

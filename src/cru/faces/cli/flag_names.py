@@ -1,9 +1,11 @@
-"""Names of flags that chibi has and cru spells differently, or does not have. Loaded only for a word that is no flag of cru."""
+"""Names of flags that chibi and other agents have and cru spells differently, or does not have, and uses of them that mean something else
+here. Loaded only for a word that is no flag of cru, and for the few flags with such a use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cru.core.base.config.closest import closest
+from cru.core.command_table import COMMANDS
 
 CHIBI_SYNONYMS = {
     "--no-chibi": "--no-llm", "--force-chibi": "--force-llm", "--json-output": "--json",
@@ -51,14 +53,51 @@ ABSENT = {
 """Flags for which cru has nothing: why, and the nearest thing that it has."""
 
 
+_APPROVALS = ABSENT["--ask-for-approval"][1]
+FOREIGN_VALUES: dict[str, tuple[Any, ...]] = {
+    "-a": (
+        ("never", "on-request", "on-failure", "untrusted"), "-a {} is a flag of Codex; here it would empty the conversation",
+        f"--mode: {_APPROVALS}\nto empty the conversation: cru --archive-current-context -- {{}}",
+    ),
+    "--sandbox": (
+        ("read-only", "workspace-write", "danger-full-access", "on", "off", "true", "false", "none"), "--sandbox takes no value, as {} is",
+        "--mode plan (read-only), --sandbox (workspace-write), --no-sandbox (danger-full-access)\nas a prompt: cru --sandbox -- {}",
+    ),
+}  # fmt: skip
+"""What Codex has behind a flag that takes no value here: what is wrong, and what to type."""
+
+
+def foreign_use(words: Sequence[str], flags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what is wrong and a hint if another agent means something else by the first flag and the word behind it, else ()."""
+    name, value = words[0], "".join(words[1:2])
+    if name == "-y" and value in flags:
+        return (
+            f"-y would make {value} the system prompt",
+            "--trust is what others call --yolo; the text comes first: cru -y TEXT …",
+        )
+    values, *texts = FOREIGN_VALUES.get(name, ((),))
+    return tuple(text.format(value) for text in texts) if value in values else ()
+
+
 def known_name(name: str, flags: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return cru's name of a flag, or what is wrong with it and a hint. flags: every flag by each of its names."""
     if name in ABSENT:
         return "", f"{name}: {ABSENT[name][0]}", ABSENT[name][1]
     if (own := SYNONYMS.get(name, name)) in flags:
         return own, "", ""
-    near = _nearest(name, flags)
-    return "", f"unknown flag {name}", f"did you mean {near}?" if near else "`cru help flags` lists all"
+    hint = _command_hint(name.removeprefix("--")) if name.startswith("--") else ""
+    near = "" if hint else _nearest(name, flags)
+    return "", f"unknown flag {name}", hint or (f"did you mean {near}?" if near else "`cru help flags` lists all")
+
+
+def _command_hint(word: str) -> str:
+    """Return how to run the command of that name, or the one that another agent calls so."""
+    row = COMMANDS.get(word) or next((row for row in COMMANDS.values() if word in row.foreign), None)
+    if row is None:
+        return ""
+    if row.only == "chat" and not row.option:
+        return f"it is a command: /{row.name} in the chat; {row.instead}"
+    return f"it is a command: `cru {row.name}`"
 
 
 def _nearest(name: str, flags: Mapping[str, Any]) -> str | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cru.core.base.config.closest import distance
 from cru.core.base.config.secret import holds_secret
-from cru.core.command_table import COMMANDS
+from cru.core.command_table import COMMANDS, SHELL_PACKAGE, load_target
 from cru.faces.cli.flags import (
     BEFORE_COMMANDS,
     BY_NAME,
@@ -22,8 +22,14 @@ from cru.faces.cli.flags import (
     take_values,
 )
 
-ANSWERS = ("continue",)
-"""Names of other agents' commands that are more often a prompt."""
+_UPDATE = "update cru as you installed it: pip, in its environment"
+NOT_COMMANDS = {
+    "version": "did you mean: cru --version",
+    "update": _UPDATE,
+    "upgrade": _UPDATE,
+    "exec": "`cru PROMPT` asks once and exits",
+}
+"""Commands of other agents for which cru has something that is no command."""
 
 
 def take_options(parsed: Parsed) -> Parsed:
@@ -70,36 +76,76 @@ def is_chat_command(words: Sequence[str]) -> bool:
 
 def expand_command(parsed: Parsed) -> None:
     """Put what a command of the chat is in the shell in its place: a flag (`cru new`), or a text (`/undo 2`). Other words
-    stay as they are."""
-    if not is_chat_command(parsed.words):
-        return
+    stay as they are. Raises UsageProblem if they can only be a command, which does not work here."""
     row, words = COMMANDS[parsed.words[0]], parsed.words[1:]
+    if not is_chat_command(parsed.words):
+        if not row.shell and words[0].startswith("--") and all(word.startswith("-") or " " in word for word in words):
+            raise UsageProblem(
+                f"`cru {parsed.words[0]}` does not take {words[0]}",
+                f"`cru help {row.name}` says what it takes\n{as_prompt(parsed.words)}",
+            )
+        return
+    if words and row.only == "chat" and not row.option:
+        raise UsageProblem(f"`cru {row.name}` works in the chat only", f"{row.instead}\n{as_prompt(parsed.words)}")
+    if words and row.named:
+        return
     if row.option:
         parsed.flags, parsed.words = (*parsed.flags, *parse([*row.option.split(), *words]).flags), ()
     else:
         parsed.words = (f"/{row.name}", *words)
 
 
+def run_named(parsed: Parsed) -> int | None:
+    """Run `cru NAME WORD` of a command that has a function for it. Return its exit status; None: the words are a prompt."""
+    words = parsed.words
+    if not is_chat_command(words):
+        return None
+    run: Callable[[Parsed, str], int] = load_target(f"{SHELL_PACKAGE}{COMMANDS[words[0]].named}")
+    return run(parsed, words[1])
+
+
 def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
     """Return a hint: the command that was probably meant, and what to type if the words were meant for the model."""
-    return f"did you mean: {shlex.join(('cru', *near))}\nas a prompt: {shlex.join(('cru', '--', *words))}"
+    return f"did you mean: {shlex.join(('cru', *near))}\n{as_prompt(words)}"
+
+
+def as_prompt(words: Sequence[str]) -> str:
+    """Return a hint: what to type if the words were meant for the model."""
+    return f"as a prompt: {shlex.join(('cru', '--', *words))}"
 
 
 def refuse_misprint(words: Sequence[str]) -> None:
     """Raises UsageProblem if the first of these words, alone on a terminal or before a verb of a command, is nearly a command."""
-    if words == ("version",):
-        raise UsageProblem("there is no command version", command_or_prompt(("--version",), words))
+    if hint := _elsewhere(words):
+        raise UsageProblem(f"there is no command {words[0]}", f"{hint}\n{as_prompt(words)}")
     if near := nearest_command(words):
-        raise UsageProblem(f"there is no command {words[0]}", command_or_prompt((near, *words[1:]), words))
+        raise UsageProblem(f"there is no command {words[0]}", command_or_prompt(near, words))
 
 
-def nearest_command(words: Sequence[str]) -> str:
-    """Return the command that the first word nearly is, or that another agent calls so; "" if it is a prompt."""
+def _elsewhere(words: Sequence[str]) -> str:
+    """Return what to type in place of a command of another agent that none of cru's commands is; "" if it may be a sentence."""
+    if words[0] != "exec" or len(words) == 1:
+        return NOT_COMMANDS.get(words[0], "") if len(words) == 1 else ""
+    if words[1] == "resume":
+        return "did you mean: cru resume"
+    if len(words) == 2 and " " in words[1]:
+        return f"did you mean: {shlex.join(('cru', words[1]))}"
+    return NOT_COMMANDS["exec"] if words[1].startswith("-") else ""
+
+
+def nearest_command(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the line with the command that the first word nearly is, or that another agent calls so; () if it is a prompt."""
     word = words[0].casefold()
-    if word in ANSWERS or word.startswith("/"):
-        return ""
+    if word.startswith("/"):
+        return ()
     rows = {name: row for name, row in COMMANDS.items() if len(words) == 1 or words[1] in row.verbs}
-    return next((name for name, row in rows.items() if word in row.foreign or distance(word, name) <= 1), "")
+    for name, row in rows.items():
+        is_foreign = word in row.foreign and (
+            len(words) == 1 or word not in row.verbs
+        )  # `list open files` is a sentence
+        if is_foreign or distance(word, name) <= 1:
+            return (name, *([word] if word in row.verbs else []), *words[1:])
+    return ()
 
 
 def refuse_before_command(parsed: Parsed) -> None:

@@ -171,6 +171,11 @@ def parse(argv: Sequence[str]) -> Parsed:
             return Parsed(tuple(flags), tuple(rest[1:]), True)
         if not word.startswith("-") or word == "-":
             return Parsed(tuple(flags), tuple(rest))
+        if word in ("-a", "-y", "--sandbox"):  # other agents mean something else by them
+            from cru.faces.cli.flag_names import foreign_use
+
+            if problem := foreign_use(rest, BY_NAME):
+                raise UsageProblem(*problem)
         rest.pop(0)
         flag, attached = find("--print" if word == "-p" and _is_prompt(rest) else word)
         values = take_values(flag, attached, rest)
@@ -209,8 +214,8 @@ def check_text(flag: Flag, values: list[str]) -> None:
         if kind not in PATHS and not value.isascii():
             try:
                 value.encode()
-            except UnicodeEncodeError as error:
-                raise UsageProblem(f"{flag.short or flag.long}: {value!a} is not UTF-8 text") from error
+            except UnicodeEncodeError:
+                raise UsageProblem(f"{flag.short or flag.long}: {value!a} is not UTF-8 text") from None
 
 
 def find(word: str) -> tuple[Flag, str | None]:

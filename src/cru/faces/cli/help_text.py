@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from cru.core.command_table import COMMANDS, FEATURES, GROUPS, CommandRow
 from cru.faces.cli.flags import FLAGS, LETTERS, MORE, Parsed, UsageProblem, columns, find, flag_row, overview
 
@@ -40,14 +42,12 @@ TOPICS = {"": overview, "flags": all_flags, "chibi": all_letters, "commands": al
 
 
 def command(parsed: Parsed, words: Sequence[str]) -> int:
-    """`cru help [flags | chibi | commands | COMMAND | FLAG]`. Raises UsageProblem."""
-    if len(words) > 1:
-        raise UsageProblem("help takes one word", MORE)
+    """`cru help [flags | chibi | commands | COMMAND | FLAG]`; words behind that change nothing. Raises UsageProblem."""
     topic = words[0] if words and words[0] not in ("-h", "--help") else ""
     row = COMMANDS.get(topic.removeprefix("/"))
     if row is not None and row.shell and row.name not in ("help", "completion"):
         return row.run(parsed, ("--help",))
-    print(_command_text(row) if row is not None else _topic_text(topic))
+    print(_command_text(row) if row is not None else _topic_text(topic, words))
     return 0
 
 
@@ -58,11 +58,11 @@ def help_beside(parsed: Parsed, show: Callable[[Parsed, str], int]) -> int:
     return command(parsed, parsed.words)
 
 
-def _topic_text(topic: str) -> str:
+def _topic_text(topic: str, words: Sequence[str]) -> str:
     if topic.startswith("-"):
         return columns([flag_row(find(topic)[0], LETTERS)])
     if topic not in TOPICS:
-        raise _unknown(topic.removeprefix("/"))
+        raise _unknown(topic.removeprefix("/"), words)
     return TOPICS[topic]()
 
 
@@ -70,12 +70,19 @@ def _command_text(row: CommandRow) -> str:
     words = row.hint or f"[{' | '.join(row.verbs)}]" * bool(row.verbs)
     is_everywhere = not row.only or row.option
     where = f"in the chat: /{row.name}" if is_everywhere else f"works in the {row.only} only: {row.instead}"
-    return f"cru {row.name} {words}".rstrip() + f"\n  {row.about}\n{where}"
+    return (
+        f"{'cru ' if is_everywhere or row.only == 'shell' else '/'}{row.name} {words}".rstrip()
+        + f"\n  {row.about}\n{where}"
+    )
 
 
-def _unknown(name: str) -> UsageProblem:
+def _unknown(name: str, words: Sequence[str]) -> UsageProblem:
     from cru.core.base.config.closest import closest
 
     foreign = (row.name for row in COMMANDS.values() if name in row.foreign)
     near = next(foreign, None) or closest(name, (*COMMANDS, *filter(None, TOPICS)))
-    return UsageProblem(f"there is no command {name}", f"did you mean: cru help {near}" if near else MORE)
+    prompt = f"as a prompt: {shlex.join(('cru', '--', 'help', *words))}"
+    names = overview().split("\n\n")[1]
+    return UsageProblem(
+        f"there is no command {name}", f"{f'did you mean: cru help {near}' if near else MORE}\n{prompt}\n{names}"
+    )

@@ -88,7 +88,7 @@ def _run(parsed: Parsed) -> int:
         from cru.faces.cli.session_run import announce
 
         announce(start_of(parsed, results.name), parsed, events)
-    options = CHAT_FLAGS if _can_chat(parsed) else RUN_OPTION_FLAGS
+    options = CHAT_FLAGS if can_chat(parsed) else RUN_OPTION_FLAGS
     if quiet or any(flag.short not in options for flag, _ in parsed.operations()):
         return _farewell(parsed, results.code)
     return _chat(parsed, results.name)
@@ -201,7 +201,9 @@ def _check(parsed: Parsed) -> None:
         hint = f"a prompt goes on with the project's conversation by itself: cru {name!r}"
         raise UsageProblem(f"not a name for a context: {name!r}", hint)
     if parsed.has("resume") and (parsed.words or parsed.has("plugin") or parsed.has("call-tool")):
-        raise UsageProblem("--resume takes no prompt", "run `cru --resume`, then ask")
+        raise UsageProblem(
+            "--resume takes no prompt", "run `cru --resume`, then ask; `cru resume NAME` continues another conversation"
+        )
     if parsed.has("resume") and parsed.has("idempotency-key"):
         raise UsageProblem("--resume takes no --idempotency-key", "give the prompt again with its key: it goes on")
     if parsed.has("idempotency-key") and not parsed.last("idempotency-key"):
@@ -262,13 +264,14 @@ def _farewell(parsed: Parsed, code: int) -> int:
     return code
 
 
-def _can_chat(parsed: Parsed) -> bool:
+def can_chat(parsed: Parsed) -> bool:
+    """Whether a run that has nothing to ask opens a chat."""
     return sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach")
 
 
 def _chat(parsed: Parsed, name: str) -> int:
     """Nothing to ask: a chat on a terminal, else an error. The chat's prompt stands on stderr, so stdout may be a pipe."""
-    if _can_chat(parsed):
+    if can_chat(parsed):
         from cru.faces.cli.chat.first_prompt import FirstPrompt
 
         while True:

@@ -9,6 +9,7 @@ from cru.core.base.config.positions import split_key
 from cru.core.base.files import parse_toml
 from cru.core.base.files.nesting import BadToml
 from cru.core.compose.start import API_TABLES, settings_structs
+from cru.faces.cli.flag_names import foreign_use
 from cru.faces.cli.flags import UsageProblem
 
 
@@ -17,7 +18,8 @@ def add_setting(settings: dict[str, Any], text: str) -> None:
     key, mark, value = text.partition("=")
     path = split_key(key)
     if not mark or not path:
-        raise UsageProblem(f"-s needs KEY=VALUE, not `{text}`", "for example: cru -s api.temperature=0.2 …")
+        hint = "".join(foreign_use(("--sandbox", text), {})[1:]) or "for example: cru -s api.temperature=0.2 …"
+        raise UsageProblem(f"-s needs KEY=VALUE, not `{text}`", hint)
     _set(settings, path, _fitting_value(path, value))
 
 

@@ -11,11 +11,11 @@ from prompt_toolkit.key_binding import KeyBindings
 
 from cru.core.base.values.errors import CruError
 from cru.core.commands.forks import describe_fork, parse_fork
-from cru.core.undo.conversation import fork
 from cru.faces.cli.console import cut_to_columns, printable
 from cru.faces.cli.dialogs.choices import Choices, Selection
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.dialogs.list_dialog import ListPicker
+from cru.faces.cli.sessions.fork import fork_conversation
 from cru.faces.cli.sessions.rows import PREVIEWED, SessionRow, when_text
 
 if TYPE_CHECKING:
@@ -113,11 +113,7 @@ class SessionBrowser:
         if typed is None:
             return
         turn, new = parse_fork(typed.split())
-        store = self._home.find(name)
-        with store.lock("cru sessions"):
-            report = fork(store, turn, new)
-        store.close()
-        self._say(describe_fork(name, report))
+        self._say(describe_fork(name, fork_conversation(self._home, name, turn, new)))
 
     async def _confirms(self, action: str, name: str) -> bool:
         what = "with all its files" if action == "delete" else "(it starts from nothing, the log is kept)"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from cru.core.commands.forks import describe_fork
-from cru.core.undo.conversation import fork
+from cru.core.undo.conversation import ForkReport, fork
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, open_home
+
+if TYPE_CHECKING:
+    from cru.core.conversations.home import Home
 
 HELP = """\
 cru fork                  a new context that begins as a copy of this one
@@ -30,14 +35,21 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
             raise args.wrong(f"`cru fork` needs the number of a turn, not {args.words[0]}")
         turn = int(args.words[0])
     home = open_home(parsed)
-    store = home.find(context_name(parsed, home))
-    with store.lock("cru fork"):
-        report = fork(store, turn, args.value("--name", ""))
-    store.close()
+    parent = context_name(parsed, home)
+    report = fork_conversation(home, parent, turn, args.value("--name", ""))
     if args.has("--json"):
-        show(msgspec.json.encode({"parent": store.name, "name": report.name, "turn": report.turn}).decode())
+        show(msgspec.json.encode({"parent": parent, "name": report.name, "turn": report.turn}).decode())
         for problem in report.problems:
             say(f"cru: not copied: {problem}")
     else:
-        show(describe_fork(store.name, report))
+        show(describe_fork(parent, report))
     return 0
+
+
+def fork_conversation(home: Home, name: str, turn: int | None, new: str) -> ForkReport:
+    """Copy a conversation up to a turn (None = the last one). Raises NoSuchContext, NoSuchTurn, ContextHeld, BadName, NameTaken."""
+    store = home.find(name)
+    with store.lock("cru fork"):
+        report = fork(store, turn, new)
+    store.close()
+    return report

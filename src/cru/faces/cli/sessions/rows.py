@@ -75,6 +75,11 @@ def is_here(row: SessionRow, home: Home) -> bool:
     return row.project == home.project or row.is_current
 
 
+def is_unfinished(home: Home, name: str) -> bool:
+    """Whether its last turn has not ended well, and no process works on it."""
+    return _read_row(home, name).unfinished
+
+
 def _read_row(home: Home, name: str) -> SessionRow:
     folder, is_current = home.path / CONTEXTS / name, name == home.current
     try:
