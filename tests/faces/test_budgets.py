@@ -76,8 +76,8 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = {
-    "folder": Limits(102, 241, 417, 471_600, 19, 600, 60),
-    "repository": Limits(103, 242, 418, 474_700, 23, 600, 57),
+    "folder": Limits(102, 241, 417, 471_900, 19, 600, 60),
+    "repository": Limits(103, 242, 418, 475_200, 23, 600, 57),
 }
 """The repository needs `revisions`, whose store is there for its work tree."""
 PROCESSES = 1

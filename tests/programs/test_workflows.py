@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit import Done, HomeDir, cru, home, kill_at, start
 from tests.kit.sandbox import needs_sandbox
+
+from cru.features.workflows.protected import digest_protected
 
 LUA = """
 cru.fsm.define {
@@ -665,6 +668,13 @@ CHEATS: dict[str, tuple[tuple[str, ...], str, str]] = {
         ),
         "files that the checks consist of were changed: Makefile.", "done",
     ),
+    "a note that names a file by chance": (
+        (
+            *PLAN, 'call: bash {"command": "touch tests/a"}', *TO_REVIEW, move("done", note="I made a change"),
+            move("done", note="tests/a is an empty fixture"), LAST,
+        ),
+        "files that the checks consist of were changed: tests/a.", "done",
+    ),
     "a protected file is deleted": (
         (
             *PLAN, 'call: bash {"command": "rm tests/test_old.py"}', *TO_REVIEW, move("done", note="x"),
@@ -685,6 +695,19 @@ def test_deliver_is_closed(tmp_path: Path, what: str) -> None:
     deliver(here, replies, "/deliver make the feature", code=0 if state == "done" else 3)
     assert any(refusal in entry["content"] for entry in here.log() if entry["entry_type"] == "tool_result")
     assert json.loads(cru("fsm", "status", "--json", home=here).out)["deliver"]["state"] == state
+
+
+def test_what_is_protected_is_looked_at_without_waiting_for_anything(tmp_path: Path) -> None:
+    tests = tmp_path / "tests"
+    (tests / "venv").mkdir(parents=True)
+    (tests / "venv" / "conftest.py").write_text("x")
+    os.mkfifo(tests / "pipe")
+    (tests / "link").symlink_to("../elsewhere")
+    (tests / os.fsdecode(b"\xff.py")).write_text("x")
+    digests = digest_protected(tmp_path, ["tests/**"])
+    assert digests.keys() == {"tests/venv/conftest.py", "tests/pipe", "tests/link", "tests/\\udcff.py"}
+    assert (digests["tests/pipe"], digests["tests/link"]) == ("unreadable", "link to ../elsewhere")
+    json.dumps(digests).encode()
 
 
 def test_deliver_is_off_until_it_is_wanted_and_takes_another_command(tmp_path: Path) -> None:

@@ -159,6 +159,18 @@ def test_a_repeated_prompt_with_a_key_has_the_outcome_that_it_had(tmp_path: Path
     assert (earlier.result.outcome, exit_status(earlier.result)) == (GAVE_UP, 3)
 
 
+@pytest.mark.parametrize("saved", ["x", None, [], {"kind": "bogus"}])
+def test_a_damaged_outcome_of_a_key_is_no_success(tmp_path: Path, saved: Any) -> None:
+    world = World(tmp_path, LOOP)
+    world.session.submit("go", key="k")
+    asyncio.run(world.session.run())
+    entries = list(world.session.parts.store.everything())
+    entries[-1].metadata["outcome"] = saved
+    earlier = find_earlier(entries, "k")
+    assert earlier is not None and exit_status(earlier.result) == 3
+    assert earlier.result.outcome.reason.startswith("how it ended is damaged in the log")
+
+
 LINES = {
     "": LegResult("done"),
     "done: ralph-loop: complete": LegResult("done", outcome=TurnOutcome("done", "ralph-loop: complete")),

@@ -48,7 +48,7 @@ def play(rounds: Iterator[Round]) -> tuple[int, int]:
         count += 1
         changes += changed
         since = 0 if changed else since + 1
-        step = guard.take_reply(calls) if isinstance(calls, str) else guard.take_calls(calls, changes)
+        step = guard.take_reply() if isinstance(calls, str) else guard.take_calls(calls, changes)
         if step is LoopStep.STOP:
             return count, since
     return count, -1
@@ -71,6 +71,8 @@ IDLE: dict[str, Callable[[Random], list[CountedCall] | str]] = {
     "new todos, none of them done": lambda random: [CountedCall("update_todos", f"- [ ] {word(random)}", "saved", "memory")],
     "notes": lambda random: [CountedCall("update_goals", word(random), "saved", "memory")],
     "nothing": lambda _random: [],
+    "known words in another order": lambda random: [bash("shuf words", " ".join(random.sample(WORDS, len(WORDS))))],
+    "a reply that ticks off more and more": lambda random: f"- [x] {word(random)}",
     "words": lambda random: f"I will now look at the {word(random)} of the {word(random)}.",
     "two of them": lambda random: [bash("date", clock(random)), bash(f"echo {(said := word(random))}", said)],
 }  # fmt: skip
@@ -174,7 +176,7 @@ def checklist(random: Random) -> Iterator[Round]:
     done: list[str] = []
     for _ in range(30):
         done.append(word(random))
-        yield "\n".join(f"- [x] {item}" for item in done), 0
+        yield [CountedCall("update_todos", "\n".join(f"- [x] {item}" for item in done), "saved", "memory")], 0
 
 
 PRODUCTIVE = (
@@ -186,6 +188,14 @@ PRODUCTIVE = (
 def test_work_is_never_stopped(work: Callable[[Random], Iterator[Round]]) -> None:
     stopped = {run: cost for run in range(20) if (cost := play(work(Random(f"{SEED} {run}"))))[1] != -1}
     assert stopped == {}, f"CRU_TEST_SEED={SEED}"
+
+
+def test_a_list_of_blank_lines_costs_no_time() -> None:
+    guard = LoopGuard(15)
+    assert (
+        guard.take_calls([CountedCall("update_todos", "- [ ] a" + "\n" * 400_000 + "x", "saved", "memory")])
+        is LoopStep.GO_ON
+    )
 
 
 # polling --------------------------------------------------------------------------------------------------------------------------

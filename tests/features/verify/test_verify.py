@@ -6,11 +6,15 @@ import json
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.kit import Call, HomeDir, Received, Reply, Status, cru, server, start, trust_project
 from tests.kit.waiting import wait_until
+
+from cru.features.verify import VerifySettings
+from cru.features.verify.session import SessionVerification
 
 CONFIG = 'mode = "trust"\n[verify]\ncommand = "./check"\nattempts = 2\n'
 GOOD, BAD = {"file_path": "value", "content": "good"}, {"file_path": "value", "content": "bad"}
@@ -152,6 +156,26 @@ def test_a_command_that_hangs_or_talks_without_end_is_ended(here: HomeDir) -> No
     assert (
         result["code"] == 3 and "ran longer than 0.5 s" in last_text(requests[2]) and len(last_text(requests[2])) < 6000
     )
+
+
+def test_the_time_of_the_command_is_not_that_of_a_handler() -> None:
+    limits: dict[str, float] = {}
+
+    class Registry:
+        def on(self, event: str, _call: object, **fields: Any) -> None:
+            limits[event] = fields.get("limit", 0)
+
+    store = SimpleNamespace(read_text=lambda _name: "")
+    parts: Any = SimpleNamespace(bus=SimpleNamespace(registry=Registry()), store=store)
+    SessionVerification(VerifySettings("./check", timeout=700)).join(parts)
+    assert limits["turn:ending"] == 760
+
+
+def test_where_undo_cannot_record_each_call_counts(here: HomeDir) -> None:
+    (here.cru).mkdir(exist_ok=True)
+    (here.cru / "revisions").write_text("no folder")
+    result, _ = play(here, WRITE_BAD, Reply("done"), Reply("believe me"))
+    assert (result["code"], runs(here)) == (3, 1)
 
 
 def test_a_killed_verification_is_made_up_for(here: HomeDir) -> None:

@@ -209,6 +209,8 @@ class Chain:
         row, before, edits = self.row, self.payload, len(self.edits)
         if len(answer.reason) > LONGEST_REASON:
             answer = replace(answer, reason=cut(answer.reason, LONGEST_REASON))
+        if answer.outcome is not None and len(answer.outcome.reason) > LONGEST_REASON:
+            answer = replace(answer, outcome=replace(answer.outcome, reason=cut(answer.outcome.reason, LONGEST_REASON)))
         for change in answer.changes:
             if change.field not in row.writable:
                 answer = replace(answer, changes=tuple(other for other in answer.changes if other is not change))

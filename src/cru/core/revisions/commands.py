@@ -179,6 +179,7 @@ class CommandWatcher:
             with self._store.writing():
                 self._store.record(*changes)
                 self._store.record_looks(*looks)
+            self._store.changed += bool(why)  # not all changes are known: there may be one
             self._seen |= seen  # only now: what could not be recorded is found again by the next look
             self._head = head
         except StoreFailed as error:

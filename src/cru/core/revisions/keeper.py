@@ -87,6 +87,11 @@ class ChangeKeeper:
         return self.watcher
 
     @property
+    def has_failed(self) -> bool:
+        """Whether something could not be recorded in this session."""
+        return self._is_told
+
+    @property
     def is_looking(self) -> bool:
         """Whether it is not known yet what a command changed."""
         return self.watcher is not None and self.watcher.is_looking

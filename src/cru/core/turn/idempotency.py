@@ -95,5 +95,12 @@ def _earlier(span: list[Entry], is_last: bool) -> EarlierPrompt:
         cast(Cause, cause) if is_finished else "interrupted", final_reply(span, last) or "", last, reason=reason
     )
     if is_finished and "outcome" in ends[-1]:
-        result = end_turn(result, msgspec.convert(ends[-1]["outcome"], TurnOutcome))
+        result = end_turn(result, _read_outcome(ends[-1]["outcome"]))
     return EarlierPrompt(result, is_finished, is_last)
+
+
+def _read_outcome(saved: object) -> TurnOutcome:
+    try:
+        return msgspec.convert(saved, TurnOutcome)
+    except msgspec.ValidationError as error:
+        return TurnOutcome("failed", f"how it ended is damaged in the log: {error}")

@@ -24,7 +24,7 @@ _VARYING = re.compile(
     r"|/(?:var/)?tmp/\S+|\d+(?:[.,:]\d+)*"  # a temporary path; a number, time or date
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_DONE_ITEM = re.compile(r"^\s*[-*+] \[[xX]\] (.+)$", re.MULTILINE)
+_DONE_ITEM = re.compile(r"^[ \t]*[-*+] \[[xX]\] (.+)$", re.MULTILINE)
 
 
 class CountedCall(NamedTuple):
@@ -52,7 +52,7 @@ class LoopStep(IntEnum):
 class LoopGuard:
     """Counts the rounds of a turn, over all its legs, that change nothing.
 
-    A round makes progress if a file has new content, a todo is done, a result has a line with a word that neither an earlier result nor
+    A round makes progress if a file has new content, a todo of the list is done, a result has a word that neither an earlier result nor
     the call has, or a tool that acts is called with new arguments. What is only a number, time, hash, address or temporary path is no
     news.
 
@@ -71,8 +71,7 @@ class LoopGuard:
         self._has_progressed = True
         self._calls: dict[tuple[str, str], int] = {}
         self._before = self._now = set[tuple[str, str]]()
-        self._lines: set[str] = set()
-        self._said: set[str] = set()
+        self._words: set[str] = set()
         self._done_items: set[str] = set()
         self._step = LoopStep.GO_ON
 
@@ -92,18 +91,15 @@ class LoopGuard:
         self._progress()
         return LoopStep.GO_ON
 
-    def take_reply(self, text: str) -> LoopStep:
-        """Count a final reply after which the agent is to go on by itself. Words alone are no progress."""
-        if self._has_new_done_item(text):
-            self._progress()
+    def take_reply(self) -> LoopStep:
+        """Count a final reply after which the agent is to go on by itself. Words alone are no progress, whatever they tick off."""
         had_progress, self._has_progressed = self._has_progressed, False
         return LoopStep.GO_ON if had_progress else self._count(IDLE)
 
     def forget(self) -> None:
         """The model knows earlier results no longer: to see them again is progress."""
         self._calls.clear()
-        self._lines.clear()
-        self._said.clear()
+        self._words.clear()
 
     def forgive(self) -> None:
         """All is made up for, or a person said: go on."""
@@ -135,21 +131,14 @@ class LoopGuard:
         return UNPROVEN
 
     def _has_news(self, call: CountedCall) -> bool:
-        """Whether a line of the result is new: without what varies, and without the words of the call's own arguments."""
+        """Whether the result has a word that no earlier result has, without what varies and the words of the call's own arguments."""
         text = call.result
         if len(text) > 2 * LONGEST_LOOK:
             text = f"{text[:LONGEST_LOOK]}\n{text[-LONGEST_LOOK:]}"
-        new = set(_VARYING.sub("#", text).splitlines()) - self._lines
-        if not new:
-            return False
-        self._lines |= new
-        own = set(_WORD.findall(call.arguments.lower()))
-        for line in new:  # as a rule the first one is news
-            words = " ".join([word for word in _WORD.findall(line.lower()) if word not in own])
-            if words and words not in self._said:
-                self._said.add(words)
-                return True
-        return False
+        words = set(_WORD.findall(_VARYING.sub("#", text).lower()))
+        news = words - self._words
+        self._words |= words
+        return bool(news) and not news.issubset(_WORD.findall(call.arguments[: 2 * LONGEST_LOOK].lower()))
 
     def _has_new_done_item(self, text: str) -> bool:
         done = set(_DONE_ITEM.findall(text.replace("\\n", "\n"))) - self._done_items

@@ -56,7 +56,8 @@ class SessionVerification:
         registry.on("tool:completed", verification.note_call, owner=OWNER, where=OWNER, scope="tree")
         registry.on("tool:failed", verification.note_call, owner=OWNER, where=OWNER, scope="tree")
         registry.on("turn:complete", verification.note_end, owner=OWNER, where=OWNER)
-        registry.on("turn:ending", verification.verify, owner=OWNER, where=OWNER)
+        limit = self._settings.timeout + 60  # run_check ends the command before
+        registry.on("turn:ending", verification.verify, owner=OWNER, where=OWNER, limit=limit)
 
 
 class Verification:
@@ -91,11 +92,12 @@ class Verification:
             return PASS
         tool = self._parts.tools.find(payload.name)
         kind = tool.kind if tool is not None else "tool"
+        is_seen = keeper is not None and not keeper.has_failed
         if kind == "shell":
-            is_seen = keeper is not None and keeper.watcher is not None
-            self._unseen += not is_seen and not only_reads(str(payload.args.get("command", "")))
+            is_watched = is_seen and keeper is not None and keeper.watcher is not None
+            self._unseen += not is_watched and not only_reads(str(payload.args.get("command", "")))
         elif kind in ("write", "tool"):
-            self._unseen += keeper is None or kind == "tool"
+            self._unseen += not is_seen or kind == "tool"
         return PASS
 
     async def note_end(self, event: Event[TurnComplete]) -> Answer:

@@ -73,6 +73,7 @@ class Workflows:
         self._warned: set[str] = set()
         self._ids: list[int] = []
         self._is_in_leg = False
+        self._ended: list[TurnOutcome] = []
         self._moving: set[str] = set()
 
     def running(self) -> list[WorkflowMachine]:
@@ -158,6 +159,7 @@ class Workflows:
             return PASS
         for machine in self.machines.values():
             machine.is_paused = False
+        self._ended = []
         return self._state_briefs(event.payload.content)
 
     def _started(self, _event: Event) -> Answer:
@@ -270,10 +272,11 @@ class Workflows:
             return reduce(add, [Answer(outcome=end) for end in ends])
         if ends and not notes and not over.queued:
             return _halt(ends)
-        for end in ends:
+        for end in ends:  # another workflow continues: what ended here is said again at the end of the turn
             self._parts.bus.stream.warn(end.reason)
+        self._ended += ends
         if not notes:
-            return PASS
+            return reduce(add, [Answer(outcome=end) for end in self._ended], PASS)
         running = [machine for machine in self.running() if machine.record is not None]
         unfinished = tuple(
             f"workflow {machine.name} in the state {machine.record.state}" for machine in running if machine.record

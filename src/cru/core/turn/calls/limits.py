@@ -49,7 +49,7 @@ async def check_calls(
 
 async def check_reply(parts: Parts, turn: Turn, pending: PendingContext, text: str) -> None:
     """The same for a final reply after which the agent is to go on by itself."""
-    await _act(parts, turn, pending, _guard(parts.settings, turn).take_reply(text), text)
+    await _act(parts, turn, pending, _guard(parts.settings, turn).take_reply(), text)
 
 
 async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:

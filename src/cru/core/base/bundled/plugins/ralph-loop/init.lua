@@ -18,6 +18,7 @@ local LISTS = { update_todos = true, update_goals = true, update_reflection = tr
 local USAGE = "/ralph PROMPT [--max N] [--tag TEXT] | /ralph status | /ralph stop"
 local M, settings = {}, defaults
 local interrupted, counting, compacted = nil, false, false
+local ended = nil      -- how a loop ended otherwise than done, since the user's last prompt
 local looked = false   -- whether what an older run left was looked at
 
 function M.setup(given)
@@ -105,7 +106,14 @@ local function ending(loop, kind, why, evidence)
   cru.state.clear(KEY)
   local reason = ("ralph-loop: %s after %d of %d turns"):format(why, loop.iteration, loop.max)
   local open = kind ~= "done" and { loop.prompt } or {}
+  if kind ~= "done" then ended = { kind = kind, reason = reason, open = open } end   -- said again at each end until the next prompt
   return { outcome = { kind = kind, reason = reason, open = open, evidence = evidence } }
+end
+
+--- A new prompt of the user: what ended before it is over.
+-- @handler event="message:received"
+function M.on_prompt(ctx)
+  if not ctx.is_continuation then ended = nil end
 end
 
 --- Start a loop; the prompt that begins it, for `return {inject = …}`. opts: max, tag.
@@ -153,7 +161,7 @@ end
 -- @handler event="turn:complete" priority=5
 function M.on_turn_complete(ctx, event)
   local loop = M.loop()
-  if not loop then return nil end
+  if not loop then return ended and { outcome = ended } or nil end
   if event.cause ~= "done" then return broken(loop, event.cause) end
   local fresh = interrupted and cru.timer.clock() - interrupted < AFTER_INTERRUPT
   if fresh and ctx.is_continuation then return nil end   -- a prompt of the user goes on at once

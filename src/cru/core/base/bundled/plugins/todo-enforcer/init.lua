@@ -42,7 +42,7 @@ end
 
 --- Whether a reply ends with a question; closing marks and emphasis do not count.
 function M.asks(response)
-  local text = response:gsub("[%s%*_\"')%]]+$", "")
+  local text = response:sub(-400):reverse():match("^[%s%*_\"')%]]*(.*)$"):reverse()
   return text:sub(-1) == "?" or text:sub(-#"？") == "？"
 end
 
@@ -65,7 +65,7 @@ end
 
 --- The last line of a reply: its question.
 local function question(response)
-  return response:match("([^\n]*)%s*$"):match("^%s*(.-)%s*$")
+  return response:sub(-400):reverse():match("^%s*([^\n]*)"):reverse():match("^%s*(.*)$")
 end
 
 --- Stop reminding: the answer of this turn's end, and of each later one, while todos are open.

@@ -11,6 +11,7 @@ describe("ralph-loop", function()
   before_each(function()
     ralph.setup {}
     cru.state.clear("ralph-loop")
+    ralph.on_prompt { is_continuation = false }
   end)
 
   it("does nothing before it is started", function() assert.is_nil(complete("…")) end)
