@@ -106,3 +106,8 @@ def test_a_compaction_keeps_what_the_shell_says(home: HomeDir) -> None:
         assert (
             run.code == 0 and "is compacted" in run.out and "keep the names" in str(model.requests[2].body["messages"])
         )
+
+
+def test_the_overview_is_one_screen(home: HomeDir) -> None:
+    lines = cru("--help", home=home).out.splitlines()
+    assert len(lines) <= 30 and max(map(len, lines)) <= 80, [line for line in lines if len(line) > 80]

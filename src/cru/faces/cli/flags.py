@@ -31,8 +31,8 @@ class Flag:
 REST = "[ARGS…]"
 
 FLAGS: tuple[Flag, ...] = (
-    Flag("-C", "--transient-context", ("NAME",), False, "use a context for this run only"),
-    Flag("-c", "--switch-context", ("NAME",), False, "use a context from now on (new, new:PREFIX, - = previous)"),
+    Flag("-C", "--transient-context", ("NAME",), False, "use conversation NAME for this run only"),
+    Flag("-c", "--switch-context", ("NAME",), False, "switch to conversation NAME; `new` makes one"),
     Flag("-a", "--archive-current-context", (), False, "start the context from nothing; the log keeps every line"),
     Flag("-A", "--archive-context", ("NAME",), True, "start context NAME from nothing"),
     Flag("-z", "--compact-current-context", (), False, "replace the conversation by a summary that the model writes"),
@@ -64,13 +64,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-P", "--call-tool", ("TOOL", REST), True, "run any tool; one JSON object is its arguments; ends the flags"),
     Flag("-b", "--check-inboxes", (), True, "let every context act on the messages in its inbox"),
     Flag("-B", "--check-inbox", ("NAME",), True, "let context NAME act on the messages in its inbox"),
-    Flag("", "--resume", (), False, "go on with the last prompt that is not done", "option"),
+    Flag("", "--resume", (), False, "finish the last prompt, if it was interrupted", "option"),
     Flag("", "--idempotency-key", ("KEY",), False, "ask once: the same key goes on or repeats the answer", "option"),
-    Flag("", "--no-session", (), False, "keep nothing of this run or chat: no context, no records", "option"),
-    Flag("", "--attach", ("FILE",), False, "give a text file or an image with the prompt (repeatable)", "option"),
+    Flag("", "--no-session", (), False, "keep neither a conversation nor records", "option"),
+    Flag("", "--attach", ("FILE",), False, "add a text file or an image (repeatable)", "option"),
     Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
     Flag("", "--agent", ("NAME",), False, "answer as this agent card says: `cru agents` lists them", "option"),
-    Flag("-s", "--set", ("KEY=VALUE",), False, "a setting for this run: api.temperature=0.2 (repeatable)", "option"),
+    Flag("-s", "--set", ("KEY=VALUE",), False, "a setting for this run: budget.max_cost=1", "option"),
     Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
     Flag("", "--discipline", ("NAME",), False, "todos, ralph, plan, deliver or verify (repeatable)", "option"),
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
@@ -78,7 +78,7 @@ FLAGS: tuple[Flag, ...] = (
         "", "--sandbox", (), False, "confine commands and the project's programs strictly: no network, and nothing runs where that fails",
         "option",
     ),
-    Flag("", "--no-sandbox", (), False, "do not confine them (by default they are, where that works)", "option"),
+    Flag("", "--no-sandbox", (), False, "run commands without the sandbox", "option"),
     Flag("", "--hooks", ("WHICH",), False, "command hooks of this run: trusted, none or all (unaccepted ones, too)", "option"),
     Flag(
         "", "--strict-hooks", (), False, "do not begin while a hook or plugin awaits trust, cannot be used, or is not understood", "option",
@@ -89,10 +89,10 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--commands", (), False, "piped text that begins with /word is a command, not a prompt", "option"),
     Flag("", "--raw", (), False, "show the answer as the model wrote it, on a terminal too", "option"),
     Flag("", "--debug", ("WHAT",), False, "keep request-log, response-meta or all in the context's folder", "option"),
-    Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),
+    Flag("", "--json", (), False, "print each event as a line of JSON", "option"),
     Flag("", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"),
     Flag("", "--fail-on-refusal", (), False, "exit status 3 if a tool call was refused, whatever the answer is", "option"),
-    Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
+    Flag("-v", "--verbose", (), False, "print more on standard error", "option"),
     Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
     Flag("-X", "--force-llm", (), False, "call the model although another flag says not to", "option"),
     Flag("", "--home", ("PATH",), False, "home folder (default ~/.cru, or CRU_HOME)", "option"),
@@ -241,13 +241,13 @@ COMMON = (
 )  # fmt: skip
 """The flags of the overview."""
 USAGE = """\
-cru [FLAGS] [PROMPT…] [OPTIONS]   ask; the answer goes to standard output
+cru [FLAGS] [PROMPT…] [OPTIONS]   continue the conversation, print the answer
 … | cru [FLAGS] [PROMPT…]         the piped text follows the prompt
 cru                               on a terminal: a chat
 cru COMMAND …                     in the chat: /COMMAND …
 cru -- PROMPT…                    everything after -- is the prompt
 """
-MORE = "`cru help COMMAND` explains one, `cru help commands` and `cru help flags` list all."
+MORE = "`cru help COMMAND` explains one; `cru help commands` and `help flags` list all."
 
 
 def overview() -> str:
