@@ -104,6 +104,11 @@ def test_a_failure_denies_only_in_process_on_tool_and_permission_gates_unless_to
     outcome = world.send(example(row))
     strict = lane == "inline" and row.name in ("tool:before_call", "permission:requested", "task:spawned")
     denied = on_error == "deny" or (strict and on_error == "")
+    if row.outcome:  # how the turn ends is what such a handler guards, and the others are heard
+        ended = outcome.answer.outcome
+        assert (ended is not None and ended.kind == "failed") == denied and outcome.answer.decision == "none"
+        assert world.line.heard[1].skipped == ""
+        return
     assert (outcome.answer.decision == "deny") == denied == outcome.failed
     assert world.line.heard[1].skipped == ("cancelled by bad" if denied else "")
 

@@ -88,6 +88,18 @@ def test_a_handler_of_turn_ending_has_the_last_word(tmp_path: Path, answer: Answ
     assert result.outcome.reason == {"failed": answer.reason, "gave_up": "no progress", "done": ""}[kind]
 
 
+@pytest.mark.parametrize(("on_error", "kind"), [("deny", "failed"), ("", "done"), ("pass", "done")])
+@pytest.mark.parametrize("event", ["turn:complete", "turn:ending"])
+def test_a_judge_that_breaks_fails_the_turn_if_it_says_so(tmp_path: Path, event: str, on_error: str, kind: str) -> None:
+    def broken(_event: Any) -> Answer:
+        raise ValueError("no disk")
+
+    world = World(tmp_path, LOOP, Ext([(event, broken, {"on_error": on_error})]))
+    result = world.run("go")
+    assert (result.outcome.kind, exit_status(result)) == (kind, 0 if kind == "done" else 3)
+    assert kind == "done" or "the handler of ext failed: ValueError: no disk" in result.outcome.reason
+
+
 def test_a_limit_keeps_what_a_discipline_says_is_open(tmp_path: Path) -> None:
     more = over(TurnOutcome("gave_up", open=("port it",)), inject("more"))
     result = World(tmp_path, LOOP, complete(more), settings={"max_continuations": 1}).run("go")

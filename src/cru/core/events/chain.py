@@ -11,7 +11,18 @@ from msgspec.structs import replace
 
 from cru.core.base.values.cancellation import from_outside
 from cru.core.events import BadAnswer
-from cru.core.events.answers import LONGEST_REASON, PASS, STRENGTH, Answer, add, apply_change, cut, stopped, strength
+from cru.core.events.answers import (
+    LONGEST_REASON,
+    PASS,
+    STRENGTH,
+    Answer,
+    TurnOutcome,
+    add,
+    apply_change,
+    cut,
+    stopped,
+    strength,
+)
 from cru.core.events.calling import (
     SLOW,
     LastSlowStep,
@@ -178,7 +189,9 @@ class Chain:
             if failure is not None:
                 failed = self._failed(handler, failure)
                 at_fault = strength(failed) > strength(answer)
-                answer = failed if at_fault else answer
+                answer = (
+                    failed if at_fault else add(answer, Answer(outcome=failed.outcome)) if failed.outcome else answer
+                )
             self.heard.append(
                 HandlerRecord(
                     handler.owner, handler.where, handler.id, run.ms, "", failure.text if failure is not None else "", answer,
@@ -260,11 +273,12 @@ class Chain:
         policy = handler.on_error or (
             "deny" if failure.refuses else self.row.fails if handler.lane == "inline" else "pass"
         )
-        if policy in ("deny", "ask") and self.row.kind == "gate":
-            return Answer(
-                decision=policy, reason=f"the handler of {handler.owner} failed: {failure.text}", note="error"
-            )
-        return PASS
+        if policy not in ("deny", "ask") or self.row.kind != "gate":
+            return PASS
+        reason = f"the handler of {handler.owner} failed: {failure.text}"
+        if self.row.outcome:  # nothing is announced that could be denied: what it guards is how the turn ends
+            return Answer(outcome=TurnOutcome("failed", reason), note="error")
+        return Answer(decision=policy, reason=reason, note="error")
 
     def _warn(self, handler: Handler, text: str) -> None:
         place = f" ({handler.where})" if handler.where else ""

@@ -57,7 +57,7 @@ class SessionVerification:
         registry.on("tool:failed", verification.note_call, owner=OWNER, where=OWNER, scope="tree")
         registry.on("turn:complete", verification.note_end, owner=OWNER, where=OWNER)
         limit = self._settings.timeout + 60  # run_check ends the command before
-        registry.on("turn:ending", verification.verify, owner=OWNER, where=OWNER, limit=limit)
+        registry.on("turn:ending", verification.verify, owner=OWNER, where=OWNER, limit=limit, on_error="deny")
 
 
 class Verification:

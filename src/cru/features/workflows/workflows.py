@@ -90,7 +90,7 @@ class Workflows:
             "tool:before_call": (self._judge_call, {"priority": 0}),
             "tool:batch_completed": (self._batch_over, {"scope": "tree"}),
             "session:compacted": (self._compacted, {}),
-            "turn:complete": (self._leg_over, {"scope": "tree"}),
+            "turn:complete": (self._leg_over, {"scope": "tree", "on_error": "deny"}),
             "custom": (self._stop, {"pattern": "command:stop"}),
         }
         registry = self._parts.bus.registry

@@ -158,7 +158,7 @@ local function broken(loop, cause)
 end
 
 --- Go on until the tag is said.
--- @handler event="turn:complete" priority=5
+-- @handler event="turn:complete" priority=5 on_error="deny"
 function M.on_turn_complete(ctx, event)
   local loop = M.loop()
   if not loop then return ended and { outcome = ended } or nil end

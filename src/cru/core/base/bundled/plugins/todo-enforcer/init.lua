@@ -122,7 +122,7 @@ function M.on_update(ctx, event)
 end
 
 --- Go on while todos are open.
--- @handler event="turn:complete" priority=10
+-- @handler event="turn:complete" priority=10 on_error="deny"
 function M.on_turn_complete(ctx, event)
   if ctx.is_continuation then
     if event.cause == "error" then failed = failed + 1 elseif event.cause == "done" then failed = 0 end
