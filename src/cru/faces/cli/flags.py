@@ -247,7 +247,7 @@ cru                               on a terminal: a chat
 cru COMMAND …                     in the chat: /COMMAND …
 cru -- PROMPT…                    everything after -- is the prompt
 """
-MORE = "`cru help COMMAND` explains one; `cru help commands` and `help flags` list all."
+MORE = "`cru help COMMAND` explains one; `cru help commands`, `cru help flags` list all."
 
 
 def overview() -> str:
