@@ -171,7 +171,8 @@ def test_a_broken_file_of_the_home_ends_no_start_without_a_sentence(tmp_path: Pa
     for number, (kind, make) in enumerate(contents_of(name).items()):
         (folder := tmp_path / str(number)).mkdir()
         done = start_with(folder, lambda here, make=make: put(here.path, name, make))  # type: ignore[misc]
-        assert done.code in USUAL, (kind, done.err[-2000:])
+        may_hold_workflow = name.endswith("default/plugin-state.json")  # one that may be running is not done: 3
+        assert done.code in USUAL or (may_hold_workflow and done.code == 3), (kind, done.err[-2000:])
         assert "Traceback" not in done.err and len(done.err) < LOG, (kind, done.err[-2000:])
         assert done.code in (0, 5) or Path(name).name in done.err or "default" in done.err, (kind, done.err[-2000:])
         shutil.rmtree(folder)

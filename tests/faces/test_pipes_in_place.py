@@ -47,7 +47,10 @@ def test_a_pipe(home: HomeDir, file: str, command: str) -> None:
     if file.startswith("plugins/x"):
         assert f"{home.cru / file}: it is not a regular file" in run.err
     if command == "hi" and file not in FATAL:
-        assert (run.code, run.out) == (0, "fine\n"), run.err
+        is_unknown = file.endswith(
+            "plugin-state.json"
+        )  # nobody knows whether a workflow is running: the turn is not done
+        assert (run.code, run.out) == (3 if is_unknown else 0, "fine\n"), run.err
 
 
 @pytest.mark.parametrize("file", [*CASES, "contexts/default/context.jsonl", "state.json"])
