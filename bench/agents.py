@@ -30,6 +30,7 @@ LISTENER = "".join(f'cru.on("{name}", function() end)\n' for name in EVENTS)
 """What somebody listens to stands in the journal."""
 SETTINGS = """mode = "trust"
 fuel = 100000
+max_idle_rounds = 0
 [tasks]
 max_concurrent = 1000
 max_tasks = 100000

@@ -75,7 +75,7 @@ class Cru(Peer):
     """This project, installed into its own environment by run.sh."""
     name = 'cru'; bin = PY('cru', 'cru'); hooks = True; env = {'CRU_SANDBOX': 'off'}  # no peer confines here
     def setup(self, home, work, url, hook):
-        w(f'{home}/.cru/config.toml', f'api_key = "x"\nmodel = "mock"\nbase_url = "{url}/v1"\nfuel = 5000\n')
+        w(f'{home}/.cru/config.toml', f'api_key = "x"\nmodel = "mock"\nbase_url = "{url}/v1"\nfuel = 5000\nmax_idle_rounds = 0\n')
         h = f'{work}/crush.json'
         if hook: w(h, {'hooks': {'PreToolUse': [{'matcher': '^bash$', 'command': hook}]}})
         elif os.path.exists(h): os.remove(h)

@@ -30,7 +30,7 @@ def memory(run: Started) -> tuple[float, int]:
 def test_a_thousand_rounds_stay_small(tmp_path: Path) -> None:
     seen: dict[int, tuple[float, int]] = {}
     with server(rule) as model:
-        here = home(tmp_path, config="fuel = 0\n", url=model.url)
+        here = home(tmp_path, config="fuel = 0\nmax_idle_rounds = 0\n", url=model.url)
         with start("-t", "prompt", home=here) as run:
             for mark in (50, 200, 900):
                 model.wait(mark, timeout=60)
