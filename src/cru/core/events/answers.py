@@ -225,11 +225,11 @@ def add(a: Answer, b: Answer) -> Answer:
         result=a.result if a.result is not None else b.result,
         note="; ".join(filter(None, (a.note, b.note))),
         updates=a.updates + b.updates,
-        outcome=_worse(a.outcome, b.outcome),
+        outcome=join_outcomes(a.outcome, b.outcome),
     )
 
 
-def _worse(a: TurnOutcome | None, b: TurnOutcome | None) -> TurnOutcome | None:
+def join_outcomes(a: TurnOutcome | None, b: TurnOutcome | None) -> TurnOutcome | None:
     """Fold two outcomes: the worse kind with its reasons, and what is open and shown in both."""
     if a is None or b is None:
         return a or b

@@ -54,7 +54,7 @@ def _status_text(code: int) -> str:
 
 
 def _tail(output: str) -> str:
-    """The end of the output, where the reason mostly stands."""
+    """Return the end of the output, where the reason usually is."""
     lines = output.rstrip().splitlines()
     tail = "\n".join(lines[-TAIL_LINES:])[-TAIL_CHARACTERS:]
     return f"…\n{tail}" if len(tail) < len("\n".join(lines)) else tail or "(no output)"

@@ -10,7 +10,7 @@ SHOWN_OPEN = 3
 
 
 def describe_end(result: LegResult) -> str:
-    """How a turn ended, in one line for people; "" for one that is done and has nothing to say."""
+    """Return one line for people about how a turn ended; "" if it is done and there is nothing to add."""
     outcome = result.outcome
     if outcome.kind == "done" and not outcome.reason:
         return ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.core.events.answers import PASS, Answer, Inject, TurnOutcome, add
+from cru.core.events.answers import PASS, Answer, Inject, TurnOutcome, add, join_outcomes
 from cru.core.events.bus import Outcome
 from cru.core.events.payloads import InjectionPending, TurnComplete, TurnEnding
 from cru.core.events.stamp import Event
@@ -80,7 +80,7 @@ async def settle(
 
 
 def interrupted(turn: Turn) -> Continuation:
-    """What follows a leg whose settling was interrupted: it is unfinished if handlers were asked whether it ends as done."""
+    """Return what follows a leg whose settling was interrupted. It is unfinished if handlers were asked whether it ends as done."""
     outcome = TurnOutcome("interrupted", "interrupted") if turn.is_ending else None
     turn.is_ending = False
     return Continuation(drained="interrupted", outcome=outcome)
@@ -104,14 +104,14 @@ async def _last_word(
 
 
 def _stop_at_limit(parts: Parts, result: LegResult, stopped: TurnOutcome, ended: TurnOutcome | None) -> Continuation:
-    """The end of a turn that a limit keeps from continuing, with what a discipline says is open."""
-    outcome = add(Answer(outcome=stopped), Answer(outcome=ended)).outcome
+    """End a turn that a limit keeps from continuing, with what a discipline says is open."""
+    outcome = join_outcomes(stopped, ended)
     log_writer.leg_ended(parts, result.ref, result.cause, outcome)
     return Continuation(drained=stopped.reason, outcome=outcome)
 
 
 def _stop(parts: Parts, result: LegResult, answer: Answer) -> Continuation:
-    """The end of a turn that was halted or interrupted in its last leg, or is halted now."""
+    """End a turn that was halted or interrupted in its last leg, or is halted now."""
     is_done = result.cause == "done"
     why = answer.reason or result.reason or ("halted" if is_done else result.cause)
     ended = outcome_of(answer, why) if is_done else None
@@ -120,8 +120,8 @@ def _stop(parts: Parts, result: LegResult, answer: Answer) -> Continuation:
 
 
 def _answer_for_person(parts: Parts, turn: Turn, injects: list[Inject]) -> list[Inject]:
-    """What the agent goes on with after a question. Where a person may answer, it waits. Where nobody is there, it is told so once in a
-    turn, and its next question ends the turn."""
+    """Return the prompts with which the agent continues after a question: none if a person may answer. In an unattended run it learns once
+    in a turn that no one answers, and its next question ends the turn."""
     if turn.has_answered or not isinstance(parts.services.face.asker, NoAsker):
         return []
     turn.has_answered = True
